@@ -1,0 +1,62 @@
+# Every target sets itself up: a fresh machine needs only Python 3.11 or newer, pip, make and gcc.
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup demo test test-slow check bench lock clean
+
+BIN := .venv/bin
+JOBS ?= 2
+NOJIT_TESTS ?= $(wildcard tests/test_kernels.py tests/test_windows.py)
+LOCK_FLAGS ?=
+PYTHON ?= $(or $(shell for python in python3.11 python3; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo $$python && break; done), $(error Python 3.11 or newer is needed: make PYTHON=...))
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
+
+setup: .venv/dev.stamp ## build .venv with everything, benchmarks included
+
+demo: .venv/demo.stamp ## take the tour
+	$(BIN)/python examples/tour.py
+
+test: .venv/test.stamp ## run the tests and doctests, then the kernels as plain Python
+	$(BIN)/pytest -n $(JOBS)
+	$(if $(NOJIT_TESTS),NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n $(JOBS) $(NOJIT_TESTS))
+
+test-slow: .venv/test.stamp ## run the tests marked slow
+	$(BIN)/pytest -n $(JOBS) -m slow
+
+check: .venv/test.stamp ## lint, formatting, types, layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+bench: .venv/dev.stamp ## time efface beside its peers
+	$(BIN)/python -m benchmarks
+
+lock: $(BIN)/pip ## refresh requirements/*.lock (LOCK_FLAGS=--upgrade for newer versions)
+	$(BIN)/pip install --quiet uv
+	$(COMPILE) --all-extras --output-file requirements/dev.lock
+	$(COMPILE) --extra check --extra demo --extra test \
+		--constraints requirements/dev.lock --output-file requirements/test.lock
+	$(COMPILE) --extra demo --constraints requirements/dev.lock --output-file requirements/demo.lock
+
+COMPILE = $(BIN)/uv pip compile --quiet --no-config --universal --python-version 3.11 \
+	--generate-hashes --no-annotate --custom-compile-command "make lock" $(LOCK_FLAGS) \
+	pyproject.toml --group build
+
+clean: ## remove .venv, caches and build products
+	rm -rf .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# demo.lock and test.lock are subsets of dev.lock with the same versions, so they share one .venv.
+.venv/%.stamp: requirements/%.lock pyproject.toml | $(BIN)/pip
+	$(BIN)/pip install --quiet --require-hashes --requirement $<
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+# Debian ships venv without ensurepip; the pip outside can then install the one inside.
+$(BIN)/pip:
+	$(PYTHON) -m venv .venv || $(PYTHON) -m pip --python $(BIN)/python install --quiet pip

@@ -1,0 +1,3 @@
+"""Linear regression that forgets exactly."""
+
+__version__ = "0.1.0"
