@@ -1,0 +1,85 @@
+"""What the adaptive penalty costs: `replay(AdaptiveRidge)` against `replay(Ridge)`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.peers import attempt
+from benchmarks.report import Goal, Report, Table, error_figure, figure
+from benchmarks.rolling import RIGHT, checker
+from benchmarks.settings import Settings
+from benchmarks.subject import efface, missing
+from benchmarks.timing import BUSY_NOTE, Run, Timing, busy_notes, interleave
+from benchmarks.workloads import Point, Work, rolling_work
+
+POINTS = (Point(50_000, 20, 250, 1.0), Point(10_000, 100, 500, 1.0), Point(10_000, 100, 50, 1.0))
+LIMIT = 3.0
+COLUMNS = ("d, s", "Ridge µs", "AdaptiveRidge µs", "ratio", "Ridge max rel err")
+NOTE = "Median µs per row of the array; the error is that of Ridge's coefficients against lstsq."
+
+
+def run(settings: Settings) -> Report:
+    """Every point."""
+    report = Report("replay")
+    lacking = missing("replay", "Ridge", "AdaptiveRidge")
+    for point in POINTS:
+        record, reason = (None, lacking) if lacking else attempt(partial(measure, point, settings))
+        report.measurements.append({"point": point.label, "reason": reason, **(record or {})})
+        report.goals.append(goal(point, record))
+    rows = [line(point, entry) for point, entry in zip(POINTS, report.measurements, strict=True)]
+    reasons = {str(entry["reason"]) for entry in report.measurements if entry["reason"]}
+    busy = [BUSY_NOTE] if any(entry.get("busy") for entry in report.measurements) else []
+    note = "; ".join([NOTE, *busy, *sorted(reasons)])
+    report.tables.append(Table("Replay, µs per row", COLUMNS, rows, note))
+    return report
+
+
+def goal(point: Point, record: dict[str, Any] | None) -> Goal:
+    """The ratio asked for; NaN, a miss, when Ridge's coefficients are wrong."""
+    ratio = None
+    if record:
+        ratio = record["ratio"] if record["max_relative_error"] <= RIGHT else float("nan")
+    return Goal(f"AdaptiveRidge over Ridge at {point.d}, {point.s}", ratio, "at most", LIMIT, "x")
+
+
+def measure(point: Point, settings: Settings) -> dict[str, Any]:
+    """Both models in turns, after one call of each that compiles."""
+    work = rolling_work(point)
+    work = work.head(work.n // 5) if settings.quick else work
+    replay, adaptive = efface("replay"), efface("AdaptiveRidge")
+    runs: dict[str, Run] = {
+        "Ridge": lambda: replay(ridge(work), work.X, work.y),
+        "AdaptiveRidge": lambda: replay(adaptive(window=work.s), work.X, work.y),
+    }
+    for warm_up in runs.values():
+        warm_up()
+    timings = interleave(runs, settings.rounds)
+    coef = np.asarray(replay(ridge(work), work.X, work.y, coef=True).coef)
+    return {
+        **{f"{name}_us": micros(timing, work) for name, timing in timings.items()},
+        "ratio": timings["AdaptiveRidge"].median / timings["Ridge"].median,
+        "max_relative_error": checker(work)(coef),
+        "busy": bool(busy_notes(timings.values())),
+    }
+
+
+def ridge(work: Work) -> Any:
+    """A fresh model for a problem."""
+    return efface("Ridge")(window=work.s, alpha=work.alpha)
+
+
+def micros(timing: Timing, work: Work) -> float:
+    """Median µs per row."""
+    return 1e6 * timing.median / work.n
+
+
+def line(point: Point, entry: dict[str, Any]) -> tuple[str, ...]:
+    """A point's line."""
+    name = f"{point.d}, {point.s}"
+    if entry["reason"]:
+        return (name, str(entry["reason"]).split(":")[0], "", "", "")
+    times = [figure(entry[key]) for key in ("Ridge_us", "AdaptiveRidge_us", "ratio")]
+    return (name, *times, error_figure(entry["max_relative_error"]))

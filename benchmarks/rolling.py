@@ -1,0 +1,259 @@
+"""Coefficients at every row of an array: efface beside its peers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from benchmarks import reference
+from benchmarks.peers import Contender, Job, attempt, contenders
+from benchmarks.report import Goal, Report, Table, error_figure, figure
+from benchmarks.settings import Settings
+from benchmarks.timing import Timing, busy_notes, interleave, seconds
+from benchmarks.workloads import Array, Point, Work, rolling_work
+
+SIZES = ((100_000, 5, 250), (100_000, 20, 250), (20_000, 100, 500), (5_000, 300, 1_000))
+POINTS = (
+    *(Point(*size, alpha) for size in SIZES for alpha in (0.0, 1.0)),
+    Point(20_000, 100, 50, 1.0),
+)
+QUICK_WINDOWS = {5: 20_000, 20: 10_000, 100: 2_000, 300: 800}
+PROBE_WINDOWS = (20, 300)
+BUDGET = 0.8  # seconds that a slow peer may take per round
+SINGLE = "single window: "
+RIGHT = 1e-6  # a contender less accurate than this is no rival
+FASTEST_GOAL = 2.0
+POLARS_DS_GOALS = {5: 4.0, 20: 3.0}
+POLARS_OLS_GOAL = 4.0
+NOTE = (
+    "µs per row with a full window, median, and in brackets the largest relative error of the "
+    "coefficients against lstsq; ~ is timed on fewer rows and scaled."
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One contender at one point: its times and error, or why there are none."""
+
+    contender: Contender
+    job: Job | None = None
+    windows: int = 0  # timed
+    all_windows: int = 0  # of the problem
+    error: float | None = None
+    reason: str = ""
+    timing: Timing | None = None
+    single: Job | None = None  # the first window alone, when scaled
+    single_timing: Timing | None = None
+
+    @property
+    def name(self) -> str:
+        """The contender's name."""
+        return self.contender.name
+
+    @property
+    def scaled(self) -> bool:
+        """Whether it was timed on a part of the rows."""
+        return self.windows < self.all_windows
+
+    @property
+    def micros(self) -> float | None:
+        """Median µs per row."""
+        return None if self.timing is None else self.per_row(self.timing.median)
+
+    @property
+    def least(self) -> float | None:
+        """Least µs per row."""
+        return None if self.timing is None else self.per_row(self.timing.minimum)
+
+    def per_row(self, took: float) -> float:
+        """µs per row of the whole problem: what is fixed is paid once, the rest grows with rows."""
+        if self.single_timing:
+            fixed = self.single_timing.median
+            took = fixed + (took - fixed) * (self.all_windows - 1) / (self.windows - 1)
+        return 1e6 * took / self.all_windows
+
+    @property
+    def right(self) -> bool:
+        """Whether the coefficients are those of a refit."""
+        return self.error is not None and self.error <= RIGHT
+
+    @property
+    def cell(self) -> str:
+        """Time and error in one cell."""
+        if self.micros is None:
+            return self.reason.split(":")[0]
+        return f"{'~' * self.scaled}{figure(self.micros)} ({error_figure(self.error)})"
+
+
+def run(settings: Settings) -> Report:
+    """Every point, then one line for each."""
+    report = Report("rolling")
+    lines = []
+    for point in quickened() if settings.quick else POINTS:
+        entries = measure(point, settings)
+        report.tables.append(details(point, entries))
+        report.goals += goals(point, entries)
+        report.measurements += [record(point, entry) for entry in entries]
+        lines.append(summary(point, entries))
+    names = tuple(contender.name for contender in contenders())
+    columns = ("model d, s", *names, "vs fastest peer", "vs polars-ds")
+    report.tables.append(Table("Rolling regression, µs per row", columns, lines, NOTE))
+    return report
+
+
+def quickened() -> list[Point]:
+    """The same points on fewer rows."""
+    return [replace(point, n=point.s - 1 + QUICK_WINDOWS[point.d]) for point in POINTS]
+
+
+def measure(point: Point, settings: Settings) -> list[Entry]:
+    """Everyone at one point, checked first and then timed in turns."""
+    work = rolling_work(point)
+    check = checker(work)
+    entries = [enter(contender, work, check) for contender in contenders(settings.threads)]
+    runs = {entry.name: entry.job.run for entry in entries if entry.job}
+    runs |= {SINGLE + entry.name: entry.single.run for entry in entries if entry.single}
+    timings = interleave(runs, settings.rounds)
+    return [
+        replace(
+            entry,
+            timing=timings.get(entry.name),
+            single_timing=timings.get(SINGLE + entry.name),
+        )
+        for entry in entries
+    ]
+
+
+def checker(work: Work) -> Callable[[Array], float]:
+    """A function that gives the largest relative error of coefficients on sampled rows."""
+    rows = reference.sampled_rows(work)
+    right = reference.refits(work, rows)
+
+    def check(coef: Array) -> float:
+        known = rows < len(coef)
+        return reference.worst(reference.relative_errors(coef[rows[known]], right[known]))
+
+    return check
+
+
+def enter(contender: Contender, work: Work, check: Callable[[Array], float]) -> Entry:
+    """Warm a contender up, allot it rows and check its answer."""
+
+    def trial() -> Entry:
+        part = allot(contender, work) if contender.slow else work
+        job = contender.prepare(part)
+        error = check(job.coef(job.run()))
+        single = contender.prepare(work.head(1)) if part.n < work.n else None
+        return Entry(contender, job, part.windows, work.windows, error, single=single)
+
+    entry, reason = attempt(trial)
+    return entry or Entry(contender, reason=reason)
+
+
+def allot(contender: Contender, work: Work) -> Work:
+    """As many rows as a slow peer's budget allows."""
+    fixed = warm_seconds(contender, work.head(1))
+    for windows in PROBE_WINDOWS:
+        growing = max(warm_seconds(contender, work.head(windows)) - fixed, 1e-4)
+        if growing > BUDGET / 8:
+            break
+    return work.head(max(int(BUDGET * windows / growing), PROBE_WINDOWS[0]))
+
+
+def warm_seconds(contender: Contender, work: Work) -> float:
+    """The better of two calls after a first."""
+    job = contender.prepare(work)
+    job.run()
+    return min(seconds(job.run) for _ in range(2))
+
+
+def fastest(entries: list[Entry], named: str = "") -> Entry | None:
+    """The fastest peer that is right and whose name starts so."""
+    rivals = [
+        entry
+        for entry in entries
+        if entry.timing and entry.right and not entry.contender.ours
+        if entry.name.startswith(named)
+    ]
+    return min(rivals, key=lambda entry: entry.micros or 0.0, default=None)
+
+
+def ratio(entries: list[Entry], named: str = "") -> float | None:
+    """How many times faster efface's median is than such a peer's; NaN when efface is wrong."""
+    ours, rival = entries[0], fastest(entries, named)
+    if not (ours.micros and rival and rival.micros):
+        return None
+    return rival.micros / ours.micros if ours.right else float("nan")
+
+
+def goals(point: Point, entries: list[Entry]) -> list[Goal]:
+    """What is asked of efface at this point."""
+    wanted = [("fastest peer", "", FASTEST_GOAL)]
+    if point.d in POLARS_DS_GOALS:
+        wanted.append(("polars-ds", "polars-ds", POLARS_DS_GOALS[point.d]))
+    if point.s < point.d:
+        wanted.append(("polars-ols", "polars-ols", POLARS_OLS_GOAL))
+    return [
+        Goal(f"{short(point)}: speed over {rival}", ratio(entries, named), "at least", limit, "x")
+        for rival, named, limit in wanted
+    ]
+
+
+def short(point: Point) -> str:
+    """The point in few words."""
+    return f"{point.model} {point.d}, {point.s}"
+
+
+def summary(point: Point, entries: list[Entry]) -> tuple[str, ...]:
+    """One line for the README."""
+    ratios = [(ratio(entries), fastest(entries)), (ratio(entries, "polars-ds"), None)]
+    cells = [
+        "-" if value is None else f"{value:.1f}x" + (f" ({rival.name})" if rival else "")
+        for value, rival in ratios
+    ]
+    return (short(point), *(entry.cell for entry in entries), *cells)
+
+
+def details(point: Point, entries: list[Entry]) -> Table:
+    """One line per contender, and why some have none."""
+    columns = (
+        "contender",
+        "median µs",
+        "min µs",
+        "max rel err",
+        "full windows",
+        "cores",
+        "x efface",
+    )
+    rows = [detail(entry, entries[0].micros) for entry in entries]
+    notes = [f"{entry.name} {entry.reason}" for entry in entries if entry.reason]
+    notes += busy_notes(entry.timing for entry in entries if entry.timing)
+    note = "; ".join(notes)
+    return Table(f"rolling: {point.label}", columns, rows, note)
+
+
+def detail(entry: Entry, ours: float | None) -> tuple[str, ...]:
+    """A contender's line."""
+    if entry.timing is None or entry.micros is None:
+        return (entry.name, entry.cell, "", "", "", "", "")
+    times = "-" if ours is None else figure(entry.micros / ours)
+    error = error_figure(entry.error) + ("" if entry.right else " WRONG")
+    windows = f"{entry.windows}{' (fewer, scaled)' * entry.scaled}"
+    cores = f"{entry.timing.cores:.2f}"
+    return (entry.name, figure(entry.micros), figure(entry.least), error, windows, cores, times)
+
+
+def record(point: Point, entry: Entry) -> dict[str, Any]:
+    """A measurement for JSON."""
+    return {
+        "point": point.label,
+        "contender": entry.name,
+        "median_us": entry.micros,
+        "min_us": entry.least,
+        "max_relative_error": entry.error,
+        "windows": entry.windows,
+        "scaled": entry.scaled,
+        "cores": entry.timing.cores if entry.timing else None,
+        "reason": entry.reason,
+    }

@@ -1,0 +1,18 @@
+"""What the command line decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How long to measure and with how many threads."""
+
+    quick: bool = False
+    threads: int = 1
+
+    @property
+    def rounds(self) -> int:
+        """How often each contender is timed."""
+        return 3 if self.quick else 5

@@ -1,0 +1,113 @@
+"""How long one waits before the first answer, each time in a fresh process."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from benchmarks.report import Goal, Report, Table, figure
+from benchmarks.settings import Settings
+from benchmarks.subject import missing
+
+STACK = "import numpy, scipy, numba, sklearn.base"
+IMPORT = "import efface"
+MODEL = "from efface import OLS"
+ROLLING = (
+    "import numpy as np; from efface import rolling; "
+    "X = np.random.default_rng(0).standard_normal((300, 5)); "
+    "rolling(X, X.sum(axis=1), 50)"
+)
+EVENT = (
+    "import numpy as np; from efface import Ridge; "
+    "m = Ridge(window=50, alpha=1.0); X = np.random.default_rng(0).standard_normal((100, 5)); "
+    "[(m.predict_one(x), m.learn_one(x, float(x.sum()))) for x in X]"
+)
+PEERS = (
+    "import polars_ds",
+    "import polars_ols",
+    "from statsmodels.regression.rolling import RollingOLS",
+    "from river.linear_model import LinearRegression",
+)
+
+
+class ChildError(RuntimeError):
+    """The child process did not end well."""
+
+
+def run(settings: Settings) -> Report:
+    """Imports, then first calls with an empty and a filled cache."""
+    report = Report("startup")
+    repeats = 1 if settings.quick else 3
+    imports(report, repeats)
+    first_calls(report, repeats)
+    columns = ("what", "median s", "min s", "max s")
+    rows = [
+        (str(entry["what"]), *(figure(entry[key]) for key in ("median", "min", "max")))
+        for entry in report.measurements
+    ]
+    lacking = missing("OLS", "rolling")
+    note = lacking or "Seconds of a whole process, interpreter included."
+    report.tables.append(Table("Startup, s", columns, rows, note))
+    return report
+
+
+def imports(report: Report, repeats: int) -> None:
+    """Import times, the cache of compiled code as it is."""
+    note(report, "python -c pass", [elapsed("pass") for _ in range(repeats)])
+    for peer in PEERS:
+        note(report, peer, several(peer, repeats))
+    stack = note(report, STACK, several(STACK, repeats))
+    plain = note(report, IMPORT, several(IMPORT, repeats))
+    model = note(report, MODEL, several(MODEL, repeats))
+    above = None if model is None or stack is None else model - stack
+    report.goals.append(Goal(IMPORT, plain, "at most", 0.4, " s"))
+    report.goals.append(Goal(f"{MODEL}, above its imports", above, "at most", 0.5, " s"))
+
+
+def first_calls(report: Report, repeats: int) -> None:
+    """A call that compiles into an empty cache, and the same call in the next process."""
+    for name, code in (("rolling", ROLLING), ("predict_one, learn_one", EVENT)):
+        cold, warm = [], []
+        for _ in range(repeats):
+            with tempfile.TemporaryDirectory() as cache:
+                cold += several(code, 1, warm_up=False, cache=cache)
+                warm += several(code, 1, warm_up=False, cache=cache)
+        value = note(report, f"{name}: first call, empty cache", cold)
+        note(report, f"{name}: first call of the next process", warm)
+        report.goals.append(Goal(f"{name}: first call, empty cache", value, "at most", 10.0, " s"))
+
+
+def several(code: str, repeats: int, warm_up: bool = True, cache: str = "") -> list[float]:
+    """Seconds of each repeat, none when the code does not run."""
+    try:
+        if warm_up:
+            elapsed(code, cache)
+        return [elapsed(code, cache) for _ in range(repeats)]
+    except ChildError:
+        return []
+
+
+def elapsed(code: str, cache: str = "") -> float:
+    """Wall seconds of a process that runs `code`."""
+    environment = {**os.environ, **({"NUMBA_CACHE_DIR": cache} if cache else {})}
+    start = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    took = time.perf_counter() - start
+    if done.returncode:
+        raise ChildError(done.stderr)
+    return took
+
+
+def note(report: Report, what: str, times: list[float]) -> float | None:
+    """Record the repeats and give their median."""
+    median = statistics.median(times) if times else None
+    extremes = (min(times), max(times)) if times else (None, None)
+    entry = {"what": what, "median": median, "min": extremes[0], "max": extremes[1]}
+    report.measurements.append(entry)
+    return median
