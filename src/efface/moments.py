@@ -1,0 +1,106 @@
+"""What the adaptive penalty needs to know of the live rows: their sums and their bounds.
+
+Kept like the rows themselves: of the core, of the tail from each of its rows on, and of the fresh
+rows. So the largest row takes its maximum along when it leaves, without a look at the others.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from efface.blas import Ints, Matrix, Vector, take
+from efface.sums import Sums, clear_bounds, widen
+
+FIXED, ADAPTIVE, SWITCHING = 0, 1, 2
+# Places in a stream's values and dials.
+KIND, ALPHA, DELTA, THETA_MAX, SWITCH_AT, LEVEL, LAMBDA = 0, 1, 2, 3, 4, 5, 6
+(
+    HEAD, END, FIRST, START, STOP, PLACED, WIPED, VALID, HARD, DIRTY, RANK, WIDTH, INTERCEPT, BLOCK,
+    SHRINKS, DEPTH, RANKED, FULL,
+) = range(18)  # fmt: skip
+
+
+class Stats(NamedTuple):
+    """Sums and bounds of the live rows, from which the adaptive penalty follows."""
+
+    moments: Matrix  # (3, d + 3): core, fresh, all: sums of x, 1, y, y^2 around the origin
+    tail_moments: Matrix  # (t + 1, d + 3): of the tail from its i-th row on
+    bounds: Matrix  # (3, 2 d): core, fresh, all: the largest and the smallest of each feature
+    tail_bounds: Matrix  # (t + 1, 2 d)
+    origin: Vector  # (d + 1,)
+
+
+@numba.njit(cache=True)
+def unpenalised(values: Vector, n: int, d: int) -> bool:
+    if values[KIND] == FIXED:
+        return values[ALPHA] == 0.0
+    return values[KIND] == SWITCHING and n > values[SWITCH_AT] * d
+
+
+@numba.njit(cache=True)
+def observe(moments: Vector, bounds: Vector, origin: Vector, row: Vector, y: float) -> None:
+    d, away = row.size, y - origin[row.size]
+    for j in range(d):
+        moments[j] += row[j] - origin[j]
+    moments[d] += 1.0
+    moments[d + 1] += away
+    moments[d + 2] += away * away
+    widen(take(bounds, 0, 2, d), row, row)
+
+
+@numba.njit(cache=True)
+def observe_all(stats: Stats, sums: Sums, dials: Ints, x: Matrix, y: Vector, primal: bool) -> None:
+    """Moments and bounds of the core, of each end piece of the tail, and of no fresh rows."""
+    d, first, t = dials[WIDTH], dials[FIRST], dials[START] - dials[FIRST]
+    for part in (stats.moments, stats.tail_moments, stats.bounds, stats.tail_bounds):
+        part[:] = 0.0
+    stats.origin[:] = 0.0
+    for part in (0, 1):
+        clear_bounds(take(stats.bounds, part * 2 * d, 2, d))
+    if primal:
+        stats.origin[:d] = sums.centre[:d]
+        stats.origin[d] = sums.centre[d + 1]
+        stats.moments[0, : d + 1] = sums.total[d, : d + 1]
+        stats.moments[0, d + 1 :] = sums.total[d + 1, d:]
+        stats.bounds[0, :d] = sums.bounds[0]
+        stats.bounds[0, d:] = sums.bounds[1]
+    else:
+        if dials[INTERCEPT] == 1:
+            stats.origin[:d] = x[first]
+        stats.origin[d] = y[first]
+        for row in range(dials[START], dials[STOP]):
+            observe(stats.moments[0], stats.bounds[0], stats.origin, x[row], y[row])
+    moments, bounds = stats.tail_moments, stats.tail_bounds
+    clear_bounds(take(bounds, t * 2 * d, 2, d))
+    for i in range(t - 1, -1, -1):
+        moments[i] = moments[i + 1]
+        bounds[i] = bounds[i + 1]
+        observe(moments[i], bounds[i], stats.origin, x[first + i], y[first + i])
+
+
+@numba.njit(cache=True)
+def penalty_of(stats: Stats, dials: Ints, values: Vector, n: int, d: int) -> float:
+    """Lemma 3, from the live rows alone: sqrt(2 n log(2 d / delta)) sd(y) max|x| / max|theta|."""
+    if values[KIND] == FIXED:
+        return values[ALPHA]
+    if n < 2 or unpenalised(values, n, d):
+        return 0.0
+    i = dials[HEAD] - dials[FIRST]
+    core, fresh, tail = stats.moments[0], stats.moments[1], stats.tail_moments[i]
+    bounds, fresh_bounds, tail_bounds = stats.bounds[0], stats.bounds[1], stats.tail_bounds[i]
+    largest = 0.0
+    for j in range(d):
+        high = max(bounds[j], fresh_bounds[j], tail_bounds[j])
+        low = min(bounds[d + j], fresh_bounds[d + j], tail_bounds[d + j])
+        mean = 0.0
+        if dials[INTERCEPT] == 1:
+            mean = stats.origin[j] + (core[j] + fresh[j] + tail[j]) / n
+        largest = max(largest, high - mean, mean - low)
+    total = core[d + 1] + fresh[d + 1] + tail[d + 1]
+    square = core[d + 2] + fresh[d + 2] + tail[d + 2]
+    variance = max(square - total * total / n, 0.0) / (n - 1)
+    scale = np.sqrt(2.0 * n * np.log(2.0 * d / values[DELTA]) * variance)
+    return scale * largest / values[THETA_MAX]

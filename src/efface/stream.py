@@ -1,0 +1,456 @@
+"""The live rows, one event at a time: rows come and go, coefficients on demand.
+
+A core of rows is solved now and then (see ``core``). Rows that come are placed outside it; the
+oldest rows, the tail, are outside it from the start, so that they can leave without a trace. When
+the tail is used up, or too many rows came, a new core is formed from the rows alive: its sums by
+addition, its inverse from those. The penalty may move at every event; the core keeps the one it was
+formed with, and a few steps of conjugate gradients, for which it is a nearly perfect preconditioner,
+bring the solution to the penalty of the moment. Where rounding would show, rows are refitted.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from efface.blas import Ints, Matrix, Vector, borrow, take
+from efface.core import (
+    DUAL,
+    LEAST,
+    PENALTY,
+    RESPONSES,
+    RHO,
+    Core,
+    Outside,
+    add_rows,
+    apply,
+    carve,
+    centre_dual,
+    finish,
+    form_dual,
+    form_primal,
+    gather,
+    join,
+    join_all,
+    place,
+    room_for,
+)
+from efface.dense import SAFE, add_row, dot, factorise, invert, lopsided, solve
+from efface.moments import (
+    ALPHA,
+    BLOCK,
+    DEPTH,
+    DIRTY,
+    END,
+    FIRST,
+    FIXED,
+    FULL,
+    HARD,
+    HEAD,
+    INTERCEPT,
+    KIND,
+    LAMBDA,
+    LEVEL,
+    PLACED,
+    RANK,
+    RANKED,
+    SHRINKS,
+    START,
+    STOP,
+    VALID,
+    WIDTH,
+    WIPED,
+    Stats,
+    observe,
+    observe_all,
+    penalty_of,
+    unpenalised,
+)
+from efface.refit import refit
+from efface.sums import BOUNDED, NEVER, SEEN, Sums, shift_down
+
+_DIALS = 18
+_VALUES = 7
+_CLOSE = 1e-12  # of the solution, in norm: where conjugate gradients stop
+_MOST_STEPS = 40
+
+
+class Work(NamedTuple):
+    """Where the rows outside the core are solved."""
+
+    theta: Matrix  # (2, p)
+    factor: Matrix  # (k, k)
+    weights: Matrix  # (2, k)
+    vectors: Matrix  # (4, p)
+
+
+class Stream(NamedTuple):
+    """Everything that is not the rows themselves; t rows in a tail, k = 2 t outside the core."""
+
+    sums: Sums
+    core: Core
+    outside: Outside
+    stats: Stats
+    work: Work
+    dials: Ints
+    values: Vector  # the penalty's parameters, the intercept, the penalty
+    coef: Vector  # (d,)
+
+
+def block_for(width: int) -> int:
+    """Rows in a tail: the more features, the more slides must pay for one inverse."""
+    return 8 if width <= 32 else 16 if width <= 160 else 32
+
+
+@numba.njit(cache=True)
+def stream_room(d: int, p: int, t: int, depth: int) -> tuple[int, int]:
+    """How many floats and ints a stream needs."""
+    k = 2 * t
+    floats, ints = room_for(d, p, k, depth)
+    stats = (t + 4) * (d + 3) + (t + 4) * 2 * d + d + 1
+    return floats + stats + 6 * p + k * k + 2 * k + _VALUES + d, ints + _DIALS
+
+
+@numba.njit(cache=True)
+def open_stream(floats: Vector, ints: Ints) -> Stream:
+    """The stream that lies in two flat arrays; its dials say its shape."""
+    f, dials = borrow(floats), borrow(ints)[:_DIALS]
+    d, t, depth = dials[WIDTH], dials[BLOCK], dials[DEPTH]
+    p, k, m = d + dials[INTERCEPT], 2 * t, d + 3
+    o, _ = room_for(d, p, k, depth)
+    sums, core, outside = carve(f[:o], borrow(ints)[_DIALS:], d, p, k, depth)
+    bounds = o + (t + 4) * m
+    origin = bounds + (t + 4) * 2 * d
+    stats = Stats(
+        take(f, o, 3, m),
+        take(f, o + 3 * m, t + 1, m),
+        take(f, bounds, 3, 2 * d),
+        take(f, bounds + 6 * d, t + 1, 2 * d),
+        f[origin : origin + d + 1],
+    )
+    o = origin + d + 1
+    work = Work(
+        take(f, o, 2, p),
+        take(f, o + 2 * p, k, k),
+        take(f, o + 2 * p + k * k, 2, k),
+        take(f, o + 2 * p + k * k + 2 * k, 4, p),
+    )
+    o += 6 * p + k * k + 2 * k
+    return Stream(
+        sums,
+        core,
+        outside,
+        stats,
+        work,
+        dials,
+        f[o : o + _VALUES],
+        f[o + _VALUES : o + _VALUES + d],
+    )
+
+
+@numba.njit(cache=True)
+def refresh(s: Stream, x: Matrix, y: Vector) -> None:
+    """Bring coefficients, intercept, penalty and rank up to date with the live rows."""
+    dials, values, c = s.dials, s.values, s.core
+    if dials[DIRTY] == 0:
+        return
+    dials[DIRTY] = 0
+    n, d, intercept = dials[END] - dials[HEAD], dials[WIDTH], dials[INTERCEPT] == 1
+    if n == 0:
+        dials[VALID], dials[RANK] = 0, 0
+        s.coef[:] = 0.0
+        values[LEVEL] = 0.0
+        values[LAMBDA] = values[ALPHA] if values[KIND] == FIXED else 0.0
+        return
+    if _holds(dials, c, n):
+        _admit(c, s.outside, s.stats, dials, values[KIND] != FIXED, x, y)
+    else:
+        _form(s, x, y)
+    penalty = penalty_of(s.stats, dials, values, n, d)
+    if _moved(penalty, c.values[PENALTY]):
+        _form(s, x, y)
+    values[LAMBDA] = penalty
+    if dials[HARD] == 0 and _solve(c, s.outside, s.work, dials, penalty):
+        values[LEVEL] = finish(c, s.work.theta, d, intercept, s.coef)
+        known = penalty == 0.0 or dials[FULL] == 1
+        dials[RANK] = min(d, n - dials[INTERCEPT]) if known else -1
+    else:
+        lo, hi = dials[HEAD], dials[END]
+        values[LEVEL], dials[RANK] = refit(x[lo:hi], y[lo:hi], penalty, intercept, s.coef)
+
+
+@numba.njit(cache=True)
+def _moved(penalty: float, anchor: float) -> bool:
+    """Is the penalty too far from that of the core for a few steps to bridge?"""
+    if penalty == anchor:
+        return False
+    return penalty == 0.0 or anchor == 0.0 or abs(penalty - anchor) > 0.25 * anchor
+
+
+@numba.njit(cache=True)
+def _holds(dials: Ints, c: Core, n: int) -> bool:
+    """Does the core still lie within the live rows, with room outside it for the others?"""
+    if dials[VALID] == 0 or dials[HEAD] > dials[START]:
+        return False
+    outside = dials[START] - dials[FIRST] + dials[END] - dials[STOP]
+    if outside > 2 * dials[BLOCK]:
+        return False
+    crowded = n > dials[WIDTH] + dials[INTERCEPT]
+    return not (crowded and c.dials[DUAL] == 1 and c.values[PENALTY] == 0.0)
+
+
+@numba.njit(cache=True)
+def _form(s: Stream, x: Matrix, y: Vector) -> None:
+    """Solve a new core: all live rows but the oldest few, which are about to leave."""
+    dials, c = s.dials, s.core
+    head, end, d = dials[HEAD], dials[END], dials[WIDTH]
+    n, p, intercept = end - head, d + dials[INTERCEPT], dials[INTERCEPT] == 1
+    tail = min(n, dials[BLOCK]) if dials[SHRINKS] == 1 else 0
+    if n > p and unpenalised(s.values, n, d):
+        tail = min(tail, max(1, (n - p) // 2))
+    start = head + tail
+    dials[FIRST], dials[START], dials[STOP], dials[PLACED] = head, start, end, end
+    dials[WIPED], dials[VALID] = head, 1
+    _wipe(s.outside, s.work)
+    primal = end - start > p or (end - start == p and n > p)
+    if primal:
+        gather(s.sums, x, y, start, end, dials[BLOCK], intercept)
+    else:
+        centre_dual(s.sums, x, y, start if end > start else head, end, intercept)
+    penalty = s.values[ALPHA]
+    if s.values[KIND] != FIXED:
+        observe_all(s.stats, s.sums, dials, x, y, primal)
+        penalty = penalty_of(s.stats, dials, s.values, n, d)
+    if primal:
+        margin = form_primal(c, s.sums.total, d, penalty, intercept)
+    else:
+        margin = form_dual(c, x, y, start, end, penalty, intercept)
+    dials[HARD] = 0 if margin >= c.values[LEAST] else 1
+    dials[FULL] = 1 if primal and dials[RANKED] == 1 and _full_rank(c, s.sums.total) else 0
+    if dials[HARD] == 0:
+        place(c, s.outside, x, y, head, tail, 0, intercept)
+        join_all(c, s.outside, tail)
+    c.scratch[:] = 0.0
+
+
+@numba.njit(cache=True)
+def _full_rank(c: Core, total: Matrix) -> bool:
+    """Is the core of full rank for sure? Then so is every set of rows that holds it."""
+    p = c.inverse.shape[0]
+    gram, rest = take(c.scratch, 0, p, p), c.scratch[p * p :]
+    for i in range(p):
+        for j in range(i + 1):
+            gram[i, j] = total[i, j]
+        c.scale[i] = gram[i, i]
+    return invert(gram, c.scale, rest) >= SAFE
+
+
+@numba.njit(cache=True)
+def _wipe(o: Outside, w: Work) -> None:
+    """Forget what was outside the last core."""
+    o.rows[:] = 0.0
+    o.images[:] = 0.0
+    o.schur[:] = 0.0
+    o.weight[:] = 0.0
+    o.residual[:] = 0.0
+    w.factor[:] = 0.0
+    w.weights[:] = 0.0
+    w.vectors[:] = 0.0
+
+
+@numba.njit(cache=True)
+def _admit(
+    c: Core, o: Outside, stats: Stats, dials: Ints, watched: bool, x: Matrix, y: Vector
+) -> None:
+    """Place the rows that came since, and wipe those of the tail that left."""
+    lo, came = dials[HEAD] - dials[FIRST], dials[END] - dials[PLACED]
+    for i in range(dials[WIPED] - dials[FIRST], lo):
+        o.rows[i] = 0.0
+        o.images[i] = 0.0
+        o.schur[i] = 0.0
+        o.schur[:, i] = 0.0
+        o.weight[i] = 0.0
+        o.residual[:, i] = 0.0
+        stats.tail_moments[i] = 0.0
+        stats.tail_bounds[i] = 0.0
+    dials[WIPED] = dials[HEAD]
+    at = dials[START] - dials[FIRST] + dials[PLACED] - dials[STOP]
+    if watched:
+        for row in range(dials[PLACED], dials[END]):
+            observe(stats.moments[1], stats.bounds[1], stats.origin, x[row], y[row])
+    if dials[HARD] == 0:
+        place(c, o, x, y, dials[PLACED], came, at, dials[INTERCEPT] == 1)
+        join(c, o, lo, at, came)
+    dials[PLACED] = dials[END]
+
+
+@numba.njit(cache=True)
+def _solve(c: Core, o: Outside, w: Work, dials: Ints, penalty: float) -> bool:
+    """theta from the core and the rows outside it; False where rounding would show."""
+    lo = dials[HEAD] - dials[FIRST]
+    k = dials[START] - dials[FIRST] + dials[END] - dials[STOP] - lo
+    factor = take(w.factor, 0, k, k)
+    for i in range(k):
+        for j in range(i, k):
+            factor[i, j] = o.schur[lo + i, lo + j]
+    if not factorise(factor, w.weights[0], o.weight[lo : lo + k]) >= c.values[LEAST]:
+        return False
+    if penalty == 0.0 and lopsided(o.weight[lo : lo + k]):
+        return False
+    for g in range(c.dials[RESPONSES]):
+        theta, weights = w.theta[g], w.weights[0, :k]
+        weights[:] = o.residual[g, lo : lo + k]
+        solve(factor, weights)
+        theta[:] = c.theta[g]
+        add_rows(weights, o.images[lo : lo + k], 1.0, theta)
+        if penalty != c.values[PENALTY]:
+            free = theta.size if c.dials[DUAL] == 1 else dials[WIDTH]
+            if not bridge(c, o.images[lo : lo + k], factor, w, theta, penalty, free):
+                return False
+    return True
+
+
+@numba.njit(cache=True)
+def precondition(
+    c: Core, images: Matrix, factor: Matrix, weights: Vector, g: Vector, out: Vector
+) -> None:
+    """out = H0^-1 g, H0 being the system of all live rows with the core's penalty."""
+    apply(c, g, out)
+    for i in range(weights.size):
+        weights[i] = dot(images[i], g)
+    solve(factor, weights)
+    add_rows(weights, images, -1.0, out)
+    if c.values[RHO] != 1.0:
+        out /= c.values[RHO]
+
+
+@numba.njit(cache=True)
+def bridge(
+    c: Core, images: Matrix, factor: Matrix, w: Work, theta: Vector, penalty: float, free: int
+) -> bool:
+    """From the solution for the core's penalty to that for ``penalty``, by conjugate gradients.
+
+    H = H0 + shift J, so H z = r + shift J z for z = H0^-1 r: no product with H is ever formed. J
+    is the identity on the first ``free`` entries: not on the intercept of the primal form.
+    """
+    shift, weights = penalty - c.values[PENALTY], w.weights[1, : factor.shape[0]]
+    r, z, step, image = w.vectors[0], w.vectors[1], w.vectors[2], w.vectors[3]
+    r[:] = 0.0
+    for j in range(free):
+        r[j] = -shift * theta[j]
+    step[:] = 0.0
+    image[:] = 0.0
+    before = 1.0
+    for i in range(_MOST_STEPS):
+        precondition(c, images, factor, weights, r, z)
+        energy = dot(r, z)
+        if energy <= _CLOSE**2 * penalty * dot(theta[:free], theta[:free]):
+            return True
+        ratio = energy / before if i > 0 else 0.0
+        for j in range(r.size):
+            step[j] = z[j] + ratio * step[j]
+            image[j] = r[j] + (shift * z[j] if j < free else 0.0) + ratio * image[j]
+        length = energy / dot(step, image)
+        add_row(length, step, theta)
+        add_row(-length, image, r)
+        before = energy
+    return False
+
+
+@numba.njit(cache=True)
+def compact(s: Stream, x: Matrix, y: Vector) -> None:
+    """Move the live rows to the front of their array and zero the places they leave."""
+    by, n = s.dials[HEAD], s.dials[END] - s.dials[HEAD]
+    for i in range(n):
+        x[i] = x[by + i]
+        y[i] = y[by + i]
+    x[n : s.dials[END]] = 0.0
+    y[n : s.dials[END]] = 0.0
+    for dial in (HEAD, END, FIRST, START, STOP, PLACED, WIPED):
+        s.dials[dial] -= by
+    shift_down(s.sums, by)
+
+
+@numba.njit(cache=True)
+def learn(x: Matrix, y: Vector, dials: Ints, row: Vector, response: float) -> None:
+    """A row comes as the newest; there must be a place for it."""
+    end = dials[END]
+    for j in range(row.size):
+        x[end, j] = row[j]
+    y[end] = response
+    dials[END] = end + 1
+    dials[DIRTY] = 1
+
+
+@numba.njit(cache=True)
+def drop(x: Matrix, y: Vector, dials: Ints, count: int) -> None:
+    """The oldest rows go; their places are zeroed at once."""
+    head = dials[HEAD]
+    x[head : head + count] = 0.0
+    y[head : head + count] = 0.0
+    dials[HEAD] = head + count
+    dials[DIRTY] = 1
+
+
+@numba.njit(cache=True)
+def predict_row(x: Matrix, y: Vector, floats: Vector, ints: Ints, row: Vector) -> float:
+    """What the live rows say of one more row."""
+    s = open_stream(floats, ints)
+    refresh(s, borrow(x), borrow(y))
+    return dot(s.coef, row) + s.values[LEVEL]
+
+
+@numba.njit(cache=True)
+def learn_row(
+    x: Matrix, y: Vector, floats: Vector, ints: Ints, row: Vector, response: float, leaving: int
+) -> None:
+    """A row comes as the newest; then the oldest ``leaving`` rows go."""
+    if ints[END] == y.size:
+        compact(open_stream(floats, ints), borrow(x), borrow(y))
+    learn(x, y, ints, row, response)
+    if leaving > 0:
+        drop(x, y, ints, leaving)
+
+
+@numba.njit(cache=True)
+def drop_rows(x: Matrix, y: Vector, ints: Ints, count: int) -> None:
+    drop(borrow(x), borrow(y), ints, count)
+
+
+@numba.njit(cache=True)
+def compact_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> None:
+    compact(open_stream(floats, ints), borrow(x), borrow(y))
+
+
+@numba.njit(cache=True)
+def settle(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> int:
+    """Bring the stream up to date; the rank, or -1 where the solution does not tell it."""
+    s = open_stream(floats, ints)
+    refresh(s, borrow(x), borrow(y))
+    return s.dials[RANK]
+
+
+@numba.njit(cache=True)
+def reset(floats: Vector, ints: Ints, penalty: Vector) -> None:
+    """A stream that knows its shape and penalty and nothing else."""
+    floats[:] = 0.0
+    ints[_DIALS:] = 0
+    for dial in range(FIRST, WIDTH):
+        ints[dial] = 0
+    s = open_stream(floats, ints)
+    s.values[: penalty.size] = penalty
+    s.dials[DIRTY] = 1
+    s.sums.dials[SEEN] = NEVER
+    s.sums.dials[BOUNDED] = 0 if penalty[KIND] == FIXED else 1
+
+
+@numba.njit(cache=True)
+def disturb(floats: Vector, ints: Ints, place_: int) -> None:
+    """A row was put in at ``place_``: what was built from rows beyond it is not theirs any more."""
+    s = open_stream(floats, ints)
+    s.dials[VALID] = 0
+    s.dials[DIRTY] = 1
+    if place_ < s.sums.dials[SEEN]:
+        s.sums.dials[SEEN] = NEVER

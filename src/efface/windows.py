@@ -1,0 +1,582 @@
+"""Coefficients of every window of an array, a block of windows at a time.
+
+The windows of a block share a core of rows; each has a few more of its own: the last of those about
+to leave (the tail) and the first of those that came after the block's first window (fresh ones).
+In the order tail, fresh the rows of a window follow each other, and so they do in the next window,
+one place on. Sums are made by addition alone: a row that a window does not have is in none of them.
+
+Few features: the core's sums and each window's own rows make its normal equations; eight of them
+are solved side by side.
+Many: with the core's system A = L D L' and the rows U outside it (see ``core``), S = rho I + U M U'
+is made of U L^-T alone; the small systems S_JJ w = r_J of eight windows are solved side by side;
+the coefficients of the block are (g L^-T D^-1 + W U L^-T D^-1) L^-1, where g A^-1 solves the core.
+The dual form has A = XX' + penalty I, and X U' where the primal form has U.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from efface.blas import FAST, Cube, Ints, Matrix, Vector, borrow, multiply, multiply_transposed
+from efface.core import centre_dual, gather, trusted
+from efface.dense import PANEL_ROOM, SAFE, divide_rows, dot, factorise_rows, lopsided
+from efface.lanes import (
+    LANES,
+    TILE,
+    add_dot,
+    entries_for,
+    padded,
+    set_all,
+    set_from,
+    set_inverse,
+    set_split,
+    solve_lanes,
+)
+from efface.refit import refit
+from efface.sums import NEVER, SEEN, Sums, carve_sums, depth_for, room_for_sums
+
+OWN = LANES - 1
+DIRECT = 28  # up to so many unknowns, each window's own normal equations
+_BAND = 32
+DUAL, SIZE, COUNT, FIRST, TAIL, OUTSIDE = 0, 1, 2, 3, 4, 5
+
+
+class Block(NamedTuple):
+    """Working store for a block of windows: p unknowns, room for k rows outside the core."""
+
+    sums: Sums
+    lanes: Matrix  # systems side by side
+    rows: Matrix  # (p + k, p): X in the dual form only, U after it
+    raw: Matrix  # (p + k + 2, p): A; U, or U X'; right-hand sides. Then L^-T has been applied.
+    scaled: Matrix  # the same, times D^-1
+    scale: Vector  # (p,)
+    scratch: Vector
+    schur: Matrix  # (k, k): S, the lower triangle, where two rows share a window
+    diagonals: Matrix  # (length, k): S again, by diagonals: windows side by side are so in them
+    weight: Vector  # (k,): the inverse of what the pivots of S are measured against
+    residual: Matrix  # (2, k): r, for the response and for ones
+    weights: Cube  # (2, count, k): W
+    inner: Cube  # (2, count, p): coefficients before the last step
+    thetas: Cube  # (2, count, p)
+    margins: Vector  # (count,)
+    dials: Ints  # dual?, rows of A, windows, first row of the first, tail rows, rows outside
+
+
+def block_length(p: int) -> int:
+    """Windows a block: enough to pay for its core, few enough that its own rows stay cheap."""
+    return LANES if p <= DIRECT else 16 if p <= 64 else 24 if p <= 160 else 48
+
+
+@numba.njit(cache=True)
+def _shapes(p: int, length: int) -> tuple[tuple[int, int], ...]:
+    """Of the arrays of a block, in the order in which they are laid out."""
+    k, lanes = 2 * (length - 1), entries_for(length)
+    if p <= DIRECT:
+        lanes = max(lanes, entries_for(p) + (padded(p) + TILE) * OWN)
+    return (
+        (lanes, LANES), (p + k, p), (p + k + 2, p), (p + k + 2, p), (1, p), (1, PANEL_ROOM),
+        (k, k), (length, k), (1, k), (2, k), (2 * length, k), (2 * length, p), (2 * length, p),
+        (1, length),
+    )  # fmt: skip
+
+
+def slide_windows(
+    x: Matrix, y: Vector, s: int, penalty: float, intercept: bool, first: int, length: int = 0
+) -> tuple[Matrix, Vector, Ints]:
+    """Coefficients, intercept and rank of the window of s rows that ends at each row.
+
+    Before row ``first`` they are NaN and 0. Can run in several threads at once.
+    """
+    n, d = x.shape
+    p = d + 1 if intercept else d
+    length = length or block_length(p)
+    depth = depth_for(min(s, n), length)
+    sizes = np.array([rows * columns for rows, columns in _shapes(p, length)])
+    floats, ints = room_for_sums(d, depth)
+    store = np.zeros(int(sizes.sum()) + LANES)
+    ahead = -(store.ctypes.data // 8) % LANES  # lanes are read fastest from whole cache lines
+    coef, level, rank = np.empty((n, d)), np.empty(n), np.empty(n, np.int64)
+    coef[:first], level[:first], rank[:first] = np.nan, np.nan, 0
+    held = np.zeros(floats), np.zeros(ints + 6, np.int64)
+    _slide(
+        x, y, s, float(penalty), intercept, first, length, depth, coef, level, rank,
+        store[ahead:], held[0], held[1],
+    )  # fmt: skip
+    if rank.min(initial=0) < 0:
+        _refit_unsafe(x, y, s, float(penalty), intercept, coef, level, rank)
+    return coef, level, rank
+
+
+@numba.njit(cache=True, inline="always")
+def _carve(
+    store: Vector, floats: Vector, ints: Ints, d: int, p: int, length: int, depth: int
+) -> Block:
+    f, ints, k = borrow(store), borrow(ints), 2 * (length - 1)
+    shapes = _shapes(p, length)
+    o = np.zeros(len(shapes) + 1, np.int64)
+    for i, (m, n) in enumerate(shapes):
+        o[i + 1] = o[i] + m * n
+    return Block(
+        carve_sums(floats, ints[6:], d, depth),
+        f[o[0] : o[1]].reshape(shapes[0]),
+        f[o[1] : o[2]].reshape((p + k, p)),
+        f[o[2] : o[3]].reshape((p + k + 2, p)),
+        f[o[3] : o[4]].reshape((p + k + 2, p)),
+        f[o[4] : o[5]],
+        f[o[5] : o[6]],
+        f[o[6] : o[7]].reshape((k, k)),
+        f[o[7] : o[8]].reshape((length, k)),
+        f[o[8] : o[9]],
+        f[o[9] : o[10]].reshape((2, k)),
+        f[o[10] : o[11]].reshape((2, length, k)),
+        f[o[11] : o[12]].reshape((2, length, p)),
+        f[o[12] : o[13]].reshape((2, length, p)),
+        f[o[13] : o[14]],
+        ints[:6],
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def _slide(
+    x: Matrix,
+    y: Vector,
+    s: int,
+    penalty: float,
+    intercept: bool,
+    first: int,
+    length: int,
+    depth: int,
+    coef: Matrix,
+    level: Vector,
+    rank: Ints,
+    store: Vector,
+    floats: Vector,
+    ints: Ints,
+) -> None:
+    """Coefficients, intercept and rank of the window that ends at each row from ``first`` on.
+
+    The rank is -1, and the rest meaningless, where that is not safe.
+    """
+    stop, d = x.shape
+    p = d + 1 if intercept else d
+    w = _carve(store, floats, ints, d, p, length, depth)
+    x, y, coef, level, rank = borrow(x), borrow(y), borrow(coef), borrow(level), borrow(rank)
+    w.sums.dials[SEEN] = NEVER
+    t = first
+    while t < stop:
+        rows = min(t + 1, s)
+        if p <= DIRECT and rows > p:
+            count = min(LANES, stop - t, max(1, rows // 2))
+            _solve_directly(w, x, y, t, count, s, penalty, intercept, coef, level)
+        else:
+            count = _windows_here(t, s, p, penalty, length, stop)
+            _solve_block(w, x, y, t, count, s, penalty, intercept, coef, level)
+        for i in range(count):
+            e = t + i
+            lo = max(0, e - s + 1)
+            rank[e] = min(d, e + 1 - lo - (1 if intercept else 0))
+            if not w.margins[i] >= SAFE:
+                rank[e] = -1
+        t += count
+
+
+@numba.njit(cache=True, nogil=True)
+def _refit_unsafe(
+    x: Matrix,
+    y: Vector,
+    s: int,
+    penalty: float,
+    intercept: bool,
+    coef: Matrix,
+    level: Vector,
+    rank: Ints,
+) -> None:
+    """Apart from ``_slide``, so that it is compiled only when it is needed."""
+    for e in range(rank.size):
+        if rank[e] < 0:
+            lo = max(0, e - s + 1)
+            level[e], rank[e] = refit(x[lo : e + 1], y[lo : e + 1], penalty, intercept, coef[e])
+
+
+@numba.njit(cache=True)
+def _windows_here(t: int, s: int, p: int, penalty: float, length: int, stop: int) -> int:
+    """How many windows, from the one that ends at row t, can share a core that determines them."""
+    most = min(length, stop - t)
+    if penalty > 0.0:
+        return most
+    rows = min(t + 1, s)
+    if rows > p:
+        return max(1, min(most, (rows - p) // 2 + 1))
+    return most if s <= p else max(1, min(most, p - rows + 1))
+
+
+@numba.njit(cache=True, inline="always")
+def _solve_directly(
+    w: Block,
+    x: Matrix,
+    y: Vector,
+    t: int,
+    count: int,
+    s: int,
+    penalty: float,
+    intercept: bool,
+    coef: Matrix,
+    level: Vector,
+) -> None:
+    """Windows that end at rows t .. t + count - 1, each from its own normal equations."""
+    d, sums, f = x.shape[1], w.sums, w.lanes
+    p = d + 1 if intercept else d
+    m = padded(p)
+    own = entries_for(m)
+    gather(sums, x, y, max(0, t + count - s), t + 1, count, intercept)
+    for i in range(p):
+        w.scale[i] = sums.total[i, i]
+    if not trusted(w.scale, sums.total, sums.centre, d, penalty, intercept) > 0.0:
+        w.margins[:count] = 0.0
+        return
+    _spread_core(f, sums.total, d, p, penalty, 0.0 if intercept else sums.centre[d + 1])
+    _spread_rows(f, own, x, y, sums.centre, t, count, s, p)
+    _weigh_lanes(f, m, own)
+    solve_lanes(f, m, 1, own, OWN)
+    _collect(f, m, sums.centre, t, count, intercept, coef, level, w.margins)
+
+
+@numba.njit(cache=True)
+def _spread_core(f: Matrix, total: Matrix, d: int, p: int, penalty: float, shift: float) -> None:
+    """The core's sums in every lane: matrix and right-hand side, padded by the identity."""
+    m = padded(p)
+    step = m + 1
+    for i in range(p):
+        for j in range(i):
+            set_all(f, i * step + j, total[i, j])
+        set_all(f, i * step + i, total[i, i] + (penalty if i < d else 0.0))
+        set_all(f, m * step + i, total[d + 1, i] + shift * total[d, i])
+    for i in range(p, m):
+        for j in range(i):
+            set_all(f, i * step + j, 0.0)
+        set_all(f, i * step + i, 1.0)
+        set_all(f, m * step + i, 0.0)
+    for i in range((m + 1) * step, (m + TILE) * step):
+        set_all(f, i, 0.0)
+
+
+@numba.njit(cache=True)
+def _spread_rows(
+    f: Matrix, own: int, x: Matrix, y: Vector, centre: Vector, t: int, count: int, s: int, p: int
+) -> None:
+    """Each lane's own rows: place i has a tail row in lanes up to i, a fresh row in those after."""
+    d = x.shape[1]
+    m = padded(p)
+    shift = centre[d + 1] if p > d else 0.0
+    for i in range(OWN):
+        old, new = t - s + 1 + i, t + 1 + i
+        has = 1.0 if old >= 0 and i < count - 1 else 0.0
+        comes = 1.0 if i < count - 1 else 0.0
+        old, new = max(old, 0), min(new, t + count - 1)
+        for j in range(d):
+            before, after = has * (x[old, j] - centre[j]), comes * (x[new, j] - centre[j])
+            set_split(f, own + j * OWN + i, before, after, i)
+        for j in range(d, m + TILE):
+            set_split(f, own + j * OWN + i, has if j < p else 0.0, comes if j < p else 0.0, i)
+        set_split(f, own + m * OWN + i, has * (y[old] - shift), comes * (y[new] - shift), i)
+
+
+@numba.njit(cache=True)
+def _weigh_lanes(f: Matrix, m: int, own: int) -> None:
+    """What the pivots are measured against: the diagonal of each lane's matrix."""
+    step = m + 1
+    weights = (m + TILE) * step
+    for i in range(m):
+        set_all(f, weights + i, f[i * step + i, 0])
+        add_dot(f, weights + i, own + i * OWN, own + i * OWN, OWN)
+        set_inverse(f, weights + i, weights + i)
+
+
+@numba.njit(cache=True)
+def _collect(
+    f: Matrix,
+    m: int,
+    centre: Vector,
+    t: int,
+    count: int,
+    intercept: bool,
+    coef: Matrix,
+    level: Vector,
+    margins: Vector,
+) -> None:
+    d, answers = coef.shape[1], m * (m + 1)
+    for i in range(count):
+        margins[i] = f[(m + TILE) * (m + 1) + m, i]
+        total = f[answers + d, i] + centre[d + 1] if intercept else 0.0
+        for j in range(d):
+            coef[t + i, j] = f[answers + j, i]
+            total -= centre[j] * f[answers + j, i]
+        level[t + i] = total if intercept else 0.0
+
+
+@numba.njit(cache=True, inline="always")
+def _solve_block(
+    w: Block,
+    x: Matrix,
+    y: Vector,
+    t: int,
+    count: int,
+    s: int,
+    penalty: float,
+    intercept: bool,
+    coef: Matrix,
+    level: Vector,
+) -> None:
+    """Windows that end at rows t .. t + count - 1, from their core and the rows outside it."""
+    p, dials = w.raw.shape[1], w.dials
+    first, a = max(0, t - s + 1), max(0, t + count - s)
+    b = max(a, t + 1)
+    primal = b - a > p or (b - a == p and penalty == 0.0 and min(t + count, s) > p)
+    dials[DUAL], dials[SIZE], dials[COUNT] = 0 if primal else 1, p if primal else b - a, count
+    dials[FIRST], dials[TAIL], dials[OUTSIDE] = first, a - first, a - first + t + count - b
+    if primal:
+        gather(w.sums, x, y, a, b, count, intercept)
+        _form_primal(w, x, y, b, penalty, intercept)
+    else:
+        _form_dual(w, x, y, a, penalty, intercept)
+    responses = 1 if primal or not intercept else 2
+    n = dials[SIZE]
+    end = n + dials[OUTSIDE] + responses
+    w.margins[:count] = 0.0
+    least = SAFE if primal else 10.0 * SAFE  # what is left of a row has lost digits already
+    if not _sound(w, x.shape[1], penalty, intercept):
+        return
+    margin = factorise_rows(w.raw[:end, :n], w.scaled[:end, :n], n, w.scale, w.scratch)
+    if margin >= least:
+        _complement(w, t, s, 1.0 if primal else penalty, responses)
+        w.weights[:] = 0.0
+        for j in range(0, count, LANES):
+            _solve_run(w, t, j, s, responses)
+        for i in range(count):
+            if not w.margins[i] >= least:
+                w.margins[i] = 0.0
+        _combine(w, responses)
+        rows = slice(t, t + count)
+        _finish(w.thetas, not primal, w.sums.centre, intercept, coef[rows], level[rows])
+
+
+@numba.njit(cache=True)
+def _sound(w: Block, d: int, penalty: float, intercept: bool) -> bool:
+    """Is the core's rank beyond doubt, or a matter for singular values?"""
+    if w.dials[DUAL] == 1:
+        return penalty > 0.0 or not lopsided(w.scale[: w.dials[SIZE]])
+    return trusted(w.scale, w.sums.total, w.sums.centre, d, penalty, intercept) > 0.0
+
+
+@numba.njit(cache=True)
+def _place(
+    x: Matrix, y: Vector, row: int, count: int, sums: Sums, constant: float, u: Matrix, r: Vector
+) -> None:
+    """``count`` rows of x from ``row`` on, centred, to u, and of y to r; a constant if not 0."""
+    d, centre = x.shape[1], sums.centre
+    shift = centre[d + 1] if constant > 0.0 else 0.0
+    for i in range(count):
+        for j in range(d):
+            u[i, j] = x[row + i, j] - centre[j]
+        if constant > 0.0:
+            u[i, d] = constant
+        r[i] = y[row + i] - shift
+
+
+@numba.njit(cache=True, inline="always")
+def _form_primal(w: Block, x: Matrix, y: Vector, b: int, penalty: float, intercept: bool) -> None:
+    """A from the core's sums, gathered before, the rows outside it, and the right-hand side."""
+    raw, total, d, p = w.raw, w.sums.total, x.shape[1], w.raw.shape[1]
+    first, tail, k = w.dials[FIRST], w.dials[TAIL], w.dials[OUTSIDE]
+    shift = 0.0 if intercept else w.sums.centre[d + 1]
+    for i in range(p):
+        for j in range(i + 1):
+            raw[i, j] = total[i, j]
+        if i < d:
+            raw[i, i] += penalty
+        w.scale[i] = raw[i, i]
+        raw[p + k, i] = total[d + 1, i] + shift * total[d, i]
+    constant = 1.0 if intercept else 0.0
+    _place(x, y, first, tail, w.sums, constant, raw[p:], w.residual[0])
+    _place(x, y, b, k - tail, w.sums, constant, raw[p + tail :], w.residual[0, tail:])
+
+
+@numba.njit(cache=True, inline="always")
+def _form_dual(w: Block, x: Matrix, y: Vector, a: int, penalty: float, intercept: bool) -> None:
+    """A from the core's rows, the rows outside it, and the right-hand sides."""
+    raw, rows, p, n = w.raw, w.rows, w.raw.shape[1], w.dials[SIZE]
+    first, tail, k = w.dials[FIRST], w.dials[TAIL], w.dials[OUTSIDE]
+    b, end = a + n, n + k
+    last = b if n > 0 else first + k
+    start = a if n > 0 else first
+    centre_dual(w.sums, x, y, start, last, intercept)
+    constant = _constant(x, w.sums.centre, start, last) if intercept else 0.0
+    _place(x, y, a, n, w.sums, constant, rows, raw[end])
+    _place(x, y, first, tail, w.sums, constant, rows[n:], w.residual[0])
+    _place(x, y, b, k - tail, w.sums, constant, rows[n + tail :], w.residual[0, tail:])
+    raw[end + 1] = 1.0
+    w.residual[1] = 1.0
+    for h in range(0, end, _BAND):
+        m = min(h + _BAND, end)
+        multiply_transposed(rows[h:m, :p], rows[: min(m, n), :p], raw[h:m, : min(m, n)], 1.0, 0.0)
+    for i in range(n):
+        raw[i, i] += penalty
+        w.scale[i] = raw[i, i]
+
+
+@numba.njit(cache=True)
+def _constant(x: Matrix, centre: Vector, lo: int, hi: int) -> float:
+    """The size of the constant feature: that of a row."""
+    square = 0.0
+    for i in range(lo, hi):
+        for j in range(x.shape[1]):
+            square += (x[i, j] - centre[j]) ** 2 / (hi - lo)
+    return np.sqrt(square) if square > 0.0 else 1.0
+
+
+@numba.njit(cache=True, inline="always")
+def _complement(w: Block, t: int, s: int, rho: float, responses: int) -> None:
+    """S where two rows share a window, and r, from the factorised core."""
+    n, k, first = w.dials[SIZE], w.dials[OUTSIDE], w.dials[FIRST]
+    dual, last = w.dials[DUAL] == 1, w.dials[COUNT] - 1
+    raw, scaled, u = w.raw[n : n + k, :n], w.scaled[n : n + k, :n], w.rows[n : n + k, :]
+    for h in range(0, k, _BAND):
+        m = min(h + _BAND, k)
+        window = max(0, h - (k - last) + 1)  # the first that has row h
+        lo = min(h, max(0, t + window - s + 1) - first)
+        out = w.schur[h:m, lo:m]
+        if dual:
+            multiply_transposed(u[h:m], u[lo:m], out, 1.0, 0.0)
+            for i in range(h, m):
+                w.weight[i] = 1.0 / (w.schur[i, i] + rho)
+        sign, keep = (-1.0, 1.0) if dual else (1.0, 0.0)
+        multiply_transposed(scaled[h:m], raw[lo:m], out, sign, keep)
+        for i in range(h, m):
+            w.schur[i, i] += rho
+            if not dual:
+                w.weight[i] = 1.0 / w.schur[i, i]
+            for j in range(max(lo, i - w.diagonals.shape[0] + 1), i + 1):
+                w.diagonals[i - j, j] = w.schur[i, j]
+    targets = w.raw[n + k : n + k + responses, :n]
+    multiply_transposed(targets, scaled, w.residual[:responses, :k], -1.0, 1.0)
+
+
+@numba.njit(cache=True)
+def _solve_run(w: Block, t: int, j: int, s: int, responses: int) -> None:
+    """W and the margins of up to eight windows of a block that starts at t, from window j on."""
+    f, first, k, count = w.lanes, w.dials[FIRST], w.dials[OUTSIDE], w.dials[COUNT]
+    width = min(LANES, count - j)
+    last = j + width - 1  # the rows of a window are never fewer than those of the one before
+    most = k - count + 1 + last - (max(0, t + last - s + 1) - first)
+    m = padded(most)
+    answers = m * (m + 1)
+    if width == LANES and t + j - s + 1 >= 0:
+        lo = t + j - s + 1 - first
+        _fill_all(f, m, lo, most, w.diagonals, w.weight, w.residual)
+    else:
+        for lane in range(LANES):
+            i = min(lane, width - 1)
+            lo = max(0, t + j + i - s + 1) - first
+            size = k - count + 1 + j + i - lo
+            _fill(f, m, lane, w.schur[lo:], lo, size, w.weight[lo:], w.residual[:, lo:])
+    solve_lanes(f, m, responses, 0, 0)
+    for lane in range(width):
+        lo = max(0, t + j + lane - s + 1) - first
+        w.margins[j + lane] = f[(m + TILE) * (m + 1) + m, lane]
+        for g in range(responses):
+            for i in range(k - count + 1 + j + lane - lo):
+                w.weights[g, j + lane, lo + i] = f[answers + g * (m + 1) + i, lane]
+
+
+@numba.njit(cache=True)
+def _fill(
+    f: Matrix,
+    m: int,
+    lane: int,
+    schur: Matrix,
+    lo: int,
+    size: int,
+    weight: Vector,
+    residual: Matrix,
+) -> None:
+    """One window's system in its lane, padded by the identity."""
+    step = m + 1
+    for i in range(size):
+        for j in range(i + 1):
+            f[i * step + j, lane] = schur[i, lo + j]
+    for i in range(size, m):
+        for j in range(i + 1):
+            f[i * step + j, lane] = 1.0 if i == j else 0.0
+    for i in range(m):
+        f[(m + TILE) * step + i, lane] = weight[i] if i < size else 1.0
+        for g in range(TILE):
+            f[(m + g) * step + i, lane] = residual[g, i] if g < 2 and i < size else 0.0
+
+
+@numba.njit(cache=True)
+def _fill_all(
+    f: Matrix, m: int, lo: int, size: int, diagonals: Matrix, weight: Vector, residual: Matrix
+) -> None:
+    """The systems of eight windows of one size, the first of which begins at row ``lo``."""
+    step, k = m + 1, weight.size
+    diagonals, residual = diagonals.reshape(diagonals.size), residual.reshape(2 * k)
+    for i in range(size):
+        for j in range(i + 1):
+            set_from(f, i * step + j, diagonals, (i - j) * k + lo + j)
+        set_from(f, (m + TILE) * step + i, weight, lo + i)
+        set_from(f, m * step + i, residual, lo + i)
+        set_from(f, (m + 1) * step + i, residual, k + lo + i)
+    for i in range(size, m):
+        for j in range(i):
+            set_all(f, i * step + j, 0.0)
+        set_all(f, i * step + i, 1.0)
+        set_all(f, (m + TILE) * step + i, 1.0)
+        set_all(f, m * step + i, 0.0)
+        set_all(f, (m + 1) * step + i, 0.0)
+    for i in range((m + 2) * step, (m + TILE) * step):
+        set_all(f, i, 0.0)
+
+
+@numba.njit(cache=True, inline="always")
+def _combine(w: Block, responses: int) -> None:
+    """The coefficients of the block, in centred features."""
+    n, k, count, p = w.dials[SIZE], w.dials[OUTSIDE], w.dials[COUNT], w.raw.shape[1]
+    dual = w.dials[DUAL] == 1
+    for g in range(responses):
+        weights, theta = w.weights[g, :count, :k], w.thetas[g, :count, :p]
+        inner = w.inner[g, :count, :n] if dual else theta
+        start = w.scaled[n + k + g]
+        for i in range(count):
+            for j in range(n):
+                inner[i, j] = start[j]
+        multiply(weights, w.scaled[n : n + k, :n], inner, -1.0 if dual else 1.0, 1.0)
+        divide_rows(inner, w.scaled, n)
+        if dual:
+            multiply(weights, w.rows[n : n + k, :p], theta, 1.0, 0.0)
+            multiply(inner, w.rows[:n, :p], theta, 1.0, 1.0)
+
+
+@numba.njit(cache=True, fastmath=FAST)
+def _finish(
+    thetas: Cube, dual: bool, centre: Vector, intercept: bool, coef: Matrix, level: Vector
+) -> None:
+    """From the solutions in centred features to coefficients and intercepts."""
+    count, d = coef.shape
+    for i in range(count):
+        slope = 0.0
+        level[i] = 0.0
+        if intercept:
+            level[i] = thetas[0, i, d]
+            if dual:
+                level[i] /= thetas[1, i, d]
+                slope = level[i]
+        for j in range(d):
+            coef[i, j] = thetas[0, i, j]
+        if dual and intercept:
+            for j in range(d):
+                coef[i, j] -= slope * thetas[1, i, j]
+        if intercept:
+            level[i] += centre[d + 1] - dot(coef[i], centre[:d])
