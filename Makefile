@@ -6,7 +6,7 @@
 
 BIN := .venv/bin
 JOBS ?= 2
-NOJIT_TESTS ?= $(wildcard tests/test_kernels.py tests/test_windows.py)
+NOJIT_TESTS ?= $(wildcard $(patsubst %,tests/test_%.py,blas lanes dense sums refit core windows moments trace stream))
 LOCK_FLAGS ?=
 PYTHON ?= $(or $(shell for python in python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -48,7 +48,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --no-config --universal --python-version
 	pyproject.toml --group build
 
 clean: ## remove .venv, caches and build products
-	rm -rf .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist .hypothesis .numba_cache .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # demo.lock and test.lock are subsets of dev.lock with the same versions, so they share one .venv.

@@ -1,3 +1,52 @@
-"""Linear regression that forgets exactly."""
+"""Linear regression that forgets exactly.
+
+Names are loaded when they are first used, so that ``import efface`` is cheap.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from efface.errors import EffaceError
+    from efface.history import Replay, Rolling, replay, rolling
+    from efface.models import OLS, AdaptiveRidge, Ridge, SwitchingRidge, load
+    from efface.policies import FIFD, AddDrop, KeepAll, KeepFor
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "FIFD",
+    "OLS",
+    "AdaptiveRidge",
+    "AddDrop",
+    "EffaceError",
+    "KeepAll",
+    "KeepFor",
+    "Replay",
+    "Ridge",
+    "Rolling",
+    "SwitchingRidge",
+    "load",
+    "replay",
+    "rolling",
+]
+
+_HOMES = {
+    "efface.errors": ("EffaceError",),
+    "efface.models": ("OLS", "AdaptiveRidge", "Ridge", "SwitchingRidge", "load"),
+    "efface.policies": ("FIFD", "AddDrop", "KeepAll", "KeepFor"),
+    "efface.history": ("Replay", "Rolling", "replay", "rolling"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            module = import_module(home)
+            globals().update({each: getattr(module, each) for each in names})
+            return globals()[name]
+    raise AttributeError(f"module 'efface' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

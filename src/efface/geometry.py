@@ -13,14 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from efface.errors import InvalidValue, unusable
+
 Array = NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)
 
 
-def invalid(subject: str, value: object, expected: str, advice: str) -> ValueError:
+def invalid(subject: str, value: object, expected: str, advice: str) -> InvalidValue:
     """The error for an argument that cannot be used: what it is, what it should be, what to do."""
-    return ValueError(f"'{subject}' is {value!r}: expected {expected}; {advice}.")
+    return InvalidValue(unusable(subject, value, expected, advice))
 
 
 def as_window(X: ArrayLike) -> Array:

@@ -95,10 +95,11 @@ def penalty_of(stats: Stats, dials: Ints, values: Vector, n: int, d: int) -> flo
     for j in range(d):
         high = max(bounds[j], fresh_bounds[j], tail_bounds[j])
         low = min(bounds[d + j], fresh_bounds[d + j], tail_bounds[d + j])
-        mean = 0.0
+        # From the origin, near which they are: around a large mean the difference keeps its digits.
+        middle, origin = 0.0, stats.origin[j]
         if dials[INTERCEPT] == 1:
-            mean = stats.origin[j] + (core[j] + fresh[j] + tail[j]) / n
-        largest = max(largest, high - mean, mean - low)
+            middle = (core[j] + fresh[j] + tail[j]) / n
+        largest = max(largest, high - origin - middle, middle - (low - origin))
     total = core[d + 1] + fresh[d + 1] + tail[d + 1]
     square = core[d + 2] + fresh[d + 2] + tail[d + 2]
     variance = max(square - total * total / n, 0.0) / (n - 1)

@@ -1,0 +1,296 @@
+"""The live rows of a model: their numbers, their names and times, and the policy that plans.
+
+Memory and ledger change together here, and nowhere else. Every method first checks and plans, then
+applies; what it refuses, it refuses before anything changed.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.errors import InvalidValue, unusable
+from efface.ledger import Id, Ledger, as_id, as_ids, repeated, some_ids
+from efface.memory import Memory, Penalty, Trace
+from efface.policies import Policy, Schedule
+from efface.times import Time, Times, as_time, as_times, kind_of
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Arrivals:
+    """Checked rows that are about to be learned, in the order in which they come."""
+
+    X: Matrix
+    y: Vector
+    ids: Sequence[Id]
+    times: Times | None
+    numbered: bool  # by us: the ids follow from the live rows
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def since(self, first: int) -> Arrivals:
+        """The rows from ``first`` on."""
+        times = None if self.times is None else self.times[first:]
+        return Arrivals(self.X[first:], self.y[first:], self.ids[first:], times, self.numbered)
+
+
+class LiveRows:
+    """Rows that are learned, expire and are forgotten under a policy."""
+
+    def __init__(self, width: int, penalty: Penalty, *, intercept: bool, policy: Policy) -> None:
+        self._fresh: Callable[[], Memory] = partial(
+            Memory, width, penalty, intercept=intercept, shrinks=policy.shrinks
+        )
+        self.shape = (width,)
+        self.policy = policy
+        self.timed = policy.needs_time
+        self.phase = 0
+        self.memory = self._fresh()
+        self.ledger = Ledger()
+
+    # -- one row comes ---------------------------------------------------------------------------
+
+    def learn_one(self, x: Vector, y: float, id: object, at: object) -> None:
+        """Learn a row, and let leave what must."""
+        ledger = self.ledger
+        if at is not None or self.timed or ledger.named:
+            self._learn_named(x, y, id, at)
+            return
+        if id is not None and as_id(id) != ledger.stop:
+            self._learn_named(x, y, id, at)
+            return
+        n_rows = ledger.stop - ledger.start + 1
+        leaving, self.phase = self.policy.after(n_rows, self.phase)
+        self.memory.learn(x, y, leaving)
+        if leaving == n_rows:
+            ledger.drop(n_rows - 1)
+        else:
+            ledger.stop += 1
+            ledger.start += leaving
+
+    def _learn_named(self, x: Vector, y: float, id: object, at: object) -> None:
+        """Learn a row that has an id or a time of its own, where it belongs."""
+        ledger, policy = self.ledger, self.policy
+        time = None if at is None else as_time(at)
+        self._refuse_kind(None if time is None else type(time))
+        name = ledger.next_id() if id is None else as_id(id)
+        now = None if time is None else self._clock(time)
+        expired = 0 if now is None else policy.expired(ledger.since, now)
+        if name in ledger and name not in ledger.oldest(expired):
+            raise repeated(name)
+        self._drop(expired)
+        if time is None or now is None or not policy.expired((time,), now):
+            self._place(x, y, name, time)
+
+    def _place(self, x: Vector, y: float, id: Id, time: Time | None) -> None:
+        """Learn a row where its time belongs; one that would leave at once never enters."""
+        position, n_rows = self.ledger.place(time), len(self.ledger)
+        leaving, self.phase = self.policy.after(n_rows + 1, self.phase)
+        if position < leaving:
+            self._drop(leaving - 1)
+            return
+        if time is None or position == n_rows:
+            self.memory.learn(x, y, leaving)
+            self.ledger.append(id, time)
+            self.ledger.drop(leaving)
+        else:
+            self.memory.insert(position, x, y)
+            self.ledger.insert(position, id, time)
+            self._drop(leaving)
+
+    # -- many rows come --------------------------------------------------------------------------
+
+    def arrivals(self, X: Matrix, y: Vector, ids: Iterable[object] | None, at: object) -> Arrivals:
+        """Check what comes with the rows; ids that are not given are numbered on."""
+        times = None if at is None else as_times(at, len(y))
+        if len(y):
+            self._refuse_kind(kind_of(times))
+        if ids is not None:
+            return Arrivals(X, y, as_ids(ids, len(y)), times, numbered=False)
+        first = self.ledger.next_id()
+        return Arrivals(X, y, range(first, first + len(y)), times, numbered=True)
+
+    def learn(self, new: Arrivals) -> None:
+        """Learn rows as if one by one, at the cost of those that stay."""
+        plan, n_rows = self._plan(new), len(self.ledger)
+        if plan is None:
+            self._rearrange(new, *self._survivors(new))
+            return
+        self._drop(min(plan.leaving, n_rows))
+        kept = new.since(max(0, plan.leaving - n_rows))
+        self.memory.extend(kept.X, kept.y)
+        self._enter(kept.ids, kept.times)
+        self.phase = plan.phase
+
+    def replay(self, new: Arrivals, *, coef: bool, diagnostics: bool) -> Trace:
+        """Predict, then learn, row by row; rows that are too old by then leave first."""
+        plan, n_rows = self._plan(new), len(self.ledger)
+        if plan is None:
+            self._survivors(new)  # refuses a repeated id before anything changes
+            return _joined(
+                [self._replay_one(new.since(t), coef, diagnostics) for t in range(len(new))]
+            )
+        trace = self.memory.replay(
+            new.X, new.y, plan.before, plan.after, coef=coef, diagnostics=diagnostics
+        )
+        self.ledger.drop(min(plan.leaving, n_rows))
+        kept = new.since(max(0, plan.leaving - n_rows))
+        self._enter(kept.ids, kept.times)
+        self.phase = plan.phase
+        return trace
+
+    def _replay_one(self, new: Arrivals, coef: bool, diagnostics: bool) -> Trace:
+        """The first of some rows, wherever its time belongs, predicted by a copy of the memory."""
+        x, y, time = new.X[:1], new.y[:1], None if new.times is None else new.times[0].item()
+        name = self.ledger.next_id() if new.numbered else new.ids[0]
+        if time is not None:
+            self._drop(self.policy.expired(self.ledger.since, self._clock(time)))
+        copy, none = self._fresh(), np.zeros(1, dtype=np.int64)
+        copy.extend(*self.memory.rows())
+        trace = copy.replay(x, y, none, none, coef=coef, diagnostics=diagnostics)
+        copy.drop(copy.n_rows)
+        self.learn_one(x[0], float(y[0]), name, time)
+        return trace
+
+    # -- rows leave ------------------------------------------------------------------------------
+
+    def forget(self, ids: object) -> None:
+        """Rows leave by name, as one rebuild."""
+        self._remove(self.ledger.positions(some_ids(ids)))
+
+    def expire(self, now: object) -> int:
+        """Rows that are too old at ``now`` leave, as one rebuild; how many."""
+        if not self.policy.needs_time:
+            advice = "use window='90d' or KeepFor to give rows a time to leave"
+            raise InvalidValue(unusable("window", self.policy, "a duration to expire by", advice))
+        time = as_time(now)
+        self._refuse_kind(type(time))
+        count = self.policy.expired(self.ledger.since, time)
+        self._remove(np.arange(count, dtype=np.intp))
+        return count
+
+    def wipe(self) -> None:
+        """Everything leaves."""
+        self._drop(len(self.ledger))
+
+    def _remove(self, positions: NDArray[np.intp]) -> None:
+        if positions.size:
+            self.memory.remove(positions)
+            self.ledger.remove(positions.tolist())
+
+    def _drop(self, count: int) -> None:
+        if count:
+            self.memory.drop(count)
+            self.ledger.drop(count)
+
+    def restore(self, X: Matrix, y: Vector, ids: list[Id], times: Times | None, phase: int) -> None:
+        """Take over live rows as they were; nothing may have been learned before."""
+        names = as_ids(ids, len(y))
+        if names:
+            self._refuse_kind(kind_of(times))
+        self.memory.extend(X, y)
+        self._enter(names, times)
+        self.phase = phase
+
+    # -- plans -----------------------------------------------------------------------------------
+
+    def _refuse_kind(self, kind: type | None) -> None:
+        self.policy.refuse_time(kind)
+        self.ledger.refuse_time(kind)
+
+    def _clock(self, time: Time) -> Time:
+        newest = self.ledger.newest
+        return time if newest is None or time > newest else newest
+
+    def _plan(self, new: Arrivals) -> Schedule | None:
+        """The schedule of rows that come in order of time, each under a name of its own.
+
+        None for others: there, who is alive decides where a row goes or what it is called.
+        """
+        if not len(new):
+            return Schedule(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), self.phase)
+        times, newest = new.times, self.ledger.newest
+        if times is not None and not (
+            (times[1:] >= times[:-1]).all() and (newest is None or times[0] >= newest)
+        ):
+            return None
+        if times is not None and self.policy.needs_time and len(self.ledger):
+            times = np.concatenate([self.ledger.times, times])
+        plan = self.policy.schedule(len(self.ledger), len(new), self.phase, times)
+        if new.numbered:  # on and on, unless no row is left to number on from
+            return plan if (plan.alive(len(self.ledger))[:-1] > 0).all() else None
+        fresh = len(set(new.ids)) == len(new) and not any(id in self.ledger for id in new.ids)
+        return plan if fresh else None
+
+    def _survivors(self, new: Arrivals) -> tuple[list[int], list[Id], int]:
+        """One arrival after the other, without numbers: who is alive in the end, oldest first.
+
+        Rows are counted from the oldest live one on through the arrivals.
+        """
+        names: list[Id] = self.ledger.ids
+        since: Sequence[Time] = self.ledger.since or [0.0] * len(names)
+        coming: list[Time] = [0.0] * len(new) if new.times is None else new.times.tolist()
+        heap = [(time, k) for k, time in enumerate(since)]  # sorted, hence a heap
+        live, phase, largest = set(names), self.phase, self.ledger.next_id() - 1
+        now = since[-1] if names else coming[0]
+
+        def leave() -> None:
+            nonlocal largest
+            gone = names[heapq.heappop(heap)[1]]
+            live.remove(gone)
+            if gone == largest:
+                largest = max((id for id in live if isinstance(id, int)), default=-1)
+
+        for i, time in enumerate(coming):
+            now = max(now, time)
+            name = max(largest, -1) + 1 if new.numbered else new.ids[i]
+            while heap and self.policy.expired(heap[0][:1], now):
+                leave()
+            if name in live:
+                raise repeated(name)
+            names.append(name)
+            if self.policy.expired((time,), now):
+                continue  # too old on arrival
+            heapq.heappush(heap, (time, len(names) - 1))
+            live.add(name)
+            largest = max(largest, name) if isinstance(name, int) else largest
+            leaving, phase = self.policy.after(len(heap), phase)
+            for _ in range(leaving):
+                leave()
+        order = [k for _, k in sorted(heap)]
+        return order, [names[k] for k in order], phase
+
+    # -- changes ---------------------------------------------------------------------------------
+
+    def _enter(self, ids: Sequence[Id], times: Times | None) -> None:
+        self.ledger.extend(ids, None if times is None else times.tolist())
+
+    def _rearrange(self, new: Arrivals, order: list[int], ids: list[Id], phase: int) -> None:
+        """Live and new rows, those of ``order``, as one rebuild."""
+        X, y = self.memory.rows()
+        X, y = np.concatenate([X, new.X])[order], np.concatenate([y, new.y])[order]
+        times = new.times
+        if times is not None:
+            times = np.concatenate([*([self.ledger.times] if len(self.ledger) else []), times])[
+                order
+            ]
+        self.wipe()
+        self.memory.extend(X, y)
+        self._enter(ids, times)
+        self.phase = phase
+
+
+def _joined(parts: Sequence[Trace]) -> Trace:
+    fields: Iterable[Any] = zip(*parts, strict=True)
+    arrays: Any = (None if field[0] is None else np.concatenate(field) for field in fields)
+    return Trace(*arrays)

@@ -1,0 +1,419 @@
+"""Four regressions that forget; they differ only in their penalty.
+
+================  ==========================================================================
+OLS               none; the answer of minimum norm where rows do not determine it
+Ridge             ``alpha``
+AdaptiveRidge     sqrt(2 n log(2d / delta)) sd(y) max|x| / theta_max, from the n live rows
+SwitchingRidge    that of AdaptiveRidge up to ``switch_at * d`` rows, none beyond
+================  ==========================================================================
+
+The intercept is never penalised. With one, max|x| is taken around the column means.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from math import isfinite
+from typing import Any, Self, TypeVar, final
+
+import numpy as np
+from numpy import ndarray
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.blas import dasum
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from efface import archive
+from efface.errors import DamagedFile, InvalidValue, NotFitted, unusable
+from efface.ledger import Id
+from efface.live import Arrivals, LiveRows
+from efface.memory import ADAPTIVE, FIXED, SWITCHING, Penalty
+from efface.parameters import non_negative, positive, probability, truth
+from efface.policies import as_policy, from_plain, to_plain
+from efface.rows import as_matrix, as_response, as_row, as_vector
+
+_FLOAT64 = np.dtype(np.float64)
+T = TypeVar("T")
+
+
+class NotFittedModel(NotFitted, NotFittedError):
+    """What scikit-learn expects of a model that has not seen a row yet."""
+
+
+class Model(RegressorMixin, BaseEstimator, ABC):
+    """A linear regression on the rows that are alive.
+
+    ``window`` says when rows leave by themselves: a number of rows, a duration ("90d", a timedelta;
+    rows then need a time, ``at``), a policy, or None for never. A row is called by an ``id``, an
+    int or a str; those not given are numbered on from the largest live int. Rows with times lie in
+    the order of their times, however they arrive.
+
+    Parameters take effect when the first row comes, or at ``fit``; changing them later changes
+    nothing until the next ``fit``. What is refused is refused before anything changed. One thread
+    at a time.
+    """
+
+    window: Any
+    fit_intercept: bool
+
+    _live: LiveRows | None = None
+    _parameters: dict[str, Any]  # those in force
+
+    @abstractmethod
+    def _penalty(self) -> Penalty:
+        """How the penalty follows from the live rows, by the parameters, checked."""
+
+    # -- one event -------------------------------------------------------------------------------
+
+    def learn_one(self, x: ArrayLike, y: float, id: Id | None = None, at: Any = None) -> None:
+        """Learn one row; rows leave as the window asks.
+
+        >>> model = OLS(window=2, fit_intercept=False)
+        >>> for t in range(3):
+        ...     model.learn_one([t + 1.0], 2.0 * t)
+        >>> model.ids_
+        [1, 2]
+        """
+        live = self._live
+        if live is None:
+            self._learn_first(x, y, id, at)
+            return
+        if not (
+            type(x) is ndarray
+            and x.dtype is _FLOAT64
+            and x.shape == live.shape
+            and x.flags.c_contiguous
+            and isinstance(y, float)  # type: ignore[redundant-expr]
+            and isfinite(dasum(x) + y)
+        ):
+            x, y = as_row(x, live.shape[0]), as_response(y)
+        live.learn_one(x, y, id, at)
+
+    def _learn_first(self, x: ArrayLike, y: float, id: Id | None, at: Any) -> None:
+        row, response = as_row(x, None), as_response(y)
+        live = self._start(row.size)
+        live.learn_one(row, response, id, at)
+        self._install(live)
+        self.n_features_in_ = row.size
+
+    def predict_one(self, x: ArrayLike) -> float:
+        """What the live rows say of one more row; 0.0 if none is left."""
+        live = self._live
+        if live is None:
+            raise self._not_fitted()
+        if not (
+            type(x) is ndarray
+            and x.dtype is _FLOAT64
+            and x.shape == live.shape
+            and x.flags.c_contiguous
+        ):
+            x = as_row(x, live.shape[0])
+        prediction = live.memory.predict(x)
+        if not isfinite(prediction):
+            as_row(x, live.shape[0])  # refuses what is not finite; else the sum itself overflowed
+        return prediction
+
+    # -- arrays ----------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, ids: Iterable[Id] | None = None, at: Any = None) -> Self:
+        """Forget everything, then learn the rows of X: those that are alive at their end.
+
+        >>> OLS(fit_intercept=False).fit([[1.0], [2.0]], [2.0, 4.0]).coef_
+        array([2.])
+        """
+        rows, responses = self._checked(X, y)
+        if not len(rows):
+            text = f"0 sample(s) (shape={rows.shape}) while a minimum of 1 is required"
+            raise InvalidValue(unusable("X", text, "at least one row", "pass some"))
+        live = self._start(rows.shape[1])
+        live.learn(live.arrivals(rows, responses, ids, at))
+        self._name_features(X, reset=True)
+        self._install(live)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, ids: Iterable[Id] | None = None, at: Any = None) -> Self:
+        """Learn the rows of X as if by ``learn_one``, one after the other."""
+        self._feed(LiveRows.learn, X, y, ids, at)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """What the live rows say of others."""
+        live = self._alive()
+        rows = as_matrix(X)
+        self._name_features(X, reset=False)
+        return np.asarray(rows @ live.memory.coef + live.memory.intercept)
+
+    def _feed(self, way: Callable[[LiveRows, Arrivals], T], X: Any, y: Any, ids: Any, at: Any) -> T:
+        """Hand checked rows to the live ones, which may be none yet."""
+        rows, responses = self._checked(X, y)
+        live = self._live
+        if live is not None:
+            self._name_features(X, reset=False)
+            return way(live, live.arrivals(rows, responses, ids, at))
+        live = self._start(rows.shape[1])
+        result = way(live, live.arrivals(rows, responses, ids, at))
+        self._name_features(X, reset=True)
+        self._install(live)
+        return result
+
+    # -- rows leave ------------------------------------------------------------------------------
+
+    def forget(self, ids: Id | Iterable[Id]) -> None:
+        """Rows leave by name: one id or many, naming one twice is naming it once.
+
+        What remains is a function of the remaining rows, to the last bit.
+
+        >>> model = OLS(fit_intercept=False).fit([[1.0], [1.0]], [2.0, 4.0], ids=["ann", "bob"])
+        >>> model.forget("ann")
+        >>> model.coef_
+        array([4.])
+        """
+        self._alive().forget(ids)
+
+    def expire(self, now: Any) -> int:
+        """Rows whose time is up at ``now`` leave; returns how many. For windows with a duration."""
+        return self._alive().expire(now)
+
+    # -- what was learned ------------------------------------------------------------------------
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """One coefficient a feature."""
+        return self._alive().memory.coef
+
+    @property
+    def intercept_(self) -> float:
+        """The prediction where all features are zero."""
+        return self._alive().memory.intercept
+
+    @property
+    def penalty_(self) -> float:
+        """The penalty on the squared norm of the coefficients."""
+        return self._alive().memory.penalty_value
+
+    @property
+    def rank_(self) -> int:
+        """The rank of the live rows; with an intercept, of their deviations from the mean."""
+        return self._alive().memory.rank
+
+    @property
+    def n_rows_(self) -> int:
+        """How many rows are alive."""
+        return len(self._alive().ledger)
+
+    @property
+    def ids_(self) -> list[Id]:
+        """The ids of the live rows, oldest first."""
+        return self._alive().ledger.ids
+
+    # -- files and copies ------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the live rows and what is needed to go on with them; ``archive`` has the format.
+
+        The model itself is brought to the state that ``load`` gives, so both continue alike, bit
+        for bit.
+        """
+        archive.write(path, self._snapshot())
+
+    def _snapshot(self) -> archive.Snapshot:
+        live = self._alive()
+        live.memory.rebuild()
+        X, y = live.memory.rows()
+        names = getattr(self, "feature_names_in_", None)
+        return archive.Snapshot(
+            model=type(self).__name__,
+            parameters={name: _plain(name, value) for name, value in self._parameters.items()},
+            phase=live.phase,
+            features=None if names is None else [str(name) for name in names],
+            ids=live.ledger.ids,
+            times=live.ledger.times,
+            X=X,
+            y=y,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: like a file, the live rows and nothing of any other."""
+        state = dict(super().__getstate__())
+        if state.pop("_live", None) is not None:
+            state["snapshot"] = self._snapshot()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        snapshot = state.pop("snapshot", None)
+        super().__setstate__(state)
+        if snapshot is not None:
+            self._live = _revive(type(self)(**self._parameters), snapshot)
+
+    # -- within ----------------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._live is not None
+
+    def _alive(self) -> LiveRows:
+        if self._live is None:
+            raise self._not_fitted()
+        return self._live
+
+    def _not_fitted(self) -> NotFittedModel:
+        name = type(self).__name__
+        return NotFittedModel(f"'{name}' is not fitted: call 'fit' or 'learn_one' first.")
+
+    def _start(self, width: int) -> LiveRows:
+        """No rows yet, under the parameters as they are now."""
+        intercept = truth("fit_intercept", self.fit_intercept)
+        policy, penalty = as_policy(self.window), self._penalty()
+        return LiveRows(width, penalty, intercept=intercept, policy=policy)
+
+    def _install(self, live: LiveRows) -> None:
+        if self._live is not None:
+            self._live.wipe()
+        self._live = live
+        self._parameters = self.get_params(deep=False)
+
+    def _checked(self, X: Any, y: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        rows = as_matrix(X)
+        if y is None:
+            advice = "pass one response a row"
+            text = "requires y to be passed, but the target y is None"
+            raise InvalidValue(
+                unusable("y", None, f"numbers, since {type(self).__name__} {text}", advice)
+            )
+        return rows, as_vector(column_or_1d(y, warn=True), len(rows))
+
+    def _name_features(self, X: Any, *, reset: bool) -> None:
+        """Set or check ``n_features_in_`` and ``feature_names_in_``, as scikit-learn does."""
+        try:
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        except ValueError as error:
+            raise InvalidValue(str(error)) from error
+
+
+@final
+class OLS(Model):
+    """Least squares on the live rows; the answer of minimum norm where they do not determine one.
+
+    >>> model = OLS(window=3).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
+    >>> round(model.predict_one(np.array([3.0])), 12), model.rank_
+    (7.0, 1)
+    """
+
+    def __init__(self, window: Any = None, *, fit_intercept: bool = True) -> None:
+        self.window = window
+        self.fit_intercept = fit_intercept
+
+    def _penalty(self) -> Penalty:
+        return Penalty(FIXED, 0.0)
+
+
+@final
+class Ridge(Model):
+    """Ridge regression with the penalty ``alpha``.
+
+    >>> Ridge(alpha=1.0, fit_intercept=False).fit([[1.0], [1.0]], [3.0, 3.0]).coef_
+    array([2.])
+    """
+
+    def __init__(
+        self, window: Any = None, *, alpha: float = 1.0, fit_intercept: bool = True
+    ) -> None:
+        self.window = window
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+
+    def _penalty(self) -> Penalty:
+        return Penalty(FIXED, non_negative("alpha", self.alpha))
+
+
+@final
+class AdaptiveRidge(Model):
+    """Ridge regression whose penalty follows the live rows (FIFD-Adaptive Ridge of the paper).
+
+    >>> model = AdaptiveRidge(window=20).fit(np.eye(2), [1.0, 3.0])
+    >>> round(model.penalty_, 4)
+    2.9604
+    """
+
+    def __init__(
+        self,
+        window: Any = None,
+        *,
+        delta: float = 0.05,
+        theta_max: float = 1.0,
+        fit_intercept: bool = True,
+    ) -> None:
+        self.window = window
+        self.delta = delta
+        self.theta_max = theta_max
+        self.fit_intercept = fit_intercept
+
+    def _penalty(self) -> Penalty:
+        delta, theta_max = probability("delta", self.delta), positive("theta_max", self.theta_max)
+        return Penalty(ADAPTIVE, 0.0, delta, theta_max)
+
+
+@final
+class SwitchingRidge(Model):
+    """Adaptive ridge up to ``switch_at`` live rows a feature, least squares beyond.
+
+    >>> model = SwitchingRidge(switch_at=2.0, fit_intercept=False)
+    >>> model.fit([[1.0], [1.0]], [1.0, 3.0]).penalty_ > 0
+    True
+    >>> model.partial_fit([[1.0]], [2.0]).penalty_
+    0.0
+    """
+
+    def __init__(
+        self,
+        window: Any = None,
+        *,
+        delta: float = 0.05,
+        theta_max: float = 1.0,
+        switch_at: float = 2.0,
+        fit_intercept: bool = True,
+    ) -> None:
+        self.window = window
+        self.delta = delta
+        self.theta_max = theta_max
+        self.switch_at = switch_at
+        self.fit_intercept = fit_intercept
+
+    def _penalty(self) -> Penalty:
+        delta, theta_max = probability("delta", self.delta), positive("theta_max", self.theta_max)
+        return Penalty(SWITCHING, 0.0, delta, theta_max, non_negative("switch_at", self.switch_at))
+
+
+MODELS = {model.__name__: model for model in (OLS, Ridge, AdaptiveRidge, SwitchingRidge)}
+
+
+def load(path: str | os.PathLike[str]) -> OLS | Ridge | AdaptiveRidge | SwitchingRidge:
+    """The model that ``save`` wrote: it continues bit for bit where that one stood."""
+    snapshot = archive.read(path)
+    try:
+        parameters = {**snapshot.parameters, "window": from_plain(snapshot.parameters["window"])}
+        model = MODELS[snapshot.model](**parameters)
+        model._install(_revive(model, snapshot))
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedFile(
+            f"'{os.fspath(path)}' is damaged: it describes no model ({error}); restore a backup."
+        ) from error
+    model.n_features_in_ = snapshot.X.shape[1]
+    if snapshot.features is not None:
+        model.feature_names_in_ = np.array(snapshot.features, dtype=object)
+    return model
+
+
+def _revive(model: Model, snapshot: archive.Snapshot) -> LiveRows:
+    live = model._start(snapshot.X.shape[1])
+    live.restore(snapshot.X, snapshot.y, snapshot.ids, snapshot.times, snapshot.phase)
+    return live
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A parameter as JSON knows it."""
+    if name == "window":
+        return to_plain(value)
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,63 @@
+"""Parameters from outside: numbers of the kind that is needed, or an error that says which."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from efface.errors import InvalidValue, unusable
+
+
+def whole(subject: str, value: object, least: int) -> int:
+    """A whole number of at least ``least``.
+
+    >>> whole("rows", np.int64(3), 1)
+    3
+    """
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        expected = f"a whole number of at least {least}"
+        raise InvalidValue(unusable(subject, value, expected, "check its type and sign"))
+    return int(value)
+
+
+def non_negative(subject: str, value: object) -> float:
+    """A finite number of at least 0."""
+    number = _number(value)
+    if not (math.isfinite(number) and number >= 0):
+        raise InvalidValue(
+            unusable(subject, value, "a finite number of at least 0", "check its sign")
+        )
+    return number
+
+
+def positive(subject: str, value: object) -> float:
+    """A finite number above 0."""
+    number = _number(value)
+    if not (math.isfinite(number) and number > 0):
+        advice = "check its sign and scale"
+        raise InvalidValue(unusable(subject, value, "a finite number above 0", advice))
+    return number
+
+
+def probability(subject: str, value: object) -> float:
+    """A number strictly between 0 and 1."""
+    number = _number(value)
+    if not 0 < number < 1:
+        advice = "use 0.05 for 95 % confidence"
+        raise InvalidValue(unusable(subject, value, "a number between 0 and 1", advice))
+    return number
+
+
+def truth(subject: str, value: object) -> bool:
+    """True or False, and nothing that merely counts as one."""
+    if not isinstance(value, bool | np.bool):
+        raise InvalidValue(unusable(subject, value, "True or False", "say which"))
+    return bool(value)
+
+
+def _number(value: object) -> float:
+    """NaN, which fits no range, for what is not a number."""
+    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+        return float(value)
+    return math.nan

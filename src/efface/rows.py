@@ -1,0 +1,144 @@
+"""Rows from outside: checked, and in the one layout that the kernels read.
+
+Everything leaves here as C-ordered float64. A value that cannot be used is named by row and column.
+Nothing here keeps or changes what it was given.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.errors import BadRow, InvalidValue, NotANumber, unusable
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+_IMPUTE = "remove or impute it"
+
+
+def as_matrix(X: Any, *, missing: bool = False) -> Matrix:
+    """X as rows by columns, of finite numbers; with ``missing``, NaN may stand for a gap.
+
+    >>> as_matrix([[1, 2], [3, "four"]])
+    Traceback (most recent call last):
+    ...
+    efface.errors.NotANumber: 'X' at row 1, column 1 is 'four': expected a number; convert it \
+(it is of type 'str').
+    """
+    if hasattr(X, "toarray"):  # scipy.sparse, which need not be loaded to be recognised
+        raise TypeError(unusable("X", "sparse", "a dense array", "call its .toarray()"))
+    raw = _array("X", X)
+    if raw.ndim != 2:
+        raise InvalidValue(
+            f"'X' is of shape {raw.shape}: expected 2D array, got {raw.ndim}D array instead. "
+            "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row."
+        )
+    if raw.shape[1] == 0:
+        text = f"0 feature(s) (shape={raw.shape}) while a minimum of 1 is required"
+        raise InvalidValue(unusable("X", text, "at least one column", "pass some"))
+    values = np.ascontiguousarray(_numbers("X", raw, X))
+    _check("X", values, missing, X)
+    return values
+
+
+def as_vector(y: Any, count: int, *, missing: bool = False) -> Vector:
+    """y as one finite number for each of ``count`` rows."""
+    raw = _array("y", y)
+    if raw.shape != (count,):
+        advice = "pass as many responses as rows"
+        raise InvalidValue(unusable("y", raw.shape, f"the shape ({count},)", advice))
+    values = np.ascontiguousarray(_numbers("y", raw, y))
+    _check("y", values, missing, y)
+    return values
+
+
+def as_row(x: Any, width: int | None) -> Vector:
+    """One row, of ``width`` finite numbers if that is known."""
+    raw = _array("x", x)
+    if raw.ndim != 1 or raw.size != (raw.size if width is None else width) or raw.size == 0:
+        expected = "one row of at least one number" if width is None else f"the shape ({width},)"
+        raise InvalidValue(unusable("x", raw.shape, expected, "pass one number a feature"))
+    values = np.ascontiguousarray(_numbers("x", raw, x))
+    _check("x", values, False, x)
+    return values
+
+
+def as_response(y: Any) -> float:
+    """One finite number."""
+    raw = _array("y", y)
+    if raw.ndim != 0:
+        raise InvalidValue(unusable("y", y, "one number", "learn many rows with 'partial_fit'"))
+    value = float(_numbers("y", raw, y))
+    if not math.isfinite(value):
+        raise BadRow(unusable("y", value, "a finite number", _IMPUTE))
+    return value
+
+
+def _array(subject: str, data: Any) -> NDArray[Any]:
+    try:
+        raw = np.asarray(data)
+    except ValueError as error:
+        advice = "give every row the same number of values"
+        raise InvalidValue(unusable(subject, "ragged", "a rectangular array", advice)) from error
+    if raw.dtype.kind == "c":
+        advice = "Complex data not supported: pass its real and imaginary parts as columns"
+        raise InvalidValue(unusable(subject, "complex", "real numbers", advice))
+    return raw
+
+
+def _numbers(subject: str, raw: NDArray[Any], source: Any) -> NDArray[np.float64]:
+    if raw.dtype.kind in "fiub":
+        with np.errstate(over="ignore"):  # too large for float64 is infinite, and refused as such
+            return raw.astype(np.float64, copy=False)
+    values = np.empty(raw.shape)
+    for at, value in np.ndenumerate(_sources(raw, source)):
+        try:
+            values[at] = _number(value)
+        except (TypeError, ValueError) as error:
+            where, row, column = _where(subject, at, source)
+            text = f"{where} is {value!r}: expected a number; convert it ({error})."
+            raise NotANumber(text, row, column) from error
+    return values
+
+
+def _sources(raw: NDArray[Any], source: Any) -> NDArray[Any]:
+    """The values as they were given: a text among numbers makes texts of them all."""
+    return np.asarray(source, dtype=object) if raw.dtype.kind in "US" else raw
+
+
+def _number(value: Any) -> float:
+    """A number as a float, a gap (None, pandas.NA) as NaN; a text is not a number."""
+    if value is None or type(value).__name__ == "NAType":
+        return math.nan
+    if isinstance(value, str | bytes | np.datetime64 | np.timedelta64):
+        raise TypeError(f"it is of type {type(value).__name__!r}")
+    return float(value)
+
+
+def _check(subject: str, values: NDArray[np.float64], missing: bool, source: Any) -> None:
+    good = np.isfinite(values)
+    if missing and not good.all():
+        good |= np.isnan(values)
+    if not good.all():
+        at = np.unravel_index(int(good.argmin()), values.shape)
+        where, row, column = _where(subject, at, source)
+        value = "NaN" if np.isnan(values[at]) else "infinity"
+        text = f"{where} is {value}: expected a finite number; {_IMPUTE}."
+        raise BadRow(text, row, column)
+
+
+def _where(subject: str, at: tuple[Any, ...], source: Any) -> tuple[str, int | None, int | None]:
+    """Where a value sits, in words and in numbers; a column of a frame by its name too."""
+    if not at:
+        return f"'{subject}'", None, None
+    row = None if subject == "x" else int(at[0])
+    column = None if subject == "y" else int(at[-1])
+    places = [] if row is None else [f"row {row}"]
+    if column is not None:
+        names = getattr(source, "columns", None)
+        places.append(f"column {column}" + (f" ({names[column]!r})" if names is not None else ""))
+    return f"'{subject}' at {', '.join(places)}", row, column

@@ -1,0 +1,78 @@
+import naive
+import numpy as np
+import pytest
+from efface.core import (
+    carve,
+    centre_dual,
+    finish,
+    form_dual,
+    form_primal,
+    gather,
+    join,
+    join_all,
+    place,
+    room_for,
+)
+from efface.sums import NEVER, SEEN, depth_for
+
+
+def made(d, p, k, rows):
+    depth = depth_for(rows, 1)
+    floats, ints = room_for(d, p, k, depth)
+    held = np.zeros(floats), np.zeros(ints, np.int64)
+    sums, core, outside = carve(*held, d, p, k, depth)
+    sums.dials[SEEN] = NEVER
+    return sums, core, outside, held
+
+
+def coefficients(core, outside, chosen, d, intercept):
+    """theta + r' S^-1 Z over the chosen rows outside the core, then undone of its centre."""
+    schur, theta = outside.schur[np.ix_(chosen, chosen)], core.theta.copy()
+    for g in range(2):
+        theta[g] += np.linalg.solve(schur, outside.residual[g, chosen]) @ outside.images[chosen]
+    coef = np.empty(d)
+    return coef, finish(core, theta, d, intercept, coef)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("rows", "penalty"), [(20, 0.0), (20, 2.0), (3, 0.5)])
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_rows_outside_the_core_come_and_go_by_their_index(intercept, rows, penalty, one_by_one):
+    rng = np.random.default_rng(rows)
+    X, y = rng.normal(size=(rows + 4, 5)) + 3.0, rng.normal(size=rows + 4)
+    sums, core, outside, _held = made(5, 5 + intercept, 4, rows)
+    if rows > 6:
+        gather(sums, X, y, 0, rows, 1, intercept)
+        form_primal(core, sums.total, 5, penalty, intercept)
+    else:
+        centre_dual(sums, X, y, 0, rows, intercept)
+        form_dual(core, X, y, 0, rows, penalty, intercept)
+    place(core, outside, X, y, rows, 4, 0, intercept)
+    if one_by_one:
+        join(core, outside, 0, 0, 4)
+    else:
+        join_all(core, outside, 4)
+    for chosen in ([0, 1, 2, 3], [1, 3], [2]):
+        live = [*range(rows), *(rows + i for i in chosen)]
+        coef, level = coefficients(core, outside, chosen, 5, intercept)
+        exact, intercept_ = naive.solve_exactly(X[live], y[live], penalty, intercept)
+        np.testing.assert_allclose(coef, exact, rtol=1e-9, atol=1e-11)
+        assert level == pytest.approx(intercept_, rel=1e-9, abs=1e-10)
+
+
+def test_a_centre_that_no_longer_fits_is_left():
+    X, y = np.random.default_rng(0).normal(size=(80, 2)), np.arange(80.0) * 0.01
+    X[40:] += 1e6
+    sums, _core, _outside, _held = made(2, 3, 2, 80)
+    gather(sums, X, y, 0, 30, 1, True)
+    for a in range(0, 45):
+        gather(sums, X, y, a, a + 30, 1, True)
+    assert np.abs(sums.centre[:2] - 1e6).max() < 10.0
+
+
+def test_a_constant_feature_beside_an_intercept_is_not_trusted():
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.ones(30)
+    X[:, 1] = 0.1
+    sums, core, _outside, _held = made(2, 3, 2, 30)
+    gather(sums, X, y, 0, 30, 1, True)
+    assert form_primal(core, sums.total, 2, 0.0, True) == 0.0

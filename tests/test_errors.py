@@ -1,0 +1,44 @@
+"""The tree of errors: what can be caught as what, and what the texts say."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from efface import errors
+
+
+@pytest.mark.parametrize(
+    ("error", "parents"),
+    [
+        (errors.InvalidValue, (errors.EffaceError, ValueError)),
+        (errors.BadRow, (errors.InvalidValue,)),
+        (errors.NotANumber, (errors.BadRow, TypeError)),
+        (errors.RepeatedId, (errors.InvalidValue,)),
+        (errors.UnknownId, (errors.InvalidValue, LookupError)),
+        (errors.BadTime, (errors.InvalidValue,)),
+        (errors.NotFitted, (errors.EffaceError, ValueError, AttributeError)),
+        (errors.ForeignFile, (errors.UnreadableFile,)),
+        (errors.NewerFile, (errors.UnreadableFile,)),
+        (errors.DamagedFile, (errors.UnreadableFile,)),
+        (errors.UnreadableFile, (errors.EffaceError, ValueError)),
+    ],
+)
+def test_every_error_can_be_caught_as_what_it_is(error, parents):
+    assert all(issubclass(error, parent) for parent in parents)
+
+
+def test_the_docstring_draws_every_error():
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    assert all(kind.__name__ in errors.__doc__ for kind in kinds)
+
+
+def test_bad_row_keeps_its_place_through_pickle():
+    again = pickle.loads(pickle.dumps(errors.BadRow("wrong", row=3, column=1)))
+    assert (str(again), again.row, again.column) == ("wrong", 3, 1)
+
+
+def test_text_names_subject_value_expectation_and_advice():
+    text = errors.unusable("alpha", -1.0, "a finite number of at least 0", "check its sign")
+    assert text == "'alpha' is -1.0: expected a finite number of at least 0; check its sign."

@@ -1,0 +1,676 @@
+"""The four models: exact on whatever is alive, careful with input, at home in scikit-learn."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from datetime import datetime, timedelta
+
+import naive
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import check_is_fitted
+
+from efface import (
+    FIFD,
+    OLS,
+    AdaptiveRidge,
+    AddDrop,
+    KeepAll,
+    KeepFor,
+    Ridge,
+    SwitchingRidge,
+    load,
+    replay,
+)
+from efface.errors import (
+    BadRow,
+    BadTime,
+    DamagedFile,
+    ForeignFile,
+    InvalidValue,
+    NotANumber,
+    NotFitted,
+    RepeatedId,
+    UnknownId,
+)
+
+RULES = {
+    "OLS": {},
+    "Ridge": {"alpha": 0.7},
+    "AdaptiveRidge": {"delta": 0.1, "theta_max": 2.0},
+    "SwitchingRidge": {"delta": 0.05, "theta_max": 1.0, "switch_at": 1.5},
+}
+KINDS = {kind.__name__: kind for kind in (OLS, Ridge, AdaptiveRidge, SwitchingRidge)}
+MODELS = list(KINDS.values())
+
+
+def data(n, d, seed=0):
+    rng = np.random.default_rng([seed, n, d])
+    X = rng.normal(size=(n, d))
+    return X, X @ rng.normal(size=d) + 0.5 + 0.3 * rng.normal(size=n)
+
+
+# -- exactness ---------------------------------------------------------------------------------
+
+
+def streams(kind, n, d, seed):
+    """Rows of one of the classes for which exactness is promised, and responses."""
+    rng = np.random.default_rng([seed, n, d])
+    X = rng.normal(size=(n, d))
+    if kind == "columns from 1e-4 to 1e4":
+        X *= 10.0 ** np.linspace(-4, 4, d)
+    elif kind == "means of a million spreads":
+        X += 1e6 * rng.normal(size=d)
+    elif kind == "repeated rows":
+        X = rng.integers(-2, 3, size=(3, d)).astype(float)[rng.integers(0, 3, size=n)]
+    elif kind == "rank swings":
+        X = np.eye(d)[rng.integers(0, d, size=n)] * rng.integers(1, 4, size=(n, 1))
+    elif kind == "tiny":
+        X *= 1e-8
+    elif kind == "huge":
+        X *= 1e8
+    elif kind == "one giant row":
+        X[n // 3] *= 1e8
+    theta = rng.normal(size=d) / np.abs(X).mean(axis=0).clip(1e-12)
+    return X, X @ theta + 0.3 * rng.normal(size=n) + (kind == "means of a million spreads")
+
+
+CLASSES = [
+    "well conditioned",
+    "columns from 1e-4 to 1e4",
+    "means of a million spreads",
+    "repeated rows",
+    "rank swings",
+    "tiny",
+    "huge",
+    "one giant row",
+]
+
+
+def tolerance(X, lam, intercept):
+    """1e-9 up to a condition of 1e4 (of columns at a common scale), 1e-6 up to 1e7."""
+    rows = X - X.mean(axis=0) if intercept else X
+    scale = np.abs(rows).max(axis=0, initial=0.0)
+    scale[scale == 0] = 1.0
+    rows = np.vstack([rows / scale, np.diag(np.sqrt(lam) / scale)])
+    sigma = np.linalg.svd(rows, compute_uv=False)
+    sigma = sigma[sigma > 1e-12 * sigma[0]] if sigma[0] > 0 else np.ones(1)
+    condition = sigma[0] / sigma[-1]
+    return 1e-9 if condition <= 1e4 else 1e-6 if condition <= 1e7 else math.inf
+
+
+def check_exact(model, twin):
+    """Everything the model says against a refit on the rows of its twin."""
+    X, y = twin.X, twin.y
+    coef, level, lam, rank = twin.refit()
+    assert model.ids_ == twin.ids
+    assert model.n_rows_ == len(X)
+    assert model.penalty_ == pytest.approx(lam, rel=1e-9, abs=0)
+    bound = tolerance(X, lam, twin.intercept) if len(X) else 1e-9
+    if bound < math.inf:
+        assert model.rank_ == rank
+        scale = (
+            np.abs(X - X.mean(axis=0) if twin.intercept else X).max(axis=0, initial=0.0)
+            if len(X)
+            else 1.0
+        )
+        largest = np.abs(coef * scale).max() or np.abs(y).max(initial=1.0)
+        assert np.abs((model.coef_ - coef) * scale).max() <= bound * largest
+        size = max(
+            abs(level),
+            np.abs(y).max(initial=1.0),
+            np.abs(coef * X.mean(axis=0)).max() if len(X) else 0,
+        )
+        assert abs(model.intercept_ - level) <= bound * size
+
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("learn"), st.integers(1, 4)),
+        st.tuples(st.just("learn many"), st.integers(1, 9)),
+        st.tuples(st.just("forget"), st.lists(st.integers(0, 30), max_size=3)),
+        st.tuples(st.just("expire"), st.integers(0, 6)),
+    ),
+    min_size=4,
+    max_size=12,
+)
+windows = st.sampled_from(
+    [
+        (FIFD(2), ("rows", 2)),
+        (FIFD(5), ("rows", 5)),
+        (FIFD(12), ("rows", 12)),
+        (KeepFor(9), ("age", 9)),
+        (AddDrop(3, 1), ("add", 3, 1, 0)),
+        (KeepAll(), ("all",)),
+    ]
+)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("name", list(RULES))
+@given(
+    steps=steps,
+    window=windows,
+    d=st.sampled_from([1, 3, 5]),
+    intercept=st.booleans(),
+    seed=st.integers(0, 99),
+)
+@settings(deadline=None, max_examples=12)
+def test_learning_forgetting_and_expiring_equal_a_refit(
+    name, kind, steps, window, d, intercept, seed
+):
+    intercept = intercept or kind == "means of a million spreads"
+    policy, plain = window
+    model = KINDS[name](window=policy, fit_intercept=intercept, **RULES[name])
+    twin = naive.NaiveModel((name, RULES[name]), plain, intercept, d)
+    X, y = streams(kind, 110, d, seed)
+    timed, t = plain[0] == "age", 0
+    model.partial_fit(X[:0], y[:0])
+    for step, amount in steps:
+        if step == "forget":
+            ids = [twin.ids[k % len(twin.ids)] for k in amount] if twin.ids else []
+            model.forget(ids)
+            twin.forget(ids)
+        elif step == "expire" and timed:
+            model.expire(t + amount)
+            twin.expire(t + amount)
+        elif step == "learn":
+            for _ in range(amount):
+                model.learn_one(X[t], y[t], at=t if timed else None)
+                twin.learn(X[t], y[t], at=t if timed else None)
+                check_exact(model, twin)
+                t += 1
+        elif step == "learn many":
+            rows = slice(t, t + amount)
+            model.partial_fit(X[rows], y[rows], at=np.arange(t, t + amount) if timed else None)
+            for k in range(t, t + amount):
+                twin.learn(X[k], y[k], at=k if timed else None)
+            t += amount
+        check_exact(model, twin)
+
+
+@pytest.mark.parametrize("name", list(RULES))
+@pytest.mark.parametrize("intercept", [False, True])
+def test_nothing_remains_of_a_row_a_hundred_million_times_larger(name, intercept):
+    X, y = data(80, 4)
+    X[20] *= 1e8
+    model = KINDS[name](window=15, fit_intercept=intercept, **RULES[name])
+    twin = naive.NaiveModel((name, RULES[name]), ("rows", 15), intercept, 4)
+    for t in range(80):
+        model.learn_one(X[t], y[t])
+        twin.learn(X[t], y[t])
+        check_exact(model, twin)
+
+
+@pytest.mark.parametrize("name", ["AdaptiveRidge", "SwitchingRidge"])
+def test_the_largest_row_leaves_and_the_penalty_falls_at_once(name):
+    X, y = data(6, 5)
+    X[0] *= 50
+    model = KINDS[name](**RULES[name]).fit(X, y)
+    before = model.penalty_
+    model.forget(0)
+    assert model.penalty_ < before / 10
+
+
+@pytest.mark.parametrize("name", list(RULES))
+def test_a_shift_of_the_features_changes_nothing_but_the_intercept(name):
+    X, y = data(7, 5)
+    plain = KINDS[name](**RULES[name]).fit(X, y)
+    moved = KINDS[name](**RULES[name]).fit(X + 8.0, y)
+    assert moved.penalty_ == pytest.approx(plain.penalty_, rel=1e-12)
+    assert moved.coef_ == pytest.approx(plain.coef_, rel=1e-10)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_no_row_and_one_row(kind):
+    model = kind().partial_fit(np.empty((0, 2)), [])
+    assert model.n_rows_ == 0
+    assert model.rank_ == 0
+    assert model.predict_one([5.0, 5.0]) == 0.0
+    assert model.predict([[5.0, 5.0]]).tolist() == [0.0]
+    model.learn_one([1.0, 2.0], 3.0)
+    assert model.predict_one([5.0, 5.0]) == 3.0
+    assert model.coef_.tolist() == [0.0, 0.0]
+    model.forget(0)
+    assert model.predict_one([5.0, 5.0]) == 0.0
+
+
+def test_switching_at_its_number_of_rows():
+    X, y = data(9, 4)
+    model = SwitchingRidge(switch_at=2.0).fit(X[:8], y[:8])
+    assert model.penalty_ > 0
+    model.learn_one(X[8], y[8])
+    assert model.penalty_ == 0.0
+
+
+# -- the arrays of the caller ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_nothing_keeps_a_reference_to_the_callers_arrays(kind):
+    X, y = data(30, 3)
+    model = kind(window=20).fit(X, y)
+    x = X[0].copy()
+    model.learn_one(x, 1.0)
+    before = model.coef_
+    X[:], y[:], x[:] = 0.0, 0.0, 0.0
+    model.coef_[:] = 0.0
+    model.ids_.clear()
+    model.partial_fit(np.empty((0, 3)), [])
+    model.forget([])
+    assert (model.coef_ == before).all()
+    replayed = replay(clone(model), *data(30, 3))
+    assert replayed.prediction.size == 30
+
+
+def test_huge_finite_values_are_accepted():
+    model = OLS(fit_intercept=False)
+    model.learn_one(np.array([1e300, 0.0]), 1.0)
+    model.learn_one(np.array([1e-300, 1e200]), 1.0)
+    assert model.n_rows_ == 2
+
+
+@pytest.mark.parametrize(
+    "x",
+    [[1, 2], (1.0, 2.0), np.array([1, 2]), np.arange(1, 5.0)[::2] * [1, 2 / 3], pd.Series([1, 2])],
+)
+def test_one_row_in_any_form(x):
+    model = Ridge().fit(*data(9, 2))
+    reference = clone(model).fit(*data(9, 2))
+    model.learn_one(x, 3)
+    reference.learn_one(np.array([1.0, 2.0]), 3.0)
+    assert (model.coef_ == reference.coef_).all()
+    assert model.predict_one(x) == reference.predict_one(np.array([1.0, 2.0]))
+
+
+# -- refusals ----------------------------------------------------------------------------------
+
+
+def state(model):
+    live = model._live
+    X, y = live.memory.rows()
+    return X.tobytes(), y.tobytes(), live.ledger.ids, list(live.ledger.since), live.phase
+
+
+BAD_ROWS = [
+    (([1.0, math.nan], 1.0), BadRow, "'x' at column 1 is NaN: expected a finite number"),
+    ((np.array([math.inf, 0.0]), 1.0), BadRow, "'x' at column 0 is infinity"),
+    ((np.array([0.0, math.nan]), 1.0), BadRow, "'x' at column 1 is NaN"),
+    ((np.zeros(3), 1.0), InvalidValue, r"'x' is \(3,\): expected the shape \(2,\)"),
+    ((np.zeros((1, 2)), 1.0), InvalidValue, r"'x' is \(1, 2\): expected the shape \(2,\)"),
+    ((["a", 1.0], 1.0), NotANumber, "'x' at column 0 is 'a': expected a number"),
+    ((np.zeros(2), math.nan), BadRow, "'y' is nan: expected a finite number"),
+    ((np.zeros(2), -math.inf), BadRow, "'y' is -inf: expected a finite number"),
+    ((np.zeros(2), "1"), NotANumber, "'y' is '1': expected a number"),
+    ((np.zeros(2), None), BadRow, "'y' is nan"),
+    ((np.zeros(2), 1.0, 7), RepeatedId, "'id' is 7: a live row has it"),
+    ((np.zeros(2), 1.0, 1.5), InvalidValue, "'id' is 1.5: expected an int or a str"),
+    (
+        (np.zeros(2), 1.0, None, 3.0),
+        BadTime,
+        "'at' is numbers: expected None, as for the live rows",
+    ),
+]
+
+
+@pytest.mark.parametrize(("row", "error", "text"), BAD_ROWS)
+def test_a_bad_row_changes_nothing(row, error, text):
+    model = OLS(window=9).fit(*data(9, 2))
+    model.learn_one(np.ones(2), 1.0, id=11)
+    before = state(model)
+    with pytest.raises(error, match=text):
+        model.learn_one(*row)
+    assert state(model) == before
+
+
+@pytest.mark.parametrize(("row", "error", "text"), BAD_ROWS[:1] + BAD_ROWS[5:10])
+def test_a_bad_first_row_starts_nothing(row, error, text):
+    model = OLS()
+    with pytest.raises(error, match=text):
+        model.learn_one(*row)
+    assert not hasattr(model, "n_features_in_")
+    with pytest.raises(NotFitted):
+        model.predict_one(np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        ({"X": [[1, 2], [3, math.nan]]}, BadRow, "'X' at row 1, column 1 is NaN"),
+        ({"X": [[1, 2], ["c", 4]]}, NotANumber, "'X' at row 1, column 0 is 'c'"),
+        (
+            {"X": [[1, 2, 3], [4, 5, 6]]},
+            InvalidValue,
+            "3 features, but OLS is expecting 2 features",
+        ),
+        ({"X": [1, 2]}, InvalidValue, "Reshape your data"),
+        ({"y": [1, math.inf]}, BadRow, "'y' at row 1 is infinity"),
+        ({"y": [1, 2, 3]}, InvalidValue, r"'y' is \(3,\): expected the shape \(2,\)"),
+        ({"ids": [1]}, InvalidValue, "'ids' is '1 long': expected 2 ids"),
+        ({"ids": [7, 20]}, RepeatedId, "'id' is 7: a live row has it"),
+        ({"ids": [20, 20]}, RepeatedId, "'id' is 20: a live row has it"),
+        ({"ids": [20, None]}, InvalidValue, "'id' is None: expected an int or a str"),
+        ({"at": [1.0, 2.0]}, BadTime, "'at' is numbers: expected None, as for the live rows"),
+    ],
+)
+def test_a_bad_batch_changes_nothing(change, error, text):
+    model = OLS(window=9).fit(*data(9, 2))
+    before = state(model)
+    rows = {"X": [[1, 2], [3, 4]], "y": [1, 2], **change}
+    for learn in (model.partial_fit, lambda **given: replay(model, **given)):
+        with pytest.raises(error, match=text):
+            learn(**rows)
+        assert state(model) == before
+
+
+def test_a_bad_fit_leaves_what_was_learned_before():
+    model = OLS(window=9).fit(pd.DataFrame(np.eye(2), columns=["a", "b"]), [1.0, 2.0])
+    before = state(model)
+    with pytest.raises(BadRow, match=r"'X' at row 0, column 1 \('d'\) is NaN"):
+        model.fit(pd.DataFrame({"c": [1.0], "d": [math.nan]}), [1.0])
+    with pytest.raises(RepeatedId):
+        model.fit(np.zeros((2, 5)), [1.0, 2.0], ids=["x", "x"])
+    assert state(model) == before
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+
+
+def test_forgetting_an_unknown_id_changes_nothing():
+    model = OLS().fit(*data(5, 2))
+    before = state(model)
+    with pytest.raises(UnknownId, match="'id' is 9: no live row has it"):
+        model.forget([1, 9])
+    assert state(model) == before
+
+
+def test_a_duration_needs_times():
+    with pytest.raises(BadTime, match="'at' is None: expected the time of the row"):
+        OLS(window="90d").fit(*data(5, 2))
+    model = OLS(window="90d")
+    with pytest.raises(BadTime, match="pass at="):
+        model.learn_one([1.0], 1.0)
+    assert not hasattr(model, "coef_")
+
+
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [
+        (Ridge(alpha=-1), "'alpha' is -1: expected a finite number of at least 0"),
+        (Ridge(alpha="1"), "'alpha' is '1'"),
+        (AdaptiveRidge(delta=1.0), "'delta' is 1.0: expected a number between 0 and 1"),
+        (AdaptiveRidge(theta_max=0), "'theta_max' is 0: expected a finite number above 0"),
+        (SwitchingRidge(switch_at=-2), "'switch_at' is -2"),
+        (OLS(window=0), "'rows' is 0: expected a whole number of at least 1"),
+        (OLS(window=2.5), "'window' is 2.5: expected a number of rows, a duration such as '90d'"),
+        (OLS(window="soon"), "'duration' is 'soon': expected a length of time above 0"),
+        (OLS(fit_intercept=1), "'fit_intercept' is 1: expected True or False"),
+    ],
+)
+def test_parameters_are_checked_when_the_first_row_comes(model, text):
+    with pytest.raises(InvalidValue, match=text):
+        model.fit(*data(5, 2))
+    with pytest.raises(InvalidValue, match=text):
+        model.learn_one([1.0], 1.0)
+
+
+@pytest.mark.parametrize("x", [[1.0, math.nan], [math.inf, 0.0], ["a", 1.0], [1.0], np.zeros(3)])
+def test_predict_one_refuses_what_it_cannot_use(x):
+    for model in (OLS().fit(*data(5, 2)), OLS().partial_fit(np.empty((0, 2)), [])):
+        with pytest.raises(InvalidValue, match="'x'"):
+            model.predict_one(x)
+
+
+def test_an_unfitted_model_says_so():
+    model = Ridge()
+    for ask in (
+        lambda: model.predict([[1.0]]),
+        lambda: model.predict_one([1.0]),
+        lambda: model.coef_,
+        lambda: model.ids_,
+        lambda: model.forget(0),
+        lambda: model.expire(0),
+        lambda: model.save("nowhere"),
+        lambda: check_is_fitted(model),
+    ):
+        with pytest.raises(NotFittedError, match="fitted"):
+            ask()
+    with pytest.raises(NotFitted, match="'Ridge' is not fitted: call 'fit' or 'learn_one' first"):
+        model.predict_one([1.0])
+    assert not hasattr(model, "coef_")
+
+
+# -- windows -----------------------------------------------------------------------------------
+
+
+def test_ids_default_to_the_arrival_number():
+    model = OLS(window=3)
+    for t in range(5):
+        model.learn_one([float(t)], 1.0)
+    assert model.ids_ == [2, 3, 4]
+    assert model.partial_fit([[1.0], [2.0]], [1, 2]).ids_ == [4, 5, 6]
+    assert model.fit([[1.0], [2.0]], [1, 2]).ids_ == [0, 1]
+
+
+def test_fit_keeps_the_rows_that_are_alive_at_its_end():
+    X, y = data(100, 2)
+    assert OLS(window=3).fit(X, y).ids_ == [97, 98, 99]
+    assert OLS(window=AddDrop(2, 1)).fit(X, y).n_rows_ == 50
+    model = OLS(window=KeepFor(10)).fit(X, y, at=np.arange(100.0)[::-1])
+    assert model.ids_ == list(range(9, -1, -1))
+
+
+@pytest.mark.parametrize(
+    "window", ["90d", timedelta(days=90), np.timedelta64(90, "D"), KeepFor("90d")]
+)
+def test_ninety_days(window):
+    model, first = OLS(window=window), datetime(2024, 1, 1)
+    for day in range(100):
+        model.learn_one([float(day)], 1.0, id=f"day {day}", at=first + timedelta(days=day))
+    assert model.ids_ == [f"day {day}" for day in range(10, 100)]
+    assert model.expire(first + timedelta(days=120)) == 21
+    assert model.ids_[0] == "day 31"
+
+
+def test_parameters_changed_later_wait_for_the_next_fit():
+    X, y = data(30, 2)
+    model = Ridge(alpha=1.0, window=20).fit(X, y)
+    before = model.coef_
+    model.set_params(alpha=100.0, window=5)
+    assert (model.coef_ == before).all()
+    model.learn_one(X[0], y[0])
+    assert model.penalty_ == 1.0
+    assert model.n_rows_ == 20
+    assert copy.deepcopy(model).penalty_ == 1.0
+    assert model.fit(X, y).penalty_ == 100.0
+    assert model.n_rows_ == 5
+
+
+# -- files and copies --------------------------------------------------------------------------
+
+
+def trail(model, n=40, start=0):
+    """What a model says while it learns on."""
+    X, y = data(start + n, 3, seed=9)
+    timed = model._live.ledger.since or model._live.timed
+    said = []
+    for t in range(start, start + n):
+        said.append(model.predict_one(X[t]))
+        model.learn_one(X[t], y[t], at=float(1000 + t) if timed else None)
+        said += [*model.coef_, model.intercept_, model.penalty_]
+    return np.array(said).tobytes(), model.ids_
+
+
+@pytest.mark.parametrize("window", [None, 25, FIFD(12), AddDrop(3, 2, start=4), KeepFor(20)])
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_loaded_model_continues_bit_for_bit(kind, window, tmp_path):
+    X, y = data(64, 3)
+    model = kind(window=window)
+    for t in range(64):
+        model.learn_one(X[t], y[t], at=float(t) if isinstance(window, KeepFor) else None)
+        if t % 5 == 0:
+            model.predict_one(X[t])
+    model.save(tmp_path / "a")
+    again = load(tmp_path / "a")
+    assert type(again) is kind
+    assert again.get_params() == model.get_params()
+    assert trail(again) == trail(model)
+    model.save(tmp_path / "b")
+    again.save(tmp_path / "c")
+    assert (tmp_path / "b").read_bytes() == (tmp_path / "c").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "copier", [copy.deepcopy, copy.copy, lambda m: pickle.loads(pickle.dumps(m))]
+)
+@pytest.mark.parametrize("kind", MODELS)
+def test_copies_continue_bit_for_bit(kind, copier):
+    model = kind(window=20).fit(*data(64, 3))
+    again = copier(model)
+    assert trail(again) == trail(model)
+    assert copier(kind()).get_params() == kind().get_params()
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_pickle_holds_nothing_of_rows_that_left(kind):
+    secret = np.array([1.2345678901234567, 7.6543210987654321, 3.3333333333333335])
+    model = kind(window=None)
+    model.learn_one(secret, 4.5678901234567895, id="secret name")
+    model.partial_fit(*data(20, 3))
+    assert model.coef_.size == 3
+    model.forget("secret name")
+    content = pickle.dumps(model)
+    assert b"secret name" not in content
+    assert not any(value.tobytes() in content for value in secret)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@given(gone=st.sets(st.integers(0, 19), max_size=19), seed=st.integers(0, 9))
+@settings(deadline=None, max_examples=10)
+def test_after_forgetting_a_file_is_that_of_a_model_that_never_saw_the_rows(
+    kind, gone, seed, tmp_path_factory
+):
+    folder = tmp_path_factory.mktemp("files")
+    X, y = data(20, 3, seed)
+    ids = [f"row {t}" if t % 2 else 100 + t for t in range(20)]
+    model, innocent = kind(), kind()
+    for t in range(20):
+        model.learn_one(X[t], y[t], id=ids[t])
+        if t not in gone:
+            innocent.learn_one(X[t], y[t], id=ids[t])
+        if t % 3 == seed % 3:
+            model.predict_one(X[t])
+    model.forget([ids[t] for t in gone])
+    model.save(folder / "a")
+    innocent.save(folder / "b")
+    assert (folder / "a").read_bytes() == (folder / "b").read_bytes()
+    assert trail(model) == trail(innocent)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_after_expiring_a_file_is_that_of_a_model_that_never_saw_the_rows(kind, tmp_path):
+    X, y = data(20, 3)
+    model, innocent = kind(window=KeepFor(10)), kind(window=KeepFor(10))
+    ids = [f"row {t}" for t in range(20)]
+    model.fit(X, y, ids=ids, at=np.arange(20.0))
+    assert model.expire(24) == 5
+    innocent.fit(X[15:], y[15:], ids=ids[15:], at=np.arange(15.0, 20.0))
+    model.save(tmp_path / "a")
+    innocent.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_names_and_times_survive(tmp_path):
+    frame = pd.DataFrame(np.eye(2), columns=["age", "größe"])
+    days = pd.to_datetime(["2024-01-01", "2024-01-02"])
+    model = OLS(window=timedelta(days=3)).fit(frame, [1.0, 2.0], ids=["ann", 5], at=days)
+    model.save(tmp_path / "model")
+    again = load(str(tmp_path / "model"))
+    assert again.feature_names_in_.tolist() == ["age", "größe"]
+    assert again.n_features_in_ == 2
+    assert again.window == timedelta(days=3)
+    assert again.ids_ == ["ann", 5]
+    again.learn_one([1.0, 1.0], 1.0, at=datetime(2024, 1, 4))
+    assert again.ids_ == [5, 6]
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path):
+    path = tmp_path / "model"
+    path.write_text("x,y\n1,2\n")
+    with pytest.raises(ForeignFile, match=r"model' is not a model of efface"):
+        load(path)
+    Ridge().fit(*data(5, 2)).save(path)
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(DamagedFile, match="its checksum does not match"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(b'"Ridge"', b'"Lasso"'), (b'"alpha":1.0', b'"alpha":-10'), (b'"alpha"', b'"gamma"')],
+)
+def test_a_sealed_file_that_describes_no_model_is_refused(old, new, tmp_path):
+    import hashlib
+
+    path = tmp_path / "model"
+    Ridge().fit(*data(5, 2)).save(path)
+    content = path.read_bytes()[:-32].replace(old, new)
+    path.write_bytes(content + hashlib.sha256(content).digest())
+    with pytest.raises(DamagedFile, match="it describes no model"):
+        load(path)
+
+
+# -- scikit-learn ------------------------------------------------------------------------------
+
+
+@parametrize_with_checks([kind() for kind in MODELS] + [Ridge(window=30, fit_intercept=False)])
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_clone_pipeline_and_cross_validation(kind):
+    X, y = data(80, 3)
+    model = kind(window=50)
+    assert clone(model).get_params() == model.get_params()
+    assert cross_val_score(make_pipeline(StandardScaler(), model), X, y, cv=4).shape == (4,)
+
+
+def test_policies_can_be_searched_over():
+    X, y = data(60, 2)
+    search = GridSearchCV(Ridge(), {"window": [FIFD(10), FIFD(40), None], "alpha": [0.1, 10]}, cv=3)
+    assert search.fit(X, y).best_estimator_.n_rows_ > 0
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_give_their_columns_names(frame):
+    X, y = data(20, 2)
+    model = OLS().fit(frame({"a": X[:, 0], "b": X[:, 1]}), y)
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    with pytest.raises(InvalidValue, match="feature names should match"):
+        model.predict(frame({"a": X[:, 0], "c": X[:, 1]}))
+    with pytest.raises(InvalidValue, match="feature names should match"):
+        model.partial_fit(frame({"a": X[:, 0], "c": X[:, 1]}), y)
+
+
+def test_a_column_of_responses_is_flattened_with_a_warning():
+    X, y = data(20, 2)
+    with pytest.warns(DataConversionWarning):
+        model = OLS().fit(X, y[:, np.newaxis])
+    assert model.coef_.shape == (2,)
+
+
+def test_showing_a_model():
+    assert repr(AdaptiveRidge(window="90d")) == "AdaptiveRidge(window='90d')"
+    OLS()._repr_html_()
+    OLS().fit(*data(5, 2))._repr_html_()

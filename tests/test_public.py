@@ -1,0 +1,115 @@
+"""The package from outside: its names, how fast they load, and the texts that show its use."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import efface
+
+ROOT = Path(__file__).parent.parent
+NAMES = [
+    *("OLS", "Ridge", "AdaptiveRidge", "SwitchingRidge"),
+    *("FIFD", "KeepFor", "AddDrop", "KeepAll"),
+    *("replay", "rolling", "load"),
+]
+
+
+def python(code, **environment):
+    """The output of a fresh interpreter."""
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **environment},
+    )
+    return result.stdout
+
+
+def test_the_public_names():
+    assert set(NAMES) < set(efface.__all__)
+    for name in efface.__all__:
+        assert getattr(efface, name) is not None
+        assert name in dir(efface)
+
+
+def test_other_names_are_refused():
+    with pytest.raises(AttributeError, match="module 'efface' has no attribute 'Lasso'"):
+        _ = efface.Lasso
+
+
+@pytest.mark.parametrize("first", ["rolling", "replay", "OLS", "load"])
+def test_names_mean_the_same_whatever_is_loaded_first(first):
+    code = f"import efface; efface.{first}; print(efface.rolling.__name__, efface.replay.__name__)"
+    assert python(code).split() == ["rolling", "replay"]
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    code = (
+        "import sys, efface; print(*(m for m in ('numba', 'sklearn', 'numpy') if m in sys.modules))"
+    )
+    assert python(code).strip() == ""
+
+
+def test_rolling_does_not_load_scikit_learn():
+    assert (
+        python("import sys; from efface import rolling; print('sklearn' in sys.modules)").strip()
+        == "False"
+    )
+
+
+def test_importing_the_package_is_quick():
+    def seconds():
+        start = time.perf_counter()
+        python("import efface")
+        return time.perf_counter() - start
+
+    assert min(seconds() for _ in range(3)) < 0.4
+
+
+def readme_examples():
+    text = (ROOT / "README.md").read_text("utf-8")
+    return re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def test_the_readme_shows_one_example():
+    assert len(readme_examples()) == 1
+
+
+def test_the_example_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(readme_examples()[0], "README.md", "exec"), {})
+    assert capsys.readouterr().out == "498 rows alive\n"
+
+
+def test_the_readme_names_every_public_name():
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert [name for name in NAMES if name not in text] == []
+
+
+def test_every_attribute_that_the_readme_lists_exists():
+    text = (ROOT / "README.md").read_text("utf-8")
+    names = set(re.findall(r"`([a-z_]+_)`", text))
+    assert {"coef_", "intercept_", "penalty_", "rank_", "n_rows_", "ids_"} <= names
+    assert all(isinstance(getattr(efface.OLS, name), property) for name in names)
+
+
+def test_the_tour_keeps_its_promises():
+    pytest.importorskip("rich")
+    result = subprocess.run(
+        [sys.executable, "-W", "error", str(ROOT / "examples" / "tour.py")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"},
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.count("✓") == 7
+    assert "✗" not in result.stdout

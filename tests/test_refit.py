@@ -1,0 +1,73 @@
+import naive
+import numpy as np
+import pytest
+from efface.refit import refit
+
+
+def windowed(condition, noise, seed, n=40, d=5):
+    rng = np.random.default_rng(seed)
+    u = np.linalg.qr(rng.normal(size=(n, d)))[0]
+    v = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    X = u * np.geomspace(1.0, 1.0 / condition, d) @ v.T * np.sqrt(n)
+    return X, X @ rng.normal(size=d) + noise * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-3, 1.0])
+@pytest.mark.parametrize("condition", [1.0, 1e4, 1e7])
+def test_refit_is_right_to_the_last_digits_where_lstsq_is_not(condition, noise):
+    X, y = windowed(condition, noise, seed=1)
+    coef = np.empty(5)
+    _, rank = refit(X, y, 0.0, False, coef)
+    exact, _ = naive.solve_exactly(X, y, 0.0, False)
+    np.testing.assert_allclose(coef, exact, rtol=1e-13)
+    assert rank == 5
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e4, 1e7])
+def test_with_an_intercept_it_is_as_good_as_its_mean(condition):
+    X, y = windowed(condition, 1.0, seed=2)
+    coef = np.empty(5)
+    level, _ = refit(X, y + 3.0, 0.0, True, coef)
+    exact, intercept = naive.solve_exactly(X, y + 3.0, 0.0, True)
+    scale = np.abs(exact).max()
+    assert np.abs(coef - exact).max() <= 1e-15 * condition * scale + 1e-13 * scale
+    assert level == pytest.approx(intercept, abs=1e-15 * condition * scale + 1e-12)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_deficient_rows_give_the_smallest_answer_and_an_honest_rank(intercept):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(12, 4))
+    X[:, 3] = X[:, 0] - X[:, 1]
+    y, coef = rng.normal(size=12), np.empty(4)
+    _, rank = refit(X, y, 0.0, intercept, coef)
+    centred, target = (X - X.mean(0), y - y.mean()) if intercept else (X, y)
+    np.testing.assert_allclose(coef, np.linalg.lstsq(centred, target, rcond=None)[0], atol=1e-12)
+    assert rank == 3
+
+
+def test_a_feature_that_is_constant_but_for_rounding_has_no_part():
+    X = np.column_stack([np.full(9, 0.1), np.arange(9.0)])
+    coef = np.empty(2)
+    _, rank = refit(X, 2.0 * np.arange(9.0), 0.0, True, coef)
+    assert rank == 1
+    np.testing.assert_allclose(coef, [0.0, 2.0], atol=1e-13)
+
+
+@pytest.mark.parametrize("penalty", [1e-6, 1.0, 1e6])
+def test_a_penalty_decides_where_the_rows_do_not(penalty):
+    X, y = np.ones((6, 3)), np.arange(6.0)
+    coef = np.empty(3)
+    refit(X, y, penalty, False, coef)
+    np.testing.assert_allclose(coef, naive.solve_exactly(X, y, penalty, False)[0], rtol=1e-9)
+
+
+def test_no_rows_and_one_row():
+    coef = np.ones(2)
+    assert refit(np.zeros((0, 2)), np.zeros(0), 0.0, True, coef) == (0.0, 0)
+    assert coef.tolist() == [0.0, 0.0]
+    level, rank = refit(np.array([[3.0, 4.0]]), np.array([5.0]), 0.0, True, coef)
+    assert (level, rank, coef.tolist()) == (5.0, 0, [0.0, 0.0])
+    level, rank = refit(np.array([[3.0, 4.0]]), np.array([5.0]), 0.0, False, coef)
+    assert rank == 1
+    np.testing.assert_allclose(coef, [0.6, 0.8])
