@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from efface.blas import add_gram, multiply, multiply_transposed, subtract_products, take
 
 
@@ -11,7 +12,11 @@ def rng():
 @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 2), (17, 4, 9)])
 def test_products_accumulate_into_a_slice_of_a_larger_array(rng, shape):
     m, k, n = shape
-    a, b, out = rng.normal(size=(m, k + 2)), rng.normal(size=(k, n + 3)), rng.normal(size=(m, n + 1))
+    a, b, out = (
+        rng.normal(size=(m, k + 2)),
+        rng.normal(size=(k, n + 3)),
+        rng.normal(size=(m, n + 1)),
+    )
     expected = 2.0 * a[:, 1 : k + 1] @ b[:, :n] - 0.5 * out[:, 1:]
     multiply(a[:, 1 : k + 1], b[:, :n], out[:, 1:], 2.0, -0.5)
     np.testing.assert_allclose(out[:, 1:], expected, rtol=1e-13, atol=1e-13)

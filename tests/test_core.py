@@ -1,6 +1,7 @@
 import naive
 import numpy as np
 import pytest
+
 from efface.core import (
     carve,
     centre_dual,

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from efface.dense import PANEL_ROOM, divide_rows, factorise, factorise_rows, invert, lopsided, solve
 
 
@@ -43,7 +44,9 @@ def test_factors_solve(n):
     assert margin == pytest.approx(margin_of(a), rel=1e-12)
 
 
-@pytest.mark.parametrize("a", [np.zeros((2, 2)), np.ones((3, 3)), -np.eye(2), np.full((2, 2), np.nan)])
+@pytest.mark.parametrize(
+    "a", [np.zeros((2, 2)), np.ones((3, 3)), -np.eye(2), np.full((2, 2), np.nan)]
+)
 def test_what_is_not_positive_definite_has_margin_zero(a):
     n = len(a)
     scale = np.ones(n)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from efface.lanes import LANES, TILE, entries_for, padded, solve_lanes
 
 

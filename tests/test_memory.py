@@ -1,9 +1,10 @@
 import naive
 import numpy as np
 import pytest
-from efface.memory import ADAPTIVE, FIXED, SWITCHING, Memory, Penalty
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from efface.memory import ADAPTIVE, FIXED, SWITCHING, Memory, Penalty
 
 RULES = {
     "OLS": (Penalty(), ("OLS", {})),
@@ -61,13 +62,16 @@ def test_every_slide_equals_a_refit(rule, intercept, kind, d, s):
         assert_exact(memory, X[live], y[live], naive_rule, intercept)
 
 
-events = st.lists(
-    st.tuples(st.sampled_from("lllld r".replace(" ", "")), st.integers(0, 10**6)), max_size=60
-)
+events = st.lists(st.tuples(st.sampled_from("lllldr"), st.integers(0, 10**6)), max_size=60)
 
 
 @settings(deadline=None, max_examples=25)
-@given(events=events, rule=st.sampled_from(list(RULES)), intercept=st.booleans(), seed=st.integers(0, 99))
+@given(
+    events=events,
+    rule=st.sampled_from(list(RULES)),
+    intercept=st.booleans(),
+    seed=st.integers(0, 99),
+)
 def test_any_interleaving_of_events_equals_a_refit(events, rule, intercept, seed):
     rng = np.random.default_rng(seed)
     kind = ["plain", "scaled", "duplicated", "tiny"][seed % 4]

@@ -1,6 +1,7 @@
 import naive
 import numpy as np
 import pytest
+
 from efface.memory import ADAPTIVE, Memory, Penalty
 from efface.stream import block_for
 

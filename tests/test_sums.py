@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
-from efface.sums import NEVER, SEEN, carve_sums, depth_for, room_for_sums, shift_down, slide_to
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from efface.sums import NEVER, SEEN, carve_sums, depth_for, room_for_sums, shift_down, slide_to
 
 
 def made(d, rows, unit):

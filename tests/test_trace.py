@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from efface.memory import ADAPTIVE, FIXED, Memory, Penalty
 from efface.theory import forgetting_regret_term
 

@@ -8,6 +8,7 @@ matrices are C-ordered, a factor is the lower triangle, and a block of vectors h
 from __future__ import annotations
 
 import ctypes
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -16,8 +17,13 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import get_cython_function_address, intrinsic
-from numba.np.arrayobj import make_array
+from numba.extending import (
+    get_cython_function_address,
+    intrinsic,
+    lower_builtin,
+    type_callable,
+)
+from numba.np.arrayobj import make_array, populate_array
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
@@ -30,7 +36,7 @@ Ints = NDArray[np.int64]
 # indices at every step, and nothing vectorises.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 
-_CTYPES = {"c": ctypes.c_int8, "i": ctypes.c_int, "d": ctypes.c_double}
+_CTYPES: dict[str, Any] = {"c": ctypes.c_int8, "i": ctypes.c_int, "d": ctypes.c_double}
 _LLVM = {"c": ir.IntType(8), "i": ir.IntType(32), "d": ir.DoubleType()}
 _NUMBA = {"c": types.int8, "i": types.int32, "d": types.float64, "p": types.uintp}
 
@@ -61,12 +67,12 @@ def _routine(module: str, name: str, spec: str) -> Callable[..., None]:
     names = ", ".join(f"a{i}" for i in range(len(spec)))
     namespace: dict[str, Any] = {"signature": signature, "codegen": codegen}
     exec(f"def {name}(typingctx, {names}): return signature, codegen", namespace)
-    return intrinsic(namespace[name])  # type: ignore[no-any-return]
+    return intrinsic(namespace[name])
 
 
 def _interpreted(address: int, spec: str) -> Callable[..., None]:
     """The same routine for NUMBA_DISABLE_JIT=1."""
-    function = ctypes.CFUNCTYPE(None)(address)
+    function: Any = ctypes.CFUNCTYPE(None)(address)
 
     def call(*args: Any) -> None:
         slots = [
@@ -78,45 +84,149 @@ def _interpreted(address: int, spec: str) -> Callable[..., None]:
     return call
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _pointer(typingctx: Any, address: Any) -> Any:
-    def codegen(context: Any, builder: Any, _: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], ir.DoubleType().as_pointer())
+# How kernels are compiled. They allocate nothing, so they count no references, and they divide like
+# NumPy: less code to compile.
+KERNEL: dict[str, Any] = {
+    "cache": True,
+    "no_cfunc_wrapper": True,
+    "_nrt": False,
+    "error_model": "numpy",
+}
+# Those that only kernels call. Python must not: there is no way in.
+INNER: dict[str, Any] = {**KERNEL, "no_cpython_wrapper": True}
 
-    return types.CPointer(types.float64)(types.uintp), codegen
+
+class Shared:
+    """A function that kernels call; Python can too, and only then is its way in compiled."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self.__doc__, self.__name__ = function.__doc__, function.__name__
+        # Not cached: on disk it would be taken for the other, which has no way in.
+        self._open = numba.njit(**{**KERNEL, **options, "cache": False})(function)
+        if not numba.config.DISABLE_JIT:
+            self._inner = numba.njit(**INNER, **options)(function)  # its type holds it weakly
+            self._numba_type_ = self._inner._numba_type_
+
+    def __call__(self, *args: Any) -> Any:
+        return self._open(*args)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _borrow(typingctx: Any, array: Any) -> Any:
-    def codegen(context: Any, builder: Any, _: Any, args: Any) -> Any:
-        view = make_array(array)(context, builder, value=args[0])
-        view.meminfo = view.meminfo.type(None)
+def shared(**options: Any) -> Callable[[Callable[..., Any]], Shared]:
+    """The decorator that makes one."""
+    return lambda function: Shared(function, options)
+
+
+# Views without a reference count and without a check of their bounds. Counting is atomic, reshaping
+# goes through a general routine, and a slice allows for negative and too large bounds: that would
+# cost more than the arithmetic, and most of the time to compile. The caller must hold the array for
+# as long as the views are used, and know its bounds. Below, what they are in compiled code.
+def borrow(array: Any) -> Any:
+    """The array itself."""
+    return array
+
+
+def take(array: Any, at: int, rows: int, columns: int) -> Any:
+    """A matrix that lies in a contiguous array, from its ``at``-th number on."""
+    return array.reshape(-1)[at : at + rows * columns].reshape((rows, columns))
+
+
+def part(array: Any, start: int, stop: int) -> Any:
+    """array[start:stop] of a contiguous array."""
+    return array[start:stop]
+
+
+def block(a: Matrix, top: int, bottom: int, left: int, right: int) -> Matrix:
+    """a[top:bottom, left:right] of a matrix whose rows are contiguous."""
+    return a[top:bottom, left:right]
+
+
+def _data(array: Any) -> int:
+    """The address of the first number."""
+    return int(array.ctypes.data)
+
+
+def _compiled(
+    function: Callable[..., Any], kind: Callable[[Any], Any], emit: Callable[..., Any]
+) -> None:
+    """What a function of an array and integers is in compiled code."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        base = make_array(signature.args[0])(context, builder, value=args[0])
+        rest = [
+            context.cast(builder, arg, given, types.intp)
+            for arg, given in zip(args[1:], signature.args[1:], strict=True)
+        ]
+        if signature.return_type is types.uintp:
+            return builder.ptrtoint(base.data, context.get_value_type(types.uintp))
+        view = make_array(signature.return_type)(context, builder)
+        at, shape, strides = emit(builder, base, *rest)
+        start = builder.add(builder.ptrtoint(base.data, at.type), at)
+        pointer = builder.inttoptr(start, base.data.type)
+        populate_array(view, pointer, shape, strides, at.type(8), None)
         view.parent = view.parent.type(None)
         return view._getvalue()
 
-    return array(array), codegen
+    def typing(array: Any, *rest: Any) -> Any:
+        return kind(array)
+
+    signature = inspect.signature(function)
+    typing.__signature__ = signature  # type: ignore[attr-defined]
+    integers = [types.Integer] * (len(signature.parameters) - 1)
+    type_callable(function)(lambda _: typing)
+    lower_builtin(function, types.Array, *integers)(codegen)
 
 
-@numba.njit(cache=True)
-def _take(floats: Vector, at: int, rows: int, columns: int) -> Matrix:
-    return numba.carray(_pointer(floats.ctypes.data + 8 * at), (rows, columns))
+def _contiguous(builder: Any, shape: list[Any]) -> list[Any]:
+    strides = [shape[0].type(8)]
+    for size in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], size))
+    return strides
 
 
-# Views without a reference count. Counting is atomic and reshaping goes through a general routine:
-# in a kernel that lays out its store at every event they cost more than the arithmetic. The caller
-# must hold the array for as long as the views are used.
-if numba.config.DISABLE_JIT:
+def _emit_borrow(builder: Any, base: Any) -> Any:
+    shape, strides = (cgutils.unpack_tuple(builder, t) for t in (base.shape, base.strides))
+    return shape[0].type(0), shape, strides
 
-    def borrow(array: Any) -> Any:
-        """The array itself."""
-        return array
 
-    def take(floats: Vector, at: int, rows: int, columns: int) -> Matrix:
-        """A matrix that lies in a contiguous array, from its ``at``-th number on."""
-        return floats.reshape(-1)[at : at + rows * columns].reshape((rows, columns))
+def _emit_take(builder: Any, base: Any, at: Any, rows: Any, columns: Any) -> Any:
+    strides = _contiguous(builder, [rows, columns])
+    return builder.mul(at, strides[-1]), [rows, columns], strides
 
-else:
-    borrow, take = _borrow, _take
+
+def _emit_part(builder: Any, base: Any, start: Any, stop: Any) -> Any:
+    shape = [builder.sub(stop, start), *cgutils.unpack_tuple(builder, base.shape)[1:]]
+    strides = _contiguous(builder, shape)
+    return builder.mul(start, strides[0]), shape, strides
+
+
+def _emit_block(builder: Any, base: Any, top: Any, bottom: Any, left: Any, right: Any) -> Any:
+    strides = [cgutils.unpack_tuple(builder, base.strides)[0], top.type(8)]
+    at = builder.add(
+        *(builder.mul(i, stride) for i, stride in zip((top, left), strides, strict=True))
+    )
+    return at, [builder.sub(bottom, top), builder.sub(right, left)], strides
+
+
+_compiled(borrow, lambda array: array, _emit_borrow)
+_compiled(take, lambda array: types.Array(array.dtype, 2, "C"), _emit_take)
+_compiled(part, lambda array: types.Array(array.dtype, array.ndim, "C"), _emit_part)
+_compiled(block, lambda array: types.Array(array.dtype, 2, "A"), _emit_block)
+_compiled(_data, lambda _: types.uintp, _emit_borrow)
+
+
+@numba.njit(**INNER)
+def fill(array: Any, value: float) -> None:
+    """Set all of a contiguous array; an assignment to a slice takes long to compile."""
+    flat = take(array, 0, 1, array.size)[0]
+    for i in range(flat.size):
+        flat[i] = value
+
+
+@numba.njit(**INNER)
+def copy(source: Vector, out: Vector) -> None:
+    for i in range(out.size):
+        out[i] = source[i]
+
 
 _BLAS, _LAPACK = "scipy.linalg.cython_blas", "scipy.linalg.cython_lapack"
 _dgemm = _routine(_BLAS, "dgemm", "cciiidpipidpi")
@@ -124,50 +234,50 @@ _dsyrk = _routine(_BLAS, "dsyrk", "cciidpidpi")
 _PLAIN, _TRANSPOSED, _UPPER = np.int8(ord("N")), np.int8(ord("T")), np.int8(ord("U"))
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _ld(a: Matrix) -> np.int32:
     return np.int32(max(a.strides[0] // 8, a.shape[1], 1))
 
 
-@numba.njit(cache=True)
+@shared()
 def multiply(a: Matrix, b: Matrix, out: Matrix, alpha: float, beta: float) -> None:
     """out = alpha a b + beta out, for a (m, k) and b (k, n)."""
     (m, k), n = a.shape, b.shape[1]
     if m > 0 and n > 0:
         _dgemm(
             _PLAIN, _PLAIN, np.int32(n), np.int32(m), np.int32(k), alpha,
-            b.ctypes.data, _ld(b), a.ctypes.data, _ld(a), beta, out.ctypes.data, _ld(out),
+            _data(b), _ld(b), _data(a), _ld(a), beta, _data(out), _ld(out),
         )  # fmt: skip
 
 
-@numba.njit(cache=True)
+@shared()
 def multiply_transposed(a: Matrix, b: Matrix, out: Matrix, alpha: float, beta: float) -> None:
     """out = alpha a b' + beta out, for a (m, k) and b (n, k): all products of two sets of rows."""
     (m, k), n = a.shape, b.shape[0]
     if m > 0 and n > 0:
         _dgemm(
             _TRANSPOSED, _PLAIN, np.int32(n), np.int32(m), np.int32(k), alpha,
-            b.ctypes.data, _ld(b), a.ctypes.data, _ld(a), beta, out.ctypes.data, _ld(out),
+            _data(b), _ld(b), _data(a), _ld(a), beta, _data(out), _ld(out),
         )  # fmt: skip
 
 
-@numba.njit(cache=True)
+@shared()
 def subtract_products(a: Matrix, out: Matrix) -> None:
     """out -= a a', the lower triangle only."""
     n, k = a.shape
     if k > 0 and n > 0:
         _dsyrk(
             _UPPER, _TRANSPOSED, np.int32(n), np.int32(k), -1.0,
-            a.ctypes.data, _ld(a), 1.0, out.ctypes.data, _ld(out),
+            _data(a), _ld(a), 1.0, _data(out), _ld(out),
         )  # fmt: skip
 
 
-@numba.njit(cache=True)
+@shared()
 def add_gram(rows: Matrix, out: Matrix) -> None:
     """out += rows' rows, the lower triangle only."""
     k, n = rows.shape
     if k > 0 and n > 0:
         _dsyrk(
             _UPPER, _PLAIN, np.int32(n), np.int32(k), 1.0,
-            rows.ctypes.data, _ld(rows), 1.0, out.ctypes.data, _ld(out),
+            _data(rows), _ld(rows), 1.0, _data(out), _ld(out),
         )  # fmt: skip

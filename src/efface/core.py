@@ -1,7 +1,7 @@
 """A core of rows, solved once, and the rows outside it, which come and go.
 
-M is the inverse of the core's system. For the rows U outside the core, Z = U M, S = rho I + Z U' and
-r = y - U theta; with those of them whose indices are J, the coefficients are
+M is the inverse of the core's system. For the rows U outside the core, Z = U M,
+S = rho I + Z U' and r = y - U theta; with those of them whose indices are J, the coefficients are
 
     theta_J = theta + r_J' S_JJ^-1 Z_J.
 
@@ -21,7 +21,22 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from efface.blas import Ints, Matrix, Vector, borrow, multiply, multiply_transposed, take
+from efface.blas import (
+    INNER,
+    KERNEL,
+    Ints,
+    Matrix,
+    Vector,
+    block,
+    borrow,
+    copy,
+    fill,
+    multiply,
+    multiply_transposed,
+    part,
+    shared,
+    take,
+)
 from efface.dense import EPS, SAFE, add_row, dot, invert, lopsided, symmetric_times
 from efface.sums import (
     NEVER,
@@ -61,7 +76,7 @@ class Outside(NamedTuple):
     residual: Matrix  # (2, k): r, for the response and for ones
 
 
-@numba.njit(cache=True)
+@numba.njit(**KERNEL)
 def room_for(d: int, p: int, k: int, depth: int) -> tuple[int, int]:
     """How many floats and ints ``carve`` needs."""
     sums, ints = room_for_sums(d, depth)
@@ -76,33 +91,35 @@ def carve(
     """Lay it all out in two flat arrays: one pair crosses from Python faster than thirty."""
     f, i = borrow(floats), borrow(ints)
     o, _ = room_for_sums(d, depth)
-    sums = carve_sums(f[:o], i[3:], d, depth)
+    sums = carve_sums(f, part(i, 3, i.size), d, depth)
     theta, scratch = take(f, o + 2 * p * p, 2, p), o + 2 * p * p + 3 * p + 4
-    values, scale = f[scratch - p - 4 : scratch - p], f[scratch - p : scratch]
+    values, scale = part(f, scratch - p - 4, scratch - p), part(f, scratch - p, scratch)
     end = scratch + p * p + 2 * p * k + 96 * p
     inverse, rows = take(f, o, p, p), take(f, o + p * p, p, p)
-    core = Core(inverse, rows, theta, sums.centre, values, i[:3], scale, f[scratch:end])
+    dials, scratch = part(i, 0, 3), part(f, scratch, end)
+    core = Core(inverse, rows, theta, sums.centre, values, dials, scale, scratch)
     o = end + 2 * k * p
     outside = Outside(
         take(f, end, k, p),
         take(f, end + k * p, k, p),
         take(f, o, k, k),
-        f[o + k * k : o + k * k + k],
+        part(f, o + k * k, o + k * k + k),
         take(f, o + k * k + k, 2, k),
     )
     return sums, core, outside
 
 
-@numba.njit(cache=True)
+@shared()
 def gather(s: Sums, x: Matrix, y: Vector, a: int, b: int, unit: int, intercept: bool) -> None:
     """The sums over the core [a, b), around a centre that costs no digits."""
-    slide_to(s, x, y, a, b, unit, intercept)
-    if _off_centre(s, x.shape[1], b, intercept):
-        turn_over(s, x, y, a, b, intercept)
+    for _ in range(2):
         slide_to(s, x, y, a, b, unit, intercept)
+        if not _off_centre(s, x.shape[1], b, intercept):
+            return
+        turn_over(s, x, y, a, b, intercept)
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER, inline="always")
 def _off_centre(s: Sums, d: int, b: int, intercept: bool) -> bool:
     """Has the response, or a feature, wandered so far from the centre that sums lose digits?"""
     if s.dials[TURN] == b:
@@ -115,7 +132,7 @@ def _off_centre(s: Sums, d: int, b: int, intercept: bool) -> bool:
     return False
 
 
-@numba.njit(cache=True)
+@numba.njit(**KERNEL, inline="always")
 def form_primal(c: Core, total: Matrix, d: int, penalty: float, intercept: bool) -> float:
     """Solve a core of at least p rows from the total of its sums; the margin."""
     p = c.inverse.shape[0]
@@ -129,25 +146,25 @@ def form_primal(c: Core, total: Matrix, d: int, penalty: float, intercept: bool)
     if margin > 0.0:
         margin = invert(c.inverse, c.scale, c.scratch)
     shift = 0.0 if intercept else c.centre[d + 1]
-    target, step, theta = c.scratch[:p], c.scratch[p : 2 * p], c.theta[0]
+    target, step, theta = part(c.scratch, 0, p), part(c.scratch, p, 2 * p), c.theta[0]
     for i in range(p):
         target[i] = total[d + 1, i] + shift * total[d, i]
     symmetric_times(c.inverse, target, theta)
     # The product with an inverse loses twice the digits of a solve; its own residual returns them.
     for i in range(p):
-        below = dot(total[i, : i + 1], theta[: i + 1])
+        below = dot(part(total[i], 0, i + 1), part(theta, 0, i + 1))
         for j in range(i + 1, p):
             below += total[j, i] * theta[j]
         target[i] -= below + (penalty * theta[i] if i < d else 0.0)
     symmetric_times(c.inverse, target, step)
-    theta += step
+    add_row(1.0, step, theta)
     c.values[PENALTY], c.values[RHO], c.values[CONSTANT] = penalty, 1.0, 1.0
     c.values[LEAST] = SAFE
     c.dials[DUAL], c.dials[SIZE], c.dials[RESPONSES] = 0, int(total[d, d]), 1
     return margin
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def trusted(
     scale: Vector, total: Matrix, centre: Vector, d: int, penalty: float, intercept: bool
 ) -> float:
@@ -158,32 +175,34 @@ def trusted(
             dust = 16.0 * EPS * (abs(centre[j]) + abs(total[d, j]) / n)
             if total[j, j] - total[d, j] ** 2 / n <= n * dust * dust:
                 return 0.0
-    return 0.0 if penalty == 0.0 and lopsided(scale[:d]) else 1.0
+    return 0.0 if penalty == 0.0 and lopsided(part(scale, 0, d)) else 1.0
 
 
-@numba.njit(cache=True)
+@shared()
 def centre_dual(s: Sums, x: Matrix, y: Vector, a: int, b: int, intercept: bool) -> None:
-    """Centre on the mean of [a, b); the sums are not kept in this form: start anew when they are."""
+    """Centre on the mean of [a, b); the sums are not kept in this form: they start anew."""
     turn_over(s, x, y, a, b, intercept)
     s.dials[SEEN] = NEVER
 
 
-@numba.njit(cache=True)
+@numba.njit(**KERNEL, inline="always")
 def form_dual(
     c: Core, x: Matrix, y: Vector, a: int, b: int, penalty: float, intercept: bool
 ) -> float:
     """Solve the core [a, b) of at most p rows, centred before; the margin."""
     d, n = x.shape[1], b - a
     constant = _place_core(c, x, a, n, intercept)
-    rows, inverse = c.rows[:n], c.inverse[:n, :n]
+    rows, inverse = part(c.rows, 0, n), take(c.inverse, 0, n, n)
+    scale = part(c.scale, 0, n)
     multiply_transposed(rows, rows, inverse, 1.0, 0.0)
     for i in range(n):
         inverse[i, i] += penalty
-        c.scale[i] = inverse[i, i]
-    margin = invert(inverse, c.scale[:n], c.scratch) if n > 0 else 1.0
-    if penalty == 0.0 and lopsided(c.scale[:n]):
+        scale[i] = inverse[i, i]
+    margin = invert(inverse, scale, c.scratch) if n > 0 else 1.0
+    if penalty == 0.0 and lopsided(scale):
         margin = 0.0
-    target, alpha, step = c.scratch[:n], c.scratch[n : 2 * n], c.scratch[2 * n : 3 * n]
+    target, alpha = part(c.scratch, 0, n), part(c.scratch, n, 2 * n)
+    step = part(c.scratch, 2 * n, 3 * n)
     shift = c.centre[d + 1] if intercept else 0.0
     responses = 2 if intercept else 1
     for response in range(responses):
@@ -191,7 +210,7 @@ def form_dual(
         for i in range(n):
             target[i] = y[a + i] - shift if response == 0 else 1.0
         symmetric_times(inverse, target, alpha)
-        theta[:] = 0.0
+        fill(theta, 0.0)
         add_rows(alpha, rows, 1.0, theta)
         for i in range(n):
             target[i] -= dot(rows[i], theta) + penalty * alpha[i]
@@ -203,11 +222,11 @@ def form_dual(
     return margin
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER, inline="always")
 def _place_core(c: Core, x: Matrix, a: int, n: int, intercept: bool) -> float:
     """Copy the core's rows, centred; the constant feature, about as large as a row."""
     d, square = x.shape[1], 0.0
-    c.rows[:] = 0.0
+    fill(c.rows, 0.0)
     for i in range(n):
         for j in range(d):
             c.rows[i, j] = x[a + i, j] - c.centre[j]
@@ -220,14 +239,14 @@ def _place_core(c: Core, x: Matrix, a: int, n: int, intercept: bool) -> float:
     return constant
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def add_rows(w: Vector, rows: Matrix, sign: float, out: Vector) -> None:
     """out += sign w' rows."""
     for i in range(w.size):
         add_row(sign * w[i], rows[i], out)
 
 
-@numba.njit(cache=True)
+@shared()
 def place(
     c: Core, o: Outside, x: Matrix, y: Vector, row: int, count: int, at: int, intercept: bool
 ) -> None:
@@ -246,23 +265,22 @@ def place(
             o.residual[1, at + i] = 1.0 - dot(u, theta[1])
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def apply(c: Core, u: Vector, z: Vector) -> None:
     """z = M u."""
     if c.dials[DUAL] == 0:
         symmetric_times(c.inverse, u, z)
         return
     n = c.dials[SIZE]
-    inside, alpha = c.scratch[:n], c.scratch[n : 2 * n]
+    inside, alpha = part(c.scratch, 0, n), part(c.scratch, n, 2 * n)
     for i in range(n):
         inside[i] = dot(c.rows[i], u)
-    for i in range(n):
-        alpha[i] = dot(c.inverse[i, :n], inside)
-    z[:] = u
+    symmetric_times(take(c.inverse, 0, n, n), inside, alpha)
+    copy(u, z)
     add_rows(alpha, c.rows, -1.0, z)
 
 
-@numba.njit(cache=True)
+@shared()
 def join(c: Core, o: Outside, lo: int, at: int, count: int) -> None:
     """Rows of Z and S for the rows placed at ``at``; S against those from ``lo`` on."""
     rho, dual = c.values[RHO], c.dials[DUAL] == 1
@@ -274,25 +292,26 @@ def join(c: Core, o: Outside, lo: int, at: int, count: int) -> None:
     weigh(o, rho, dual, at, at + count)
 
 
-@numba.njit(cache=True)
+@numba.njit(**KERNEL, inline="always")
 def join_all(c: Core, o: Outside, k: int) -> None:
     """Z = U M and S = rho I + Z U' for the first k rows outside the core."""
-    u, z = o.rows[:k], o.images[:k]
+    u, z = part(o.rows, 0, k), part(o.images, 0, k)
     if c.dials[DUAL] == 0:
         multiply(u, c.inverse, z, 1.0, 0.0)
     else:
         n = c.dials[SIZE]
-        inside = c.scratch[: k * n].reshape((k, n))
-        alpha = c.scratch[k * n : 2 * k * n].reshape((k, n))
-        multiply_transposed(u, c.rows[:n], inside, 1.0, 0.0)
-        multiply(inside, c.inverse[:n, :n], alpha, 1.0, 0.0)
-        z[:] = u
-        multiply(alpha, c.rows[:n], z, -1.0, 1.0)
-    multiply_transposed(z, u, o.schur[:k, :k], 1.0, 0.0)
-    weigh(o, c.values[RHO], c.dials[DUAL] == 1, 0, k)
+        rows, inverse = part(c.rows, 0, n), take(c.inverse, 0, n, n)
+        inside, alpha = take(c.scratch, 0, k, n), take(c.scratch, k * n, k, n)
+        multiply_transposed(u, rows, inside, 1.0, 0.0)
+        multiply(inside, inverse, alpha, 1.0, 0.0)
+        for i in range(k):
+            copy(u[i], z[i])
+        multiply(alpha, rows, z, -1.0, 1.0)
+    multiply_transposed(z, u, block(o.schur, 0, k, 0, k), 1.0, 0.0)
+    weigh(o, c.values[RHO], c.dials[DUAL] == 1, k - u.shape[0], k)
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def weigh(o: Outside, rho: float, dual: bool, lo: int, hi: int) -> None:
     """Add rho I to S, and note what its pivots were before other rows were projected out."""
     for i in range(lo, hi):
@@ -300,7 +319,7 @@ def weigh(o: Outside, rho: float, dual: bool, lo: int, hi: int) -> None:
         o.weight[i] = dot(o.rows[i], o.rows[i]) + rho if dual else o.schur[i, i]
 
 
-@numba.njit(cache=True)
+@shared()
 def finish(c: Core, theta: Matrix, d: int, intercept: bool, coef: Vector) -> float:
     """From the solution in centred features to coefficients and intercept."""
     for j in range(d):
@@ -312,4 +331,4 @@ def finish(c: Core, theta: Matrix, d: int, intercept: bool, coef: Vector) -> flo
         level = theta[0, d] / theta[1, d]
         for j in range(d):
             coef[j] -= level * theta[1, j]
-    return level + c.centre[d + 1] - dot(coef, c.centre[:d])
+    return level + c.centre[d + 1] - dot(coef, part(c.centre, 0, d))

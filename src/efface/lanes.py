@@ -18,7 +18,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-from efface.blas import Matrix, Vector
+from efface.blas import INNER, KERNEL, Matrix, Vector, shared
 
 LANES, TILE = 8, 4
 _FLAGS = ("reassoc", "contract", "nsz", "arcp")
@@ -78,7 +78,7 @@ def _operation(spec: str, emit: Callable[..., None]) -> Callable[..., None]:
     names = ", ".join(f"a{i}" for i in range(len(spec) + 1))
     namespace: dict[str, Any] = {"typing": typing}
     exec(f"def operation(typingctx, {names}): return typing({names})", namespace)
-    return intrinsic(namespace["operation"])  # type: ignore[no-any-return]
+    return intrinsic(namespace["operation"])
 
 
 def _emit_tile(
@@ -223,7 +223,7 @@ class _Interpreted:
 
     @staticmethod
     def read(f: Matrix, at: int, source: Vector, place: int) -> None:
-        f[at] = source[place : place + LANES]
+        f[at] = source.reshape(-1)[place : place + LANES]
 
     @staticmethod
     def gram(f: Matrix, out: Matrix, at: int, column: int, row: int, step: int, count: int) -> None:
@@ -257,19 +257,19 @@ add_products = _operation("aiiiii", _emit_gram) if _JIT else _Interpreted.gram
 take_root = _operation("iii", _emit_pivot) if _JIT else _Interpreted.pivot
 
 
-@numba.njit(cache=True)
+@numba.njit(**KERNEL)
 def padded(m: int) -> int:
     return (m + TILE - 1) // TILE * TILE
 
 
-@numba.njit(cache=True)
+@numba.njit(**KERNEL)
 def entries_for(m: int) -> int:
     """Entries of systems of ``m`` rows, padded: matrix, right-hand sides, weights and margin."""
     m = padded(m)
     return (m + TILE) * (m + 1) + m + 1
 
 
-@numba.njit(cache=True)
+@shared()
 def solve_lanes(f: Matrix, m: int, responses: int, own: int, owned: int) -> None:
     """Solve the systems of m rows, in place; a lane whose pivot fails has margin 0.
 
@@ -293,7 +293,7 @@ def solve_lanes(f: Matrix, m: int, responses: int, own: int, owned: int) -> None
         _substitute(f, m, (m + g) * step, own, own + (m + g) * owned, owned)
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _substitute(f: Matrix, m: int, at: int, own: int, right: int, owned: int) -> None:
     """Solve for the right-hand side at ``at`` by the factor."""
     step = m + 1
@@ -309,7 +309,7 @@ def _substitute(f: Matrix, m: int, at: int, own: int, right: int, owned: int) ->
             subtract_product(f, at + j, i * step + j, at + i)
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _factorise_tile(f: Matrix, at: int, step: int, weights: int, margin: int) -> None:
     """The Cholesky factor of the tile, its diagonal inverted."""
     for i in range(TILE):
@@ -322,7 +322,7 @@ def _factorise_tile(f: Matrix, at: int, step: int, weights: int, margin: int) ->
         take_root(f, row + i, weights + i, margin)
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _divide_tile(f: Matrix, at: int, factor: int, step: int) -> None:
     for j in range(TILE):
         for i in range(TILE):

@@ -11,7 +11,7 @@ from efface import moments, stream
 from efface.blas import Ints, Matrix, Vector
 from efface.moments import ADAPTIVE, FIXED, SWITCHING
 from efface.sums import depth_for
-from efface.trace import replay_rows
+from efface.trace import diagnose_rows, replay_rows
 
 __all__ = ["ADAPTIVE", "FIXED", "SWITCHING", "Memory", "Penalty", "Trace"]
 
@@ -127,28 +127,35 @@ class Memory:
         return self._x[lo:hi].copy(), self._y[lo:hi].copy()
 
     def predict(self, x: Vector) -> float:
-        return stream.predict_row(self._x, self._y, self._floats, self._ints, x)  # type: ignore[no-any-return]
+        code, value = stream.predict_row(self._x, self._y, self._floats, self._ints, x)
+        while code != stream.DONE:
+            self._supply(code)
+            code, value = stream.predict_row(self._x, self._y, self._floats, self._ints, x)
+        return value  # type: ignore[no-any-return]
 
     @property
     def coef(self) -> Vector:
-        return self._settled().coef.copy()
+        return self._settled()[1].copy()
 
     @property
     def intercept(self) -> float:
-        return float(self._settled().values[moments.LEVEL])
+        return float(self._settled()[0][moments.LEVEL])
 
     @property
     def penalty_value(self) -> float:
-        return float(self._settled().values[moments.LAMBDA])
+        return float(self._settled()[0][moments.LAMBDA])
 
     @property
     def rank(self) -> int:
         """The rank of the live rows, around their mean if there is an intercept."""
-        rank = stream.settle(*self._state)
+        self._settled()
+        rank = int(self._ints[moments.RANK])
         if rank >= 0:
-            return int(rank)
+            return rank
         X, _ = self.rows()
-        return int(np.linalg.matrix_rank(X - X.mean(axis=0) if self._shape[0] else X))
+        for _ in range(2 * self._shape[0]):  # twice: rounding of a large mean looks like rank
+            X -= X.mean(axis=0)
+        return int(np.linalg.matrix_rank(X))
 
     @property
     def working_store(self) -> int:
@@ -173,7 +180,14 @@ class Memory:
         coefs = np.empty((n if coef else 0, self.width))
         self._ints[moments.RANKED] = int(diagnostics)
         self._ints[moments.VALID] &= not diagnostics
-        replay_rows(*self._state, X, y, before, after, states, counts, coefs, diagnostics)
+        if before[:1].any():
+            self.drop(int(before[0]))
+        leaving = after.copy()
+        leaving[:-1] += before[1:]
+        kernel, row, code = diagnose_rows if diagnostics else replay_rows, 0, stream.FORM
+        while code != stream.DONE:
+            row, code = kernel(*self._state, X, y, leaving, states, counts, coefs, row)
+            self._supply(code)
         self._ints[moments.RANKED] = 0
         self.n_rows = self._span[1] - self._span[0]
         ranked = diagnostics or self._unpenalised
@@ -195,9 +209,18 @@ class Memory:
     def _span(self) -> tuple[int, int]:
         return int(self._ints[moments.HEAD]), int(self._ints[moments.END])
 
-    def _settled(self) -> stream.Stream:
-        stream.settle(*self._state)
-        return stream.open_stream(self._floats, self._ints)
+    def _settled(self) -> tuple[Vector, Vector]:
+        """Values and coefficients, up to date."""
+        while (code := stream.settle(*self._state)) != stream.DONE:
+            self._supply(code)
+        return stream.solution(self._floats, self.width)
+
+    def _supply(self, code: int) -> None:
+        """What a kernel stopped for; it can go on then."""
+        if code == stream.FORM:
+            stream.form_rows(*self._state)
+        elif code == stream.REFIT:
+            stream.refit_rows(*self._state)
 
     def _reserve(self, rows: int) -> None:
         """Make room for ``rows`` live rows, and a quarter more so that they seldom move."""

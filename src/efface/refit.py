@@ -10,7 +10,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from efface.blas import Matrix, Vector, add_gram
+from efface.blas import INNER, KERNEL, Matrix, Vector, add_gram, copy, fill, part, take
 from efface.dense import EPS, add_row, dot, invert, lopsided, symmetric_times
 
 _CONVERGES = 1e-10  # the margin from which the normal equations' inverse corrects its own errors
@@ -18,88 +18,137 @@ _SPLITTER = 134217729.0  # 2^27 + 1, after Dekker
 _MOST_STEPS = 12
 
 
-@numba.njit(cache=True)
 def refit(x: Matrix, y: Vector, penalty: float, intercept: bool, coef: Vector) -> tuple[float, int]:
     """Coefficients of the rows; the intercept, and the rank or -1 where a penalty hides it.
 
     The minimum-norm answer where the rows do not determine one, with NumPy's rule for the rank.
+    Two kernels, since the second is slow to compile and seldom needed.
     """
     n, d = x.shape
-    coef[:] = 0.0
     if n == 0:
+        coef[:] = 0.0
         return 0.0, 0
-    x_mean, y_mean = np.zeros(d), 0.0
-    if intercept:
+    if n - intercept >= d:
+        store = np.empty(n * (d + 3) + d * (2 * d + 98))
+        level, done = _normal(x, y, penalty, intercept, coef, store)
+        if done:
+            return level, d if penalty == 0.0 else -1
+    return _spectral(x, y, penalty, intercept, coef)
+
+
+@numba.njit(**INNER, inline="always")
+def _centre(
+    x: Matrix, y: Vector, intercept: bool, rows: Matrix, responses: Vector, mean: Vector
+) -> float:
+    """The rows and responses around their mean, if there is an intercept; the mean of y."""
+    n, y_mean = y.size, 0.0
+    fill(mean, 0.0)
+    # Twice: what rounding leaves of a large mean would look like one more rank.
+    for _ in range(2 if intercept else 0):
+        shift = 0.0
         for i in range(n):
-            add_row(1.0 / n, x[i], x_mean)
-        y_mean = y.mean()
-    rows, responses = x - x_mean, y - y_mean
+            shift += (y[i] - y_mean) / n
+        y_mean += shift
+        for j in range(mean.size):
+            shift = 0.0
+            for i in range(n):
+                shift += (x[i, j] - mean[j]) / n
+            mean[j] += shift
+    for i in range(n):
+        responses[i] = y[i] - y_mean
+        for j in range(mean.size):
+            rows[i, j] = x[i, j] - mean[j]
     if intercept:
-        _settle_dust(rows, x_mean)
-    rank = -1
-    determined = n - intercept >= d
-    if not determined or not _normal(rows, responses, penalty, coef):
-        rank = _spectral(rows, responses, penalty, coef)
-    elif penalty == 0.0:
-        rank = d
-    return y_mean - dot(x_mean, coef), rank
+        for j in range(mean.size):
+            _settle_dust(rows, j, 16.0 * EPS * abs(mean[j]))
+    return y_mean
 
 
-@numba.njit(cache=True)
-def _settle_dust(rows: Matrix, mean: Vector) -> None:
+@numba.njit(**INNER, inline="always")
+def _settle_dust(rows: Matrix, j: int, most: float) -> None:
     """A feature that is constant but for rounding is constant."""
-    for j in range(mean.size):
-        if np.abs(rows[:, j]).max() <= 16.0 * EPS * abs(mean[j]):
-            rows[:, j] = 0.0
+    for i in range(rows.shape[0]):
+        if not abs(rows[i, j]) <= most:
+            return
+    for i in range(rows.shape[0]):
+        rows[i, j] = 0.0
 
 
-@numba.njit(cache=True)
-def _normal(x: Matrix, y: Vector, penalty: float, coef: Vector) -> bool:
+@numba.njit(**KERNEL, nogil=True)
+def _normal(
+    x: Matrix, y: Vector, penalty: float, intercept: bool, coef: Vector, store: Vector
+) -> tuple[float, bool]:
     """By the normal equations; False where they do not determine the answer well enough."""
-    d = x.shape[1]
-    inverse, scale = np.zeros((d, d)), np.empty(d)
-    add_gram(x, inverse)
+    n, d = x.shape
+    rows, responses = take(store, 0, n, d), take(store, n * d, 1, n)[0]
+    vectors, inverse = take(store, n * (d + 1), 2, d), take(store, n * (d + 1) + 2 * d, d, d)
+    scratch = part(store, n * (d + 1) + d * (d + 2), store.size)
+    mean, scale = vectors[0], vectors[1]
+    y_mean = _centre(x, y, intercept, rows, responses, mean)
+    fill(inverse, 0.0)
+    fill(coef, 0.0)
+    add_gram(rows, inverse)
     for j in range(d):
         inverse[j, j] += penalty
         scale[j] = inverse[j, j]
     if penalty == 0.0 and lopsided(scale):
-        return False
-    if not invert(inverse, scale, np.empty(d * d + 64 * d)) >= _CONVERGES:
-        return False
-    return _refine(x, y, penalty, inverse, coef)
+        return 0.0, False
+    if not invert(inverse, scale, scratch) >= _CONVERGES:
+        return 0.0, False
+    done = _refine(rows, responses, penalty, inverse, coef, scratch)
+    return y_mean - dot(mean, coef), done
 
 
-@numba.njit(cache=True)
-def _spectral(x: Matrix, y: Vector, penalty: float, coef: Vector) -> int:
-    """By the singular values; the rank."""
+@numba.njit(cache=True, nogil=True)
+def _spectral(
+    x: Matrix, y: Vector, penalty: float, intercept: bool, coef: Vector
+) -> tuple[float, int]:
+    """By the singular values; the intercept and the rank."""
     n, d = x.shape
-    u, sigma, vt = np.linalg.svd(x, full_matrices=False)
-    rank = int((sigma > sigma[0] * max(n, d) * EPS).sum())
+    rows, responses, mean = np.empty((n, d)), np.empty(n), np.empty(d)
+    y_mean = _centre(x, y, intercept, rows, responses, mean)
+    u, sigma, vt = np.linalg.svd(rows, full_matrices=False)
+    rank = 0
+    for i in range(sigma.size):
+        rank += sigma[i] > sigma[0] * max(n, d) * EPS
     used = sigma.size if penalty > 0.0 and sigma[0] > 0.0 else rank
-    start = np.zeros(d)
+    start, column, inverse = np.zeros(d), np.empty(n), np.zeros((d, d))
     for i in range(used):
-        weight = dot(u[:, i].copy(), y) * sigma[i] / (sigma[i] * sigma[i] + penalty)
+        for j in range(n):
+            column[j] = u[j, i]
+        weight = dot(column, responses) * sigma[i] / (sigma[i] * sigma[i] + penalty)
         add_row(weight, vt[i], start)
-    coef[:] = start
+    copy(start, coef)
     if rank == d and n > d:
-        inverse = np.zeros((d, d))
         for i in range(d):
             for j in range(d):
                 add_row(vt[i, j] / (sigma[i] * sigma[i] + penalty), vt[i], inverse[j])
-        if not _refine(x, y, penalty, inverse, coef):
-            coef[:] = start
-    return rank
+        if not _refine(rows, responses, penalty, inverse, coef, np.empty(3 * d + 2 * n)):
+            copy(start, coef)
+    elif rank == n - intercept and penalty == 0.0:
+        low = np.empty(n)
+        for _ in range(2):  # the rows are met exactly: what is missing is added
+            _residuals(rows, responses, coef, column, low)
+            for i in range(rank):
+                weight = 0.0
+                for j in range(n):
+                    weight += u[j, i] * column[j]
+                add_row(weight / sigma[i], vt[i], coef)
+    return y_mean - dot(mean, coef), rank
 
 
-@numba.njit(cache=True)
-def _refine(x: Matrix, y: Vector, penalty: float, inverse: Matrix, coef: Vector) -> bool:
+@numba.njit(**INNER, inline="always")
+def _refine(
+    x: Matrix, y: Vector, penalty: float, inverse: Matrix, coef: Vector, scratch: Vector
+) -> bool:
     """Correct ``coef`` by the rows' own residuals until it stands; False if it does not settle."""
     n, d = x.shape
-    high, low, pull, step = np.empty(n), np.empty(n), np.empty(d), np.empty(d)
+    residual, vectors = take(scratch, 0, 2, n), take(scratch, 2 * n, 3, d)
+    high, low, pull, step = residual[0], residual[1], vectors[0], vectors[1]
     before = np.inf
     for i in range(_MOST_STEPS):
         _residuals(x, y, coef, high, low)
-        _pull(x, high, low, penalty, coef, pull)
+        _pull(x, high, low, penalty, coef, pull, vectors[2])
         symmetric_times(inverse, pull, step)
         largest, size = 0.0, 0.0
         for j in range(d):
@@ -109,14 +158,14 @@ def _refine(x: Matrix, y: Vector, penalty: float, inverse: Matrix, coef: Vector)
             size = max(size, abs(coef[j]) / weight)
         if not largest < np.inf or (i > 1 and largest > 0.5 * before):
             return i > 1 and largest <= 1e-10 * size
-        coef += step
+        add_row(1.0, step, coef)
         if largest <= 4.0 * EPS * size:
             return True
         before = largest
     return True
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _two_sum(a: float, b: float) -> tuple[float, float]:
     """a + b and its rounding error (Knuth)."""
     total = a + b
@@ -124,7 +173,7 @@ def _two_sum(a: float, b: float) -> tuple[float, float]:
     return total, (a - (total - part)) + (b - part)
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _two_product(a: float, b: float) -> tuple[float, float]:
     """a b and its rounding error (Dekker)."""
     product = a * b
@@ -135,7 +184,7 @@ def _two_product(a: float, b: float) -> tuple[float, float]:
     return product, error
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _residuals(x: Matrix, y: Vector, coef: Vector, high: Vector, low: Vector) -> None:
     """y - x coef as high + low, in doubled precision."""
     for i in range(y.size):
@@ -147,10 +196,11 @@ def _residuals(x: Matrix, y: Vector, coef: Vector, high: Vector, low: Vector) ->
         high[i], low[i] = _two_sum(total, rest)
 
 
-@numba.njit(cache=True)
-def _pull(x: Matrix, high: Vector, low: Vector, penalty: float, coef: Vector, out: Vector) -> None:
+@numba.njit(**INNER)
+def _pull(
+    x: Matrix, high: Vector, low: Vector, penalty: float, coef: Vector, out: Vector, rest: Vector
+) -> None:
     """x' (high + low) - penalty coef, in doubled precision: what the optimum makes zero."""
-    rest = np.zeros(out.size)
     for j in range(out.size):
         out[j], rest[j] = _two_product(-penalty, coef[j])
     for i in range(high.size):
@@ -158,4 +208,4 @@ def _pull(x: Matrix, high: Vector, low: Vector, penalty: float, coef: Vector, ou
             product, error = _two_product(x[i, j], high[i])
             out[j], lost = _two_sum(out[j], product)
             rest[j] += error + lost + x[i, j] * low[i]
-    out += rest
+    add_row(1.0, rest, out)

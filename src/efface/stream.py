@@ -4,8 +4,9 @@ A core of rows is solved now and then (see ``core``). Rows that come are placed 
 oldest rows, the tail, are outside it from the start, so that they can leave without a trace. When
 the tail is used up, or too many rows came, a new core is formed from the rows alive: its sums by
 addition, its inverse from those. The penalty may move at every event; the core keeps the one it was
-formed with, and a few steps of conjugate gradients, for which it is a nearly perfect preconditioner,
-bring the solution to the penalty of the moment. Where rounding would show, rows are refitted.
+formed with, and a few steps of conjugate gradients, for which it is a nearly perfect
+preconditioner, bring the solution to the penalty of the moment. Where rounding would show, rows are
+refitted.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numba
-import numpy as np
 
-from efface.blas import Ints, Matrix, Vector, borrow, take
+from efface.blas import INNER, KERNEL, Ints, Matrix, Vector, borrow, copy, fill, part, take
 from efface.core import (
     DUAL,
     LEAST,
@@ -75,6 +75,7 @@ _DIALS = 18
 _VALUES = 7
 _CLOSE = 1e-12  # of the solution, in norm: where conjugate gradients stop
 _MOST_STEPS = 40
+DONE, FORM, REFIT = 0, 1, 2  # what a stream needs next
 
 
 class Work(NamedTuple):
@@ -104,7 +105,6 @@ def block_for(width: int) -> int:
     return 8 if width <= 32 else 16 if width <= 160 else 32
 
 
-@numba.njit(cache=True)
 def stream_room(d: int, p: int, t: int, depth: int) -> tuple[int, int]:
     """How many floats and ints a stream needs."""
     k = 2 * t
@@ -113,14 +113,14 @@ def stream_room(d: int, p: int, t: int, depth: int) -> tuple[int, int]:
     return floats + stats + 6 * p + k * k + 2 * k + _VALUES + d, ints + _DIALS
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def open_stream(floats: Vector, ints: Ints) -> Stream:
     """The stream that lies in two flat arrays; its dials say its shape."""
-    f, dials = borrow(floats), borrow(ints)[:_DIALS]
+    f, dials = borrow(floats), part(ints, 0, _DIALS)
     d, t, depth = dials[WIDTH], dials[BLOCK], dials[DEPTH]
     p, k, m = d + dials[INTERCEPT], 2 * t, d + 3
     o, _ = room_for(d, p, k, depth)
-    sums, core, outside = carve(f[:o], borrow(ints)[_DIALS:], d, p, k, depth)
+    sums, core, outside = carve(f, part(ints, _DIALS, ints.size), d, p, k, depth)
     bounds = o + (t + 4) * m
     origin = bounds + (t + 4) * 2 * d
     stats = Stats(
@@ -128,7 +128,7 @@ def open_stream(floats: Vector, ints: Ints) -> Stream:
         take(f, o + 3 * m, t + 1, m),
         take(f, bounds, 3, 2 * d),
         take(f, bounds + 6 * d, t + 1, 2 * d),
-        f[origin : origin + d + 1],
+        part(f, origin, origin + d + 1),
     )
     o = origin + d + 1
     work = Work(
@@ -145,43 +145,45 @@ def open_stream(floats: Vector, ints: Ints) -> Stream:
         stats,
         work,
         dials,
-        f[o : o + _VALUES],
-        f[o + _VALUES : o + _VALUES + d],
+        part(f, o, o + _VALUES),
+        part(f, o + _VALUES, o + _VALUES + d),
     )
 
 
-@numba.njit(cache=True)
-def refresh(s: Stream, x: Matrix, y: Vector) -> None:
-    """Bring coefficients, intercept, penalty and rank up to date with the live rows."""
+@numba.njit(**INNER)
+def refresh(s: Stream, x: Matrix, y: Vector) -> int:
+    """Bring coefficients, intercept, penalty and rank up to date with the live rows.
+
+    Unless DONE, something rarer is to be done first, or in its place: FORM or REFIT. They are left
+    to the caller, so that neither is compiled into every kernel, and REFIT only when it is needed.
+    """
     dials, values, c = s.dials, s.values, s.core
     if dials[DIRTY] == 0:
-        return
-    dials[DIRTY] = 0
+        return DONE
     n, d, intercept = dials[END] - dials[HEAD], dials[WIDTH], dials[INTERCEPT] == 1
     if n == 0:
-        dials[VALID], dials[RANK] = 0, 0
-        s.coef[:] = 0.0
+        dials[DIRTY], dials[VALID], dials[RANK] = 0, 0, 0
+        fill(s.coef, 0.0)
         values[LEVEL] = 0.0
         values[LAMBDA] = values[ALPHA] if values[KIND] == FIXED else 0.0
-        return
-    if _holds(dials, c, n):
-        _admit(c, s.outside, s.stats, dials, values[KIND] != FIXED, x, y)
-    else:
-        _form(s, x, y)
-    penalty = penalty_of(s.stats, dials, values, n, d)
+        return DONE
+    if not _holds(dials, c, n):
+        return FORM
+    _admit(c, s.outside, s.stats, dials, values[KIND] != FIXED, x, y)
+    penalty = penalty_of(s.stats, dials, values, n, d, x, y)
     if _moved(penalty, c.values[PENALTY]):
-        _form(s, x, y)
+        return FORM
     values[LAMBDA] = penalty
-    if dials[HARD] == 0 and _solve(c, s.outside, s.work, dials, penalty):
-        values[LEVEL] = finish(c, s.work.theta, d, intercept, s.coef)
-        known = penalty == 0.0 or dials[FULL] == 1
-        dials[RANK] = min(d, n - dials[INTERCEPT]) if known else -1
-    else:
-        lo, hi = dials[HEAD], dials[END]
-        values[LEVEL], dials[RANK] = refit(x[lo:hi], y[lo:hi], penalty, intercept, s.coef)
+    if dials[HARD] == 1 or not _solve(c, s.outside, s.work, dials, penalty):
+        return REFIT
+    values[LEVEL] = finish(c, s.work.theta, d, intercept, s.coef)
+    dials[DIRTY] = 0
+    known = penalty == 0.0 or dials[FULL] == 1
+    dials[RANK] = min(d, n - dials[INTERCEPT]) if known else -1
+    return DONE
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER, inline="always")
 def _moved(penalty: float, anchor: float) -> bool:
     """Is the penalty too far from that of the core for a few steps to bridge?"""
     if penalty == anchor:
@@ -189,11 +191,13 @@ def _moved(penalty: float, anchor: float) -> bool:
     return penalty == 0.0 or anchor == 0.0 or abs(penalty - anchor) > 0.25 * anchor
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER, inline="always")
 def _holds(dials: Ints, c: Core, n: int) -> bool:
     """Does the core still lie within the live rows, with room outside it for the others?"""
     if dials[VALID] == 0 or dials[HEAD] > dials[START]:
         return False
+    if dials[FIRST] == dials[HEAD] and dials[STOP] == dials[END]:
+        return True  # a core of these very rows: it cannot be formed better
     outside = dials[START] - dials[FIRST] + dials[END] - dials[STOP]
     if outside > 2 * dials[BLOCK]:
         return False
@@ -201,9 +205,10 @@ def _holds(dials: Ints, c: Core, n: int) -> bool:
     return not (crowded and c.dials[DUAL] == 1 and c.values[PENALTY] == 0.0)
 
 
-@numba.njit(cache=True)
-def _form(s: Stream, x: Matrix, y: Vector) -> None:
+@numba.njit(**KERNEL, nogil=True)
+def form_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> None:
     """Solve a new core: all live rows but the oldest few, which are about to leave."""
+    s = open_stream(floats, ints)
     dials, c = s.dials, s.core
     head, end, d = dials[HEAD], dials[END], dials[WIDTH]
     n, p, intercept = end - head, d + dials[INTERCEPT], dials[INTERCEPT] == 1
@@ -222,7 +227,7 @@ def _form(s: Stream, x: Matrix, y: Vector) -> None:
     penalty = s.values[ALPHA]
     if s.values[KIND] != FIXED:
         observe_all(s.stats, s.sums, dials, x, y, primal)
-        penalty = penalty_of(s.stats, dials, s.values, n, d)
+        penalty = penalty_of(s.stats, dials, s.values, n, d, x, y)
     if primal:
         margin = form_primal(c, s.sums.total, d, penalty, intercept)
     else:
@@ -230,16 +235,16 @@ def _form(s: Stream, x: Matrix, y: Vector) -> None:
     dials[HARD] = 0 if margin >= c.values[LEAST] else 1
     dials[FULL] = 1 if primal and dials[RANKED] == 1 and _full_rank(c, s.sums.total) else 0
     if dials[HARD] == 0:
-        place(c, s.outside, x, y, head, tail, 0, intercept)
+        place(c, s.outside, x, y, head, tail, head - dials[FIRST], intercept)
         join_all(c, s.outside, tail)
-    c.scratch[:] = 0.0
+    fill(c.scratch, 0.0)
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER, inline="always")
 def _full_rank(c: Core, total: Matrix) -> bool:
     """Is the core of full rank for sure? Then so is every set of rows that holds it."""
     p = c.inverse.shape[0]
-    gram, rest = take(c.scratch, 0, p, p), c.scratch[p * p :]
+    gram, rest = take(c.scratch, 0, p, p), part(c.scratch, p * p, c.scratch.size)
     for i in range(p):
         for j in range(i + 1):
             gram[i, j] = total[i, j]
@@ -247,34 +252,26 @@ def _full_rank(c: Core, total: Matrix) -> bool:
     return invert(gram, c.scale, rest) >= SAFE
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER, inline="always")
 def _wipe(o: Outside, w: Work) -> None:
     """Forget what was outside the last core."""
-    o.rows[:] = 0.0
-    o.images[:] = 0.0
-    o.schur[:] = 0.0
-    o.weight[:] = 0.0
-    o.residual[:] = 0.0
-    w.factor[:] = 0.0
-    w.weights[:] = 0.0
-    w.vectors[:] = 0.0
+    for kept in (o.rows, o.images, o.schur, o.residual, w.factor, w.weights, w.vectors):
+        fill(kept, 0.0)
+    fill(o.weight, 0.0)
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER, inline="always")
 def _admit(
     c: Core, o: Outside, stats: Stats, dials: Ints, watched: bool, x: Matrix, y: Vector
 ) -> None:
     """Place the rows that came since, and wipe those of the tail that left."""
     lo, came = dials[HEAD] - dials[FIRST], dials[END] - dials[PLACED]
     for i in range(dials[WIPED] - dials[FIRST], lo):
-        o.rows[i] = 0.0
-        o.images[i] = 0.0
-        o.schur[i] = 0.0
-        o.schur[:, i] = 0.0
-        o.weight[i] = 0.0
-        o.residual[:, i] = 0.0
-        stats.tail_moments[i] = 0.0
-        stats.tail_bounds[i] = 0.0
+        for kept in (o.rows, o.images, o.schur, stats.tail_moments, stats.tail_bounds):
+            fill(kept[i], 0.0)
+        for j in range(o.weight.size):
+            o.schur[j, i] = 0.0
+        o.weight[i], o.residual[0, i], o.residual[1, i] = 0.0, 0.0, 0.0
     dials[WIPED] = dials[HEAD]
     at = dials[START] - dials[FIRST] + dials[PLACED] - dials[STOP]
     if watched:
@@ -286,33 +283,34 @@ def _admit(
     dials[PLACED] = dials[END]
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER, inline="always")
 def _solve(c: Core, o: Outside, w: Work, dials: Ints, penalty: float) -> bool:
     """theta from the core and the rows outside it; False where rounding would show."""
     lo = dials[HEAD] - dials[FIRST]
     k = dials[START] - dials[FIRST] + dials[END] - dials[STOP] - lo
-    factor = take(w.factor, 0, k, k)
+    factor, weight = take(w.factor, 0, k, k), part(o.weight, lo, lo + k)
+    images, weights = part(o.images, lo, lo + k), part(w.weights[0], 0, k)
     for i in range(k):
         for j in range(i, k):
             factor[i, j] = o.schur[lo + i, lo + j]
-    if not factorise(factor, w.weights[0], o.weight[lo : lo + k]) >= c.values[LEAST]:
+    if not factorise(factor, w.weights[0], weight) >= c.values[LEAST]:
         return False
-    if penalty == 0.0 and lopsided(o.weight[lo : lo + k]):
+    if penalty == 0.0 and lopsided(weight):
         return False
     for g in range(c.dials[RESPONSES]):
-        theta, weights = w.theta[g], w.weights[0, :k]
-        weights[:] = o.residual[g, lo : lo + k]
+        theta = w.theta[g]
+        copy(part(o.residual[g], lo, lo + k), weights)
         solve(factor, weights)
-        theta[:] = c.theta[g]
-        add_rows(weights, o.images[lo : lo + k], 1.0, theta)
+        copy(c.theta[g], theta)
+        add_rows(weights, images, 1.0, theta)
         if penalty != c.values[PENALTY]:
             free = theta.size if c.dials[DUAL] == 1 else dials[WIDTH]
-            if not bridge(c, o.images[lo : lo + k], factor, w, theta, penalty, free):
+            if not bridge(c, images, factor, w, theta, penalty, free):
                 return False
     return True
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def precondition(
     c: Core, images: Matrix, factor: Matrix, weights: Vector, g: Vector, out: Vector
 ) -> None:
@@ -323,10 +321,11 @@ def precondition(
     solve(factor, weights)
     add_rows(weights, images, -1.0, out)
     if c.values[RHO] != 1.0:
-        out /= c.values[RHO]
+        for j in range(out.size):
+            out[j] /= c.values[RHO]
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def bridge(
     c: Core, images: Matrix, factor: Matrix, w: Work, theta: Vector, penalty: float, free: int
 ) -> bool:
@@ -335,18 +334,17 @@ def bridge(
     H = H0 + shift J, so H z = r + shift J z for z = H0^-1 r: no product with H is ever formed. J
     is the identity on the first ``free`` entries: not on the intercept of the primal form.
     """
-    shift, weights = penalty - c.values[PENALTY], w.weights[1, : factor.shape[0]]
+    shift, weights = penalty - c.values[PENALTY], part(w.weights[1], 0, factor.shape[0])
     r, z, step, image = w.vectors[0], w.vectors[1], w.vectors[2], w.vectors[3]
-    r[:] = 0.0
+    fill(w.vectors, 0.0)
     for j in range(free):
         r[j] = -shift * theta[j]
-    step[:] = 0.0
-    image[:] = 0.0
+    size = part(theta, 0, free)
     before = 1.0
     for i in range(_MOST_STEPS):
         precondition(c, images, factor, weights, r, z)
         energy = dot(r, z)
-        if energy <= _CLOSE**2 * penalty * dot(theta[:free], theta[:free]):
+        if energy <= _CLOSE**2 * penalty * dot(size, size):
             return True
         ratio = energy / before if i > 0 else 0.0
         for j in range(r.size):
@@ -359,21 +357,21 @@ def bridge(
     return False
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER, inline="always")
 def compact(s: Stream, x: Matrix, y: Vector) -> None:
     """Move the live rows to the front of their array and zero the places they leave."""
     by, n = s.dials[HEAD], s.dials[END] - s.dials[HEAD]
     for i in range(n):
-        x[i] = x[by + i]
+        copy(x[by + i], x[i])
         y[i] = y[by + i]
-    x[n : s.dials[END]] = 0.0
-    y[n : s.dials[END]] = 0.0
+    fill(part(x, n, s.dials[END]), 0.0)
+    fill(part(y, n, s.dials[END]), 0.0)
     for dial in (HEAD, END, FIRST, START, STOP, PLACED, WIPED):
         s.dials[dial] -= by
     shift_down(s.sums, by)
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def learn(x: Matrix, y: Vector, dials: Ints, row: Vector, response: float) -> None:
     """A row comes as the newest; there must be a place for it."""
     end = dials[END]
@@ -384,69 +382,81 @@ def learn(x: Matrix, y: Vector, dials: Ints, row: Vector, response: float) -> No
     dials[DIRTY] = 1
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def drop(x: Matrix, y: Vector, dials: Ints, count: int) -> None:
     """The oldest rows go; their places are zeroed at once."""
     head = dials[HEAD]
-    x[head : head + count] = 0.0
-    y[head : head + count] = 0.0
+    fill(part(x, head, head + count), 0.0)
+    fill(part(y, head, head + count), 0.0)
     dials[HEAD] = head + count
     dials[DIRTY] = 1
 
 
-@numba.njit(cache=True)
-def predict_row(x: Matrix, y: Vector, floats: Vector, ints: Ints, row: Vector) -> float:
-    """What the live rows say of one more row."""
+@numba.njit(**KERNEL)
+def predict_row(x: Matrix, y: Vector, floats: Vector, ints: Ints, row: Vector) -> tuple[int, float]:
+    """What the live rows say of one more row, once it is DONE."""
     s = open_stream(floats, ints)
-    refresh(s, borrow(x), borrow(y))
-    return dot(s.coef, row) + s.values[LEVEL]
+    return refresh(s, x, y), dot(s.coef, row) + s.values[LEVEL]
 
 
-@numba.njit(cache=True)
+@numba.njit(**KERNEL)
 def learn_row(
     x: Matrix, y: Vector, floats: Vector, ints: Ints, row: Vector, response: float, leaving: int
 ) -> None:
     """A row comes as the newest; then the oldest ``leaving`` rows go."""
     if ints[END] == y.size:
-        compact(open_stream(floats, ints), borrow(x), borrow(y))
+        compact(open_stream(floats, ints), x, y)
     learn(x, y, ints, row, response)
     if leaving > 0:
         drop(x, y, ints, leaving)
 
 
-@numba.njit(cache=True)
+@numba.njit(**KERNEL)
 def drop_rows(x: Matrix, y: Vector, ints: Ints, count: int) -> None:
-    drop(borrow(x), borrow(y), ints, count)
+    drop(x, y, ints, count)
 
 
-@numba.njit(cache=True)
+@numba.njit(**KERNEL)
 def compact_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> None:
-    compact(open_stream(floats, ints), borrow(x), borrow(y))
+    compact(open_stream(floats, ints), x, y)
 
 
-@numba.njit(cache=True)
+@numba.njit(**KERNEL)
 def settle(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> int:
-    """Bring the stream up to date; the rank, or -1 where the solution does not tell it."""
-    s = open_stream(floats, ints)
-    refresh(s, borrow(x), borrow(y))
-    return s.dials[RANK]
+    """Bring the stream up to date, once it is DONE."""
+    return refresh(open_stream(floats, ints), x, y)
 
 
-@numba.njit(cache=True)
+def refit_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> None:
+    """What REFIT asks for, and all that is left to do then."""
+    lo, hi, d = ints[HEAD], ints[END], ints[WIDTH]
+    values, coef = solution(floats, d)
+    values[LEVEL], ints[RANK] = refit(
+        x[lo:hi], y[lo:hi], values[LAMBDA], ints[INTERCEPT] == 1, coef
+    )
+    ints[DIRTY] = 0
+
+
+def solution(floats: Vector, d: int) -> tuple[Vector, Vector]:
+    """A stream's values and coefficients, which lie at the end of its store."""
+    return floats[-d - _VALUES : floats.size - d], floats[floats.size - d :]
+
+
+@numba.njit(**KERNEL)
 def reset(floats: Vector, ints: Ints, penalty: Vector) -> None:
     """A stream that knows its shape and penalty and nothing else."""
-    floats[:] = 0.0
-    ints[_DIALS:] = 0
+    fill(floats, 0.0)
+    fill(part(ints, _DIALS, ints.size), 0)
     for dial in range(FIRST, WIDTH):
         ints[dial] = 0
     s = open_stream(floats, ints)
-    s.values[: penalty.size] = penalty
+    copy(penalty, part(s.values, 0, penalty.size))
     s.dials[DIRTY] = 1
     s.sums.dials[SEEN] = NEVER
     s.sums.dials[BOUNDED] = 0 if penalty[KIND] == FIXED else 1
 
 
-@numba.njit(cache=True)
+@numba.njit(**KERNEL)
 def disturb(floats: Vector, ints: Ints, place_: int) -> None:
     """A row was put in at ``place_``: what was built from rows beyond it is not theirs any more."""
     s = open_stream(floats, ints)

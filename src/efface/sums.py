@@ -1,7 +1,8 @@
 """Sums over a sliding range of rows, made by addition alone.
 
-The range is [a, b) of an array of rows; both ends only ever move up. What is kept is the Gram matrix
-of the rows (x - c, 1, y - cy), from which every moment of the range follows. Nothing is subtracted:
+The range is [a, b) of an array of rows; both ends only ever move up. What is kept is the Gram
+matrix of the rows (x - c, 1, y - cy), from which every moment of the range follows. Nothing is
+subtracted:
 the range is split at a *turn*, sums of suffixes up to the turn are stacked, nearest first, and rows
 past it are added to one running sum. When the range passes the turn, the turn moves to its end.
 A stack entry that reaches back too far is wiped when it is popped.
@@ -18,7 +19,19 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from efface.blas import Ints, Matrix, Vector, add_gram, borrow, take
+from efface.blas import (
+    INNER,
+    KERNEL,
+    Ints,
+    Matrix,
+    Vector,
+    add_gram,
+    borrow,
+    fill,
+    part,
+    shared,
+    take,
+)
 from efface.lanes import LANES, add_products
 
 CHUNK = 64
@@ -43,7 +56,6 @@ class Sums(NamedTuple):
     rows: Matrix  # (CHUNK, q) scratch
 
 
-@numba.njit(cache=True)
 def depth_for(rows: int, unit: int = 1) -> int:
     """Stack entries for a range of ``rows`` that moves by ``unit``: at most FAN for each level."""
     depth, gap = 2, rows
@@ -54,7 +66,7 @@ def depth_for(rows: int, unit: int = 1) -> int:
     return depth
 
 
-@numba.njit(cache=True)
+@numba.njit(**KERNEL)
 def _step(gap: int, unit: int) -> int:
     return (gap + FAN * unit - 1) // (FAN * unit) * unit
 
@@ -69,30 +81,30 @@ def carve_sums(floats: Vector, ints: Ints, d: int, depth: int) -> Sums:
         take(f, 0, q, q),
         take(f, q * q, q, q),
         take(f, 2 * q * q, depth, q * q),
-        i[:depth],
-        i[depth : depth + 4],
+        part(i, 0, depth),
+        part(i, depth, depth + 4),
         take(f, bounds, 2, d),
         take(f, bounds + 2 * d, 2, d),
         take(f, bounds + 4 * d, depth, 2 * d),
-        f[centre : centre + q],
+        part(f, centre, centre + q),
         take(f, centre + q, CHUNK, q),
     )
 
 
-@numba.njit(cache=True)
+@numba.njit(**KERNEL)
 def room_for_sums(d: int, depth: int) -> tuple[int, int]:
     """How many floats and ints, all 0 at first, ``carve_sums`` needs."""
     q = d + 2
     return (2 + depth) * q * q + (1 + CHUNK) * q + (4 + 2 * depth) * d, depth + 4
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def clear_bounds(bounds: Matrix) -> None:
-    bounds[0] = -np.inf
-    bounds[1] = np.inf
+    fill(bounds[0], -np.inf)
+    fill(bounds[1], np.inf)
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def widen(bounds: Matrix, high: Vector, low: Vector) -> None:
     """Let the bounds take in these values."""
     for j in range(high.size):
@@ -100,7 +112,7 @@ def widen(bounds: Matrix, high: Vector, low: Vector) -> None:
         bounds[1, j] = min(bounds[1, j], low[j])
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _add_rows(
     x: Matrix, y: Vector, lo: int, hi: int, centre: Vector, rows: Matrix, out: Matrix
 ) -> None:
@@ -116,13 +128,13 @@ def _add_rows(
         if d + 2 < _SMALL:
             _add_small_gram(rows, size, out)
         else:
-            add_gram(rows[:size], out)
+            add_gram(part(rows, 0, size), out)
     for i in range(min(CHUNK, hi - lo)):
         for j in range(d + 2):
             rows[i, j] = 0.0
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _add_small_gram(rows: Matrix, size: int, out: Matrix) -> None:
     """out += rows' rows, the lower triangle only, for the first ``size`` rows."""
     q = out.shape[0]
@@ -131,37 +143,37 @@ def _add_small_gram(rows: Matrix, size: int, out: Matrix) -> None:
             add_products(rows, out, i * q + j, j, i, q, size)
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _set_lower(a: Matrix, out: Matrix) -> None:
     for i in range(out.shape[0]):
         for j in range(i + 1):
             out[i, j] = a[i, j]
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _set_lower_sum(a: Matrix, b: Matrix, out: Matrix) -> None:
     for i in range(out.shape[0]):
         for j in range(i + 1):
             out[i, j] = a[i, j] + b[i, j]
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _wipe_lower(out: Matrix) -> None:
     for i in range(out.shape[0]):
         for j in range(i + 1):
             out[i, j] = 0.0
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def turn_over(s: Sums, x: Matrix, y: Vector, a: int, b: int, centred: bool) -> None:
     """Start anew from the rows [a, b); the centre is their mean (y's always, x's if asked)."""
     d = x.shape[1]
-    s.recent[:] = 0.0
-    s.stack[: s.dials[DEPTH]] = 0.0
-    s.stack_bounds[: s.dials[DEPTH]] = 0.0
+    fill(s.recent, 0.0)
+    fill(part(s.stack, 0, s.dials[DEPTH]), 0.0)
+    fill(part(s.stack_bounds, 0, s.dials[DEPTH]), 0.0)
     clear_bounds(s.recent_bounds)
     s.dials[TURN], s.dials[SEEN], s.dials[DEPTH] = b, b, 0
-    s.centre[:] = 0.0
+    fill(s.centre, 0.0)
     for i in range(a, b):
         if centred:
             for j in range(d):
@@ -169,7 +181,7 @@ def turn_over(s: Sums, x: Matrix, y: Vector, a: int, b: int, centred: bool) -> N
         s.centre[d + 1] += y[i] / (b - a)
 
 
-@numba.njit(cache=True)
+@numba.njit(**KERNEL, inline="always")
 def slide_to(s: Sums, x: Matrix, y: Vector, a: int, b: int, unit: int, centred: bool) -> None:
     """total <- the sum over [a, b); ``unit`` is how far the range is likely to move next."""
     if a > s.dials[TURN] or b < s.dials[SEEN]:
@@ -192,17 +204,18 @@ def slide_to(s: Sums, x: Matrix, y: Vector, a: int, b: int, unit: int, centred: 
         widen(s.bounds, s.recent_bounds[0], s.recent_bounds[1])
         if top >= 0:
             d = s.bounds.shape[1]
-            widen(s.bounds, s.stack_bounds[top, :d], s.stack_bounds[top, d:])
+            kept = take(s.stack_bounds, top * 2 * d, 2, d)
+            widen(s.bounds, kept[0], kept[1])
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER, inline="always")
 def _reach_back(s: Sums, x: Matrix, y: Vector, a: int, unit: int) -> None:
     """Make the top of the stack start at ``a``, leaving entries at equal steps for later."""
     depth, stack, starts, q = s.dials[DEPTH], s.stack, s.starts, s.total.shape[0]
     while depth > 0 and starts[depth - 1] < a:
         depth -= 1
         _wipe_lower(take(stack, depth * q * q, q, q))
-        s.stack_bounds[depth] = 0.0
+        fill(s.stack_bounds[depth], 0.0)
     top = starts[depth - 1] if depth > 0 else s.dials[TURN]
     while top > a:
         step = _step(top - a, unit)
@@ -221,21 +234,23 @@ def _reach_back(s: Sums, x: Matrix, y: Vector, a: int, unit: int) -> None:
     s.dials[DEPTH] = depth
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER, inline="always")
 def _push_bounds(s: Sums, x: Matrix, lo: int, hi: int, depth: int) -> None:
     """The bounds of a new stack entry: those of the one below and of the rows lo..hi."""
     d = s.bounds.shape[1]
     bounds = take(s.stack_bounds, depth * 2 * d, 2, d)
     clear_bounds(bounds)
     if depth > 0:
-        widen(bounds, s.stack_bounds[depth - 1, :d], s.stack_bounds[depth - 1, d:])
+        below = take(s.stack_bounds, (depth - 1) * 2 * d, 2, d)
+        widen(bounds, below[0], below[1])
     for i in range(lo, hi):
         widen(bounds, x[i], x[i])
 
 
-@numba.njit(cache=True)
+@shared()
 def shift_down(s: Sums, by: int) -> None:
     """The rows have moved ``by`` places towards the front of their array."""
     s.dials[TURN] -= by
     s.dials[SEEN] -= by
-    s.starts[:] -= by
+    for i in range(s.starts.size):
+        s.starts[i] -= by

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from efface.blas import Ints, Matrix, Vector, borrow, take
+from efface.blas import INNER, KERNEL, Ints, Matrix, Vector, copy, part, take
 from efface.core import DUAL, PENALTY
 from efface.dense import EPS, dot
 from efface.moments import (
@@ -21,10 +21,20 @@ from efface.moments import (
     STOP,
     WIDTH,
 )
-from efface.stream import Stream, bridge, compact, drop, learn, open_stream, precondition, refresh
+from efface.stream import (
+    DONE,
+    Stream,
+    bridge,
+    compact,
+    drop,
+    learn,
+    open_stream,
+    precondition,
+    refresh,
+)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(**KERNEL, nogil=True)
 def replay_rows(
     x: Matrix,
     y: Vector,
@@ -32,55 +42,92 @@ def replay_rows(
     ints: Ints,
     rows: Matrix,
     responses: Vector,
-    before: Ints,
-    after: Ints,
+    leaving: Ints,  # (n,): how many of the oldest rows go once row t is learned
     states: Matrix,  # (6, n): prediction, penalty, intercept, leverage new and old, FRT
     counts: Ints,  # (2, n): rows, rank
     coef: Matrix,  # (n, d), or (0, d) where it is not wanted
-    diagnostics: bool,
-) -> None:
-    """Predict, then learn, row by row; what is written at t is the state that predicted row t."""
+    start: int,
+) -> tuple[int, int]:
+    """Predict, then learn, row by row; what is written at t is the state that predicted row t.
+
+    The row at which something else is to be done first, and what; or the end, DONE.
+    """
     s = open_stream(floats, ints)
-    x, y, rows = borrow(x), borrow(y), borrow(rows)
-    for t in range(responses.size):
-        if before[t] > 0:
-            drop(x, y, s.dials, before[t])
-        refresh(s, x, y)
-        states[0, t] = dot(s.coef, rows[t]) + s.values[LEVEL]
-        states[1, t] = s.values[LAMBDA]
-        states[2, t] = s.values[LEVEL]
-        counts[0, t] = s.dials[END] - s.dials[HEAD]
-        counts[1, t] = s.dials[RANK]
-        if coef.shape[0] > 0:
-            coef[t] = s.coef
-        if diagnostics and counts[0, t] > 0:
-            states[3, t], states[4, t], states[5, t] = _leverages(s, x, y, rows[t])
+    for t in range(start, responses.size):
+        code = refresh(s, x, y)
+        if code != DONE:
+            return t, code
+        _record(s, rows[t], t, states, counts, coef)
+        _learn(s, x, y, rows[t], responses[t], leaving[t])
+    return responses.size, DONE
+
+
+@numba.njit(cache=True, nogil=True)
+def diagnose_rows(
+    x: Matrix,
+    y: Vector,
+    floats: Vector,
+    ints: Ints,
+    rows: Matrix,
+    responses: Vector,
+    leaving: Ints,
+    states: Matrix,
+    counts: Ints,
+    coef: Matrix,
+    start: int,
+) -> tuple[int, int]:
+    """``replay_rows`` with leverages and rank: apart, as singular values are slow to compile."""
+    s = open_stream(floats, ints)
+    for t in range(start, responses.size):
+        code = refresh(s, x, y)
+        if code != DONE:
+            return t, code
+        _record(s, rows[t], t, states, counts, coef)
+        if counts[0, t] > 0:
+            states[3, t], states[4, t], states[5, t] = _leverages(s, x, rows[t])
             counts[1, t] = _rank(s, x)
-        if s.dials[END] == y.size:
-            compact(s, x, y)
-        learn(x, y, s.dials, rows[t], responses[t])
-        if after[t] > 0:
-            drop(x, y, s.dials, after[t])
+        _learn(s, x, y, rows[t], responses[t], leaving[t])
+    return responses.size, DONE
+
+
+@numba.njit(**INNER, inline="always")
+def _record(s: Stream, row: Vector, t: int, states: Matrix, counts: Ints, coef: Matrix) -> None:
+    states[0, t] = dot(s.coef, row) + s.values[LEVEL]
+    states[1, t] = s.values[LAMBDA]
+    states[2, t] = s.values[LEVEL]
+    counts[0, t] = s.dials[END] - s.dials[HEAD]
+    counts[1, t] = s.dials[RANK]
+    if coef.shape[0] > 0:
+        copy(s.coef, coef[t])
+
+
+@numba.njit(**INNER, inline="always")
+def _learn(s: Stream, x: Matrix, y: Vector, row: Vector, response: float, leaving: int) -> None:
+    if s.dials[END] == y.size:
+        compact(s, x, y)
+    learn(x, y, s.dials, row, response)
+    if leaving > 0:
+        drop(x, y, s.dials, leaving)
 
 
 @numba.njit(cache=True)
-def _leverages(s: Stream, x: Matrix, y: Vector, row: Vector) -> tuple[float, float, float]:
+def _leverages(s: Stream, x: Matrix, row: Vector) -> tuple[float, float, float]:
     """Leverage of a new row and of the oldest, and the forgetting regret term (Def. 2)."""
     c, w, dials, d = s.core, s.work, s.dials, s.dials[WIDTH]
     head, intercept = dials[HEAD], dials[INTERCEPT] == 1
     penalty = s.values[LAMBDA]
     if dials[HARD] == 1 or (c.dials[DUAL] == 1 and (intercept or penalty == 0.0)):
-        rows = x[head : dials[END]]
+        rows = part(x, head, dials[END])
         new, old, cross = _spectral_leverages(rows, penalty, intercept, row, x[head])
     else:
         lo, k = head - dials[FIRST], dials[START] - head + dials[END] - dials[STOP]
-        images, factor = s.outside.images[lo : lo + k], take(w.factor, 0, k, k)
-        pair = np.ones((2, c.inverse.shape[0]))
+        images, factor = part(s.outside.images, lo, lo + k), take(w.factor, 0, k, k)
+        weights, pair = part(w.weights[1], 0, k), np.ones((2, c.inverse.shape[0]))
         for j in range(d):
             pair[0, j], pair[1, j] = row[j] - c.centre[j], x[head, j] - c.centre[j]
         image = np.empty_like(pair)
         for i in range(2):
-            precondition(c, images, factor, w.weights[1, :k], pair[i], image[i])
+            precondition(c, images, factor, weights, pair[i], image[i])
             if penalty != c.values[PENALTY]:
                 free = image.shape[1] if c.dials[DUAL] == 1 else d
                 bridge(c, images, factor, w, image[i], penalty, free)
@@ -121,7 +168,7 @@ def _rank(s: Stream, x: Matrix) -> int:
     if s.dials[RANK] >= 0:
         return s.dials[RANK]
     rows = x[s.dials[HEAD] : s.dials[END]].copy()
-    if s.dials[INTERCEPT] == 1:
+    for _ in range(2 * s.dials[INTERCEPT]):  # twice: rounding of a large mean looks like rank
         for j in range(rows.shape[1]):
             rows[:, j] -= rows[:, j].mean()
     sigma = np.linalg.svd(rows, full_matrices=False)[1]

@@ -20,7 +20,21 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from efface.blas import FAST, Cube, Ints, Matrix, Vector, borrow, multiply, multiply_transposed
+from efface.blas import (
+    FAST,
+    INNER,
+    KERNEL,
+    Ints,
+    Matrix,
+    Vector,
+    block,
+    copy,
+    fill,
+    multiply,
+    multiply_transposed,
+    part,
+    take,
+)
 from efface.core import centre_dual, gather, trusted
 from efface.dense import PANEL_ROOM, SAFE, divide_rows, dot, factorise_rows, lopsided
 from efface.lanes import (
@@ -58,9 +72,9 @@ class Block(NamedTuple):
     diagonals: Matrix  # (length, k): S again, by diagonals: windows side by side are so in them
     weight: Vector  # (k,): the inverse of what the pivots of S are measured against
     residual: Matrix  # (2, k): r, for the response and for ones
-    weights: Cube  # (2, count, k): W
-    inner: Cube  # (2, count, p): coefficients before the last step
-    thetas: Cube  # (2, count, p)
+    weights: Matrix  # (2 count, k): W
+    inner: Matrix  # (2 count, p): coefficients before the last step
+    thetas: Matrix  # (2 count, p)
     margins: Vector  # (count,)
     dials: Ints  # dual?, rows of A, windows, first row of the first, tail rows, rows outside
 
@@ -70,7 +84,6 @@ def block_length(p: int) -> int:
     return LANES if p <= DIRECT else 16 if p <= 64 else 24 if p <= 160 else 48
 
 
-@numba.njit(cache=True)
 def _shapes(p: int, length: int) -> tuple[tuple[int, int], ...]:
     """Of the arrays of a block, in the order in which they are laid out."""
     k, lanes = 2 * (length - 1), entries_for(length)
@@ -94,53 +107,90 @@ def slide_windows(
     p = d + 1 if intercept else d
     length = length or block_length(p)
     depth = depth_for(min(s, n), length)
-    sizes = np.array([rows * columns for rows, columns in _shapes(p, length)])
+    ends = np.cumsum([0] + [rows * columns for rows, columns in _shapes(p, length)])
     floats, ints = room_for_sums(d, depth)
-    store = np.zeros(int(sizes.sum()) + LANES)
+    store = np.zeros(int(ends[-1]) + LANES)
     ahead = -(store.ctypes.data // 8) % LANES  # lanes are read fastest from whole cache lines
     coef, level, rank = np.empty((n, d)), np.empty(n), np.empty(n, np.int64)
     coef[:first], level[:first], rank[:first] = np.nan, np.nan, 0
-    held = np.zeros(floats), np.zeros(ints + 6, np.int64)
-    _slide(
-        x, y, s, float(penalty), intercept, first, length, depth, coef, level, rank,
-        store[ahead:], held[0], held[1],
-    )  # fmt: skip
-    if rank.min(initial=0) < 0:
-        _refit_unsafe(x, y, s, float(penalty), intercept, coef, level, rank)
+    held = store[ahead:], np.zeros(floats), np.zeros(ints + 6, np.int64)
+    # Each kernel is compiled only when windows need it.
+    t, begin = first, p if p <= DIRECT and s > p else n
+    problem, answers = (x, y, s, float(penalty), intercept), (coef, level, rank)
+    if t < min(begin, n):
+        t = _slide_blocks(*problem, t, min(begin, n), length, depth, *answers, *held, ends)
+    if t < n:
+        _slide_directly(*problem, t, length, depth, *answers, *held, ends)
+    for e in np.flatnonzero(rank < 0):
+        lo = max(0, e - s + 1)
+        level[e], rank[e] = refit(x[lo : e + 1], y[lo : e + 1], float(penalty), intercept, coef[e])
     return coef, level, rank
 
 
-@numba.njit(cache=True, inline="always")
+@numba.njit(**INNER, inline="always")
 def _carve(
-    store: Vector, floats: Vector, ints: Ints, d: int, p: int, length: int, depth: int
+    f: Vector, floats: Vector, ints: Ints, o: Ints, d: int, p: int, length: int, depth: int
 ) -> Block:
-    f, ints, k = borrow(store), borrow(ints), 2 * (length - 1)
-    shapes = _shapes(p, length)
-    o = np.zeros(len(shapes) + 1, np.int64)
-    for i, (m, n) in enumerate(shapes):
-        o[i + 1] = o[i] + m * n
+    k = 2 * (length - 1)
     return Block(
-        carve_sums(floats, ints[6:], d, depth),
-        f[o[0] : o[1]].reshape(shapes[0]),
-        f[o[1] : o[2]].reshape((p + k, p)),
-        f[o[2] : o[3]].reshape((p + k + 2, p)),
-        f[o[3] : o[4]].reshape((p + k + 2, p)),
-        f[o[4] : o[5]],
-        f[o[5] : o[6]],
-        f[o[6] : o[7]].reshape((k, k)),
-        f[o[7] : o[8]].reshape((length, k)),
-        f[o[8] : o[9]],
-        f[o[9] : o[10]].reshape((2, k)),
-        f[o[10] : o[11]].reshape((2, length, k)),
-        f[o[11] : o[12]].reshape((2, length, p)),
-        f[o[12] : o[13]].reshape((2, length, p)),
-        f[o[13] : o[14]],
-        ints[:6],
+        carve_sums(floats, part(ints, 6, ints.size), d, depth),
+        take(f, o[0], (o[1] - o[0]) // LANES, LANES),
+        take(f, o[1], p + k, p),
+        take(f, o[2], p + k + 2, p),
+        take(f, o[3], p + k + 2, p),
+        part(f, o[4], o[5]),
+        part(f, o[5], o[6]),
+        take(f, o[6], k, k),
+        take(f, o[7], length, k),
+        part(f, o[8], o[9]),
+        take(f, o[9], 2, k),
+        take(f, o[10], 2 * length, k),
+        take(f, o[11], 2 * length, p),
+        take(f, o[12], 2 * length, p),
+        part(f, o[13], o[14]),
+        part(ints, 0, 6),
     )
 
 
-@numba.njit(cache=True, nogil=True)
-def _slide(
+@numba.njit(**KERNEL, nogil=True)
+def _slide_blocks(
+    x: Matrix,
+    y: Vector,
+    s: int,
+    penalty: float,
+    intercept: bool,
+    first: int,
+    stop: int,
+    length: int,
+    depth: int,
+    coef: Matrix,
+    level: Vector,
+    rank: Ints,
+    store: Vector,
+    floats: Vector,
+    ints: Ints,
+    ends: Ints,
+) -> int:
+    """Coefficients, intercept and rank of the window that ends at each row from ``first`` on.
+
+    The last block is the one that reaches ``stop``; the row after it. The rank is -1, and the rest
+    meaningless, where that is not safe.
+    """
+    n, d = x.shape
+    p = d + 1 if intercept else d
+    w = _carve(store, floats, ints, ends, d, p, length, depth)
+    w.sums.dials[SEEN] = NEVER
+    t = first
+    while t < stop:
+        count = _windows_here(t, s, p, penalty, length, n)
+        _solve_block(w, x, y, t, count, s, penalty, intercept, coef, level)
+        _rate(w.margins, t, count, s, d, intercept, rank)
+        t += count
+    return t
+
+
+@numba.njit(**KERNEL, nogil=True)
+def _slide_directly(
     x: Matrix,
     y: Vector,
     s: int,
@@ -155,53 +205,30 @@ def _slide(
     store: Vector,
     floats: Vector,
     ints: Ints,
+    ends: Ints,
 ) -> None:
-    """Coefficients, intercept and rank of the window that ends at each row from ``first`` on.
-
-    The rank is -1, and the rest meaningless, where that is not safe.
-    """
-    stop, d = x.shape
+    """The same for few features, from ``first`` to the end: windows of more rows than unknowns."""
+    n, d = x.shape
     p = d + 1 if intercept else d
-    w = _carve(store, floats, ints, d, p, length, depth)
-    x, y, coef, level, rank = borrow(x), borrow(y), borrow(coef), borrow(level), borrow(rank)
+    w = _carve(store, floats, ints, ends, d, p, length, depth)
     w.sums.dials[SEEN] = NEVER
     t = first
-    while t < stop:
-        rows = min(t + 1, s)
-        if p <= DIRECT and rows > p:
-            count = min(LANES, stop - t, max(1, rows // 2))
-            _solve_directly(w, x, y, t, count, s, penalty, intercept, coef, level)
-        else:
-            count = _windows_here(t, s, p, penalty, length, stop)
-            _solve_block(w, x, y, t, count, s, penalty, intercept, coef, level)
-        for i in range(count):
-            e = t + i
-            lo = max(0, e - s + 1)
-            rank[e] = min(d, e + 1 - lo - (1 if intercept else 0))
-            if not w.margins[i] >= SAFE:
-                rank[e] = -1
+    while t < n:
+        count = min(LANES, n - t, max(1, min(t + 1, s) // 2))
+        _solve_directly(w, x, y, t, count, s, penalty, intercept, coef, level)
+        _rate(w.margins, t, count, s, d, intercept, rank)
         t += count
 
 
-@numba.njit(cache=True, nogil=True)
-def _refit_unsafe(
-    x: Matrix,
-    y: Vector,
-    s: int,
-    penalty: float,
-    intercept: bool,
-    coef: Matrix,
-    level: Vector,
-    rank: Ints,
-) -> None:
-    """Apart from ``_slide``, so that it is compiled only when it is needed."""
-    for e in range(rank.size):
-        if rank[e] < 0:
-            lo = max(0, e - s + 1)
-            level[e], rank[e] = refit(x[lo : e + 1], y[lo : e + 1], penalty, intercept, coef[e])
+@numba.njit(**INNER)
+def _rate(margins: Vector, t: int, count: int, s: int, d: int, intercept: bool, rank: Ints) -> None:
+    """The ranks of the windows that end at rows t .. t + count - 1."""
+    for i in range(count):
+        rows = min(t + i + 1, s)
+        rank[t + i] = min(d, rows - 1 if intercept else rows) if margins[i] >= SAFE else -1
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _windows_here(t: int, s: int, p: int, penalty: float, length: int, stop: int) -> int:
     """How many windows, from the one that ends at row t, can share a core that determines them."""
     most = min(length, stop - t)
@@ -213,7 +240,7 @@ def _windows_here(t: int, s: int, p: int, penalty: float, length: int, stop: int
     return most if s <= p else max(1, min(most, p - rows + 1))
 
 
-@numba.njit(cache=True, inline="always")
+@numba.njit(**INNER, inline="always")
 def _solve_directly(
     w: Block,
     x: Matrix,
@@ -235,7 +262,7 @@ def _solve_directly(
     for i in range(p):
         w.scale[i] = sums.total[i, i]
     if not trusted(w.scale, sums.total, sums.centre, d, penalty, intercept) > 0.0:
-        w.margins[:count] = 0.0
+        fill(w.margins, 0.0)
         return
     _spread_core(f, sums.total, d, p, penalty, 0.0 if intercept else sums.centre[d + 1])
     _spread_rows(f, own, x, y, sums.centre, t, count, s, p)
@@ -244,7 +271,7 @@ def _solve_directly(
     _collect(f, m, sums.centre, t, count, intercept, coef, level, w.margins)
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _spread_core(f: Matrix, total: Matrix, d: int, p: int, penalty: float, shift: float) -> None:
     """The core's sums in every lane: matrix and right-hand side, padded by the identity."""
     m = padded(p)
@@ -263,7 +290,7 @@ def _spread_core(f: Matrix, total: Matrix, d: int, p: int, penalty: float, shift
         set_all(f, i, 0.0)
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _spread_rows(
     f: Matrix, own: int, x: Matrix, y: Vector, centre: Vector, t: int, count: int, s: int, p: int
 ) -> None:
@@ -275,7 +302,7 @@ def _spread_rows(
         old, new = t - s + 1 + i, t + 1 + i
         has = 1.0 if old >= 0 and i < count - 1 else 0.0
         comes = 1.0 if i < count - 1 else 0.0
-        old, new = max(old, 0), min(new, t + count - 1)
+        old, new = min(max(old, 0), t + count - 1), min(new, t + count - 1)
         for j in range(d):
             before, after = has * (x[old, j] - centre[j]), comes * (x[new, j] - centre[j])
             set_split(f, own + j * OWN + i, before, after, i)
@@ -284,7 +311,7 @@ def _spread_rows(
         set_split(f, own + m * OWN + i, has * (y[old] - shift), comes * (y[new] - shift), i)
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _weigh_lanes(f: Matrix, m: int, own: int) -> None:
     """What the pivots are measured against: the diagonal of each lane's matrix."""
     step = m + 1
@@ -295,7 +322,7 @@ def _weigh_lanes(f: Matrix, m: int, own: int) -> None:
         set_inverse(f, weights + i, weights + i)
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _collect(
     f: Matrix,
     m: int,
@@ -317,7 +344,7 @@ def _collect(
         level[t + i] = total if intercept else 0.0
 
 
-@numba.njit(cache=True, inline="always")
+@numba.njit(**INNER, inline="always")
 def _solve_block(
     w: Block,
     x: Matrix,
@@ -345,33 +372,34 @@ def _solve_block(
     responses = 1 if primal or not intercept else 2
     n = dials[SIZE]
     end = n + dials[OUTSIDE] + responses
-    w.margins[:count] = 0.0
+    fill(w.margins, 0.0)
     least = SAFE if primal else 10.0 * SAFE  # what is left of a row has lost digits already
     if not _sound(w, x.shape[1], penalty, intercept):
         return
-    margin = factorise_rows(w.raw[:end, :n], w.scaled[:end, :n], n, w.scale, w.scratch)
+    raw, scaled = block(w.raw, 0, end, 0, n), block(w.scaled, 0, end, 0, n)
+    margin = factorise_rows(raw, scaled, n, w.scale, w.scratch)
     if margin >= least:
         _complement(w, t, s, 1.0 if primal else penalty, responses)
-        w.weights[:] = 0.0
+        fill(w.weights, 0.0)
         for j in range(0, count, LANES):
             _solve_run(w, t, j, s, responses)
         for i in range(count):
             if not w.margins[i] >= least:
                 w.margins[i] = 0.0
         _combine(w, responses)
-        rows = slice(t, t + count)
-        _finish(w.thetas, not primal, w.sums.centre, intercept, coef[rows], level[rows])
+        out = part(coef, t, t + count)
+        _finish(w.thetas, not primal, w.sums.centre, intercept, out, part(level, t, t + count))
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER, inline="always")
 def _sound(w: Block, d: int, penalty: float, intercept: bool) -> bool:
     """Is the core's rank beyond doubt, or a matter for singular values?"""
     if w.dials[DUAL] == 1:
-        return penalty > 0.0 or not lopsided(w.scale[: w.dials[SIZE]])
+        return penalty > 0.0 or not lopsided(part(w.scale, 0, w.dials[SIZE]))
     return trusted(w.scale, w.sums.total, w.sums.centre, d, penalty, intercept) > 0.0
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _place(
     x: Matrix, y: Vector, row: int, count: int, sums: Sums, constant: float, u: Matrix, r: Vector
 ) -> None:
@@ -386,7 +414,7 @@ def _place(
         r[i] = y[row + i] - shift
 
 
-@numba.njit(cache=True, inline="always")
+@numba.njit(**INNER, inline="always")
 def _form_primal(w: Block, x: Matrix, y: Vector, b: int, penalty: float, intercept: bool) -> None:
     """A from the core's sums, gathered before, the rows outside it, and the right-hand side."""
     raw, total, d, p = w.raw, w.sums.total, x.shape[1], w.raw.shape[1]
@@ -400,14 +428,15 @@ def _form_primal(w: Block, x: Matrix, y: Vector, b: int, penalty: float, interce
         w.scale[i] = raw[i, i]
         raw[p + k, i] = total[d + 1, i] + shift * total[d, i]
     constant = 1.0 if intercept else 0.0
-    _place(x, y, first, tail, w.sums, constant, raw[p:], w.residual[0])
-    _place(x, y, b, k - tail, w.sums, constant, raw[p + tail :], w.residual[0, tail:])
+    old, new = part(raw, p, p + tail), part(raw, p + tail, p + k)
+    _place(x, y, first, tail, w.sums, constant, old, w.residual[0])
+    _place(x, y, b, k - tail, w.sums, constant, new, part(w.residual[0], tail, k))
 
 
-@numba.njit(cache=True, inline="always")
+@numba.njit(**INNER, inline="always")
 def _form_dual(w: Block, x: Matrix, y: Vector, a: int, penalty: float, intercept: bool) -> None:
     """A from the core's rows, the rows outside it, and the right-hand sides."""
-    raw, rows, p, n = w.raw, w.rows, w.raw.shape[1], w.dials[SIZE]
+    raw, rows, n = w.raw, w.rows, w.dials[SIZE]
     first, tail, k = w.dials[FIRST], w.dials[TAIL], w.dials[OUTSIDE]
     b, end = a + n, n + k
     last = b if n > 0 else first + k
@@ -415,19 +444,21 @@ def _form_dual(w: Block, x: Matrix, y: Vector, a: int, penalty: float, intercept
     centre_dual(w.sums, x, y, start, last, intercept)
     constant = _constant(x, w.sums.centre, start, last) if intercept else 0.0
     _place(x, y, a, n, w.sums, constant, rows, raw[end])
-    _place(x, y, first, tail, w.sums, constant, rows[n:], w.residual[0])
-    _place(x, y, b, k - tail, w.sums, constant, rows[n + tail :], w.residual[0, tail:])
-    raw[end + 1] = 1.0
-    w.residual[1] = 1.0
+    old, new = part(rows, n, n + tail), part(rows, n + tail, end)
+    _place(x, y, first, tail, w.sums, constant, old, w.residual[0])
+    _place(x, y, b, k - tail, w.sums, constant, new, part(w.residual[0], tail, k))
+    fill(raw[end + 1], 1.0)
+    fill(w.residual[1], 1.0)
     for h in range(0, end, _BAND):
         m = min(h + _BAND, end)
-        multiply_transposed(rows[h:m, :p], rows[: min(m, n), :p], raw[h:m, : min(m, n)], 1.0, 0.0)
+        out = block(raw, h, m, 0, min(m, n))
+        multiply_transposed(part(rows, h, m), part(rows, 0, min(m, n)), out, 1.0, 0.0)
     for i in range(n):
         raw[i, i] += penalty
         w.scale[i] = raw[i, i]
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _constant(x: Matrix, centre: Vector, lo: int, hi: int) -> float:
     """The size of the constant feature: that of a row."""
     square = 0.0
@@ -437,38 +468,40 @@ def _constant(x: Matrix, centre: Vector, lo: int, hi: int) -> float:
     return np.sqrt(square) if square > 0.0 else 1.0
 
 
-@numba.njit(cache=True, inline="always")
+@numba.njit(**INNER, inline="always")
 def _complement(w: Block, t: int, s: int, rho: float, responses: int) -> None:
     """S where two rows share a window, and r, from the factorised core."""
     n, k, first = w.dials[SIZE], w.dials[OUTSIDE], w.dials[FIRST]
     dual, last = w.dials[DUAL] == 1, w.dials[COUNT] - 1
-    raw, scaled, u = w.raw[n : n + k, :n], w.scaled[n : n + k, :n], w.rows[n : n + k, :]
+    raw, scaled = block(w.raw, n, n + k, 0, n), block(w.scaled, n, n + k, 0, n)
+    u = part(w.rows, n, n + k)
     for h in range(0, k, _BAND):
         m = min(h + _BAND, k)
         window = max(0, h - (k - last) + 1)  # the first that has row h
         lo = min(h, max(0, t + window - s + 1) - first)
-        out = w.schur[h:m, lo:m]
+        out = block(w.schur, h, m, lo, m)
         if dual:
-            multiply_transposed(u[h:m], u[lo:m], out, 1.0, 0.0)
+            multiply_transposed(part(u, h, m), part(u, lo, m), out, 1.0, 0.0)
             for i in range(h, m):
                 w.weight[i] = 1.0 / (w.schur[i, i] + rho)
         sign, keep = (-1.0, 1.0) if dual else (1.0, 0.0)
-        multiply_transposed(scaled[h:m], raw[lo:m], out, sign, keep)
+        left, right = block(scaled, h, m, 0, n), block(raw, lo, m, 0, n)
+        multiply_transposed(left, right, out, sign, keep)
         for i in range(h, m):
             w.schur[i, i] += rho
             if not dual:
                 w.weight[i] = 1.0 / w.schur[i, i]
             for j in range(max(lo, i - w.diagonals.shape[0] + 1), i + 1):
                 w.diagonals[i - j, j] = w.schur[i, j]
-    targets = w.raw[n + k : n + k + responses, :n]
-    multiply_transposed(targets, scaled, w.residual[:responses, :k], -1.0, 1.0)
+    targets = block(w.raw, n + k, n + k + responses, 0, n)
+    multiply_transposed(targets, scaled, block(w.residual, 0, responses, 0, k), -1.0, 1.0)
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER, inline="always")
 def _solve_run(w: Block, t: int, j: int, s: int, responses: int) -> None:
     """W and the margins of up to eight windows of a block that starts at t, from window j on."""
     f, first, k, count = w.lanes, w.dials[FIRST], w.dials[OUTSIDE], w.dials[COUNT]
-    width = min(LANES, count - j)
+    width, length = min(LANES, count - j), w.margins.size
     last = j + width - 1  # the rows of a window are never fewer than those of the one before
     most = k - count + 1 + last - (max(0, t + last - s + 1) - first)
     m = padded(most)
@@ -481,17 +514,17 @@ def _solve_run(w: Block, t: int, j: int, s: int, responses: int) -> None:
             i = min(lane, width - 1)
             lo = max(0, t + j + i - s + 1) - first
             size = k - count + 1 + j + i - lo
-            _fill(f, m, lane, w.schur[lo:], lo, size, w.weight[lo:], w.residual[:, lo:])
+            _fill(f, m, lane, w.schur, lo, size, w.weight, w.residual)
     solve_lanes(f, m, responses, 0, 0)
     for lane in range(width):
         lo = max(0, t + j + lane - s + 1) - first
         w.margins[j + lane] = f[(m + TILE) * (m + 1) + m, lane]
         for g in range(responses):
             for i in range(k - count + 1 + j + lane - lo):
-                w.weights[g, j + lane, lo + i] = f[answers + g * (m + 1) + i, lane]
+                w.weights[g * length + j + lane, lo + i] = f[answers + g * (m + 1) + i, lane]
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _fill(
     f: Matrix,
     m: int,
@@ -506,23 +539,22 @@ def _fill(
     step = m + 1
     for i in range(size):
         for j in range(i + 1):
-            f[i * step + j, lane] = schur[i, lo + j]
+            f[i * step + j, lane] = schur[lo + i, lo + j]
     for i in range(size, m):
         for j in range(i + 1):
             f[i * step + j, lane] = 1.0 if i == j else 0.0
     for i in range(m):
-        f[(m + TILE) * step + i, lane] = weight[i] if i < size else 1.0
+        f[(m + TILE) * step + i, lane] = weight[lo + i] if i < size else 1.0
         for g in range(TILE):
-            f[(m + g) * step + i, lane] = residual[g, i] if g < 2 and i < size else 0.0
+            f[(m + g) * step + i, lane] = residual[g, lo + i] if g < 2 and i < size else 0.0
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _fill_all(
     f: Matrix, m: int, lo: int, size: int, diagonals: Matrix, weight: Vector, residual: Matrix
 ) -> None:
     """The systems of eight windows of one size, the first of which begins at row ``lo``."""
     step, k = m + 1, weight.size
-    diagonals, residual = diagonals.reshape(diagonals.size), residual.reshape(2 * k)
     for i in range(size):
         for j in range(i + 1):
             set_from(f, i * step + j, diagonals, (i - j) * k + lo + j)
@@ -540,43 +572,43 @@ def _fill_all(
         set_all(f, i, 0.0)
 
 
-@numba.njit(cache=True, inline="always")
+@numba.njit(**INNER, inline="always")
 def _combine(w: Block, responses: int) -> None:
     """The coefficients of the block, in centred features."""
-    n, k, count, p = w.dials[SIZE], w.dials[OUTSIDE], w.dials[COUNT], w.raw.shape[1]
-    dual = w.dials[DUAL] == 1
+    n, k, count = w.dials[SIZE], w.dials[OUTSIDE], w.dials[COUNT]
+    dual, outside = w.dials[DUAL] == 1, block(w.scaled, n, n + k, 0, n)
     for g in range(responses):
-        weights, theta = w.weights[g, :count, :k], w.thetas[g, :count, :p]
-        inner = w.inner[g, :count, :n] if dual else theta
-        start = w.scaled[n + k + g]
+        lo = g * w.margins.size
+        hi = lo + count
+        weights, theta = block(w.weights, lo, hi, 0, k), part(w.thetas, lo, hi)
+        inner = block(w.inner if dual else w.thetas, lo, hi, 0, n)
         for i in range(count):
-            for j in range(n):
-                inner[i, j] = start[j]
-        multiply(weights, w.scaled[n : n + k, :n], inner, -1.0 if dual else 1.0, 1.0)
+            copy(w.scaled[n + k + g], part(inner[i], 0, n))
+        multiply(weights, outside, inner, -1.0 if dual else 1.0, 1.0)
         divide_rows(inner, w.scaled, n)
         if dual:
-            multiply(weights, w.rows[n : n + k, :p], theta, 1.0, 0.0)
-            multiply(inner, w.rows[:n, :p], theta, 1.0, 1.0)
+            multiply(weights, part(w.rows, n, n + k), theta, 1.0, 0.0)
+            multiply(inner, part(w.rows, 0, n), theta, 1.0, 1.0)
 
 
-@numba.njit(cache=True, fastmath=FAST)
+@numba.njit(**INNER, fastmath=FAST)
 def _finish(
-    thetas: Cube, dual: bool, centre: Vector, intercept: bool, coef: Matrix, level: Vector
+    thetas: Matrix, dual: bool, centre: Vector, intercept: bool, coef: Matrix, level: Vector
 ) -> None:
     """From the solutions in centred features to coefficients and intercepts."""
-    count, d = coef.shape
+    (count, d), ones = coef.shape, thetas.shape[0] // 2
     for i in range(count):
         slope = 0.0
         level[i] = 0.0
         if intercept:
-            level[i] = thetas[0, i, d]
+            level[i] = thetas[i, d]
             if dual:
-                level[i] /= thetas[1, i, d]
+                level[i] /= thetas[ones + i, d]
                 slope = level[i]
         for j in range(d):
-            coef[i, j] = thetas[0, i, j]
+            coef[i, j] = thetas[i, j]
         if dual and intercept:
             for j in range(d):
-                coef[i, j] -= slope * thetas[1, i, j]
+                coef[i, j] -= slope * thetas[ones + i, j]
         if intercept:
-            level[i] += centre[d + 1] - dot(coef[i], centre[:d])
+            level[i] += centre[d + 1] - dot(coef[i], part(centre, 0, d))
