@@ -23,7 +23,7 @@ def main() -> int:
 def parse() -> argparse.Namespace:
     """What the command line says."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("suites", nargs="*", choices=(*SUITES, "all"), default=["all"])
+    parser.add_argument("suites", nargs="*", choices=(*SUITES, "all"), default="all")
     parser.add_argument("--quick", action="store_true", help="fewer rows and rounds")
     parser.add_argument("--threads", type=int, default=1, help="threads and cores for everyone")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all measurements")

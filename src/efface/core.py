@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 
 from efface.blas import (
     INNER,
@@ -84,7 +85,7 @@ def room_for(d: int, p: int, k: int, depth: int) -> tuple[int, int]:
     return sums + core + 2 * k * p + k * k + 3 * k, 3 + ints
 
 
-@numba.njit(cache=True)
+@register_jitable  # plain in Python: a view that is not counted cannot cross
 def carve(
     floats: Vector, ints: Ints, d: int, p: int, k: int, depth: int
 ) -> tuple[Sums, Core, Outside]:

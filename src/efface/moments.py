@@ -84,7 +84,7 @@ def observe_all(stats: Stats, sums: Sums, dials: Ints, x: Matrix, y: Vector, pri
         observe(moments[i], bounds[i], stats.origin, x[first + i], y[first + i])
 
 
-@numba.njit(cache=True)
+@numba.njit(**INNER)
 def _directly(x: Matrix, y: Vector, dials: Ints, n: int) -> tuple[float, float]:
     """Variance and largest deviation by two passes: the rows have moved far from the origin."""
     lo, hi, d = dials[HEAD], dials[END], dials[WIDTH]
