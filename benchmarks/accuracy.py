@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmarks import peers, reference
 from benchmarks.peers import Contender, Job, attempt
+from benchmarks.replay import learned
 from benchmarks.report import Goal, Report, Table, error_figure
 from benchmarks.settings import Settings
 from benchmarks.streams import Efface, PolarsDsOnline, ShermanMorrison, Stream
@@ -93,16 +94,13 @@ def everyone() -> list[Contender]:
 
 def replayed(work: Work) -> Job:
     """`efface.replay` of the windowed model."""
-    replay = efface("replay")
 
     def model() -> Any:
         if work.alpha:
-            return efface("Ridge")(window=work.s, alpha=work.alpha)
-        return efface("OLS")(window=work.s)
+            return efface("Ridge")(window=work.s, alpha=work.alpha, fit_intercept=False)
+        return efface("OLS")(window=work.s, fit_intercept=False)
 
-    return Job(
-        lambda: replay(model(), work.X, work.y, coef=True), lambda answer: np.asarray(answer.coef)
-    )
+    return Job(lambda: learned(model(), work), np.asarray)
 
 
 def streamed(kind: type[Stream]) -> Callable[[Work], Job]:

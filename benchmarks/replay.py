@@ -13,7 +13,7 @@ from benchmarks.rolling import RIGHT, checker
 from benchmarks.settings import Settings
 from benchmarks.subject import efface, missing
 from benchmarks.timing import BUSY_NOTE, Run, Timing, busy_notes, interleave
-from benchmarks.workloads import Point, Work, rolling_work
+from benchmarks.workloads import Array, Point, Work, rolling_work
 
 POINTS = (Point(50_000, 20, 250, 1.0), Point(10_000, 100, 500, 1.0), Point(10_000, 100, 50, 1.0))
 LIMIT = 3.0
@@ -52,12 +52,14 @@ def measure(point: Point, settings: Settings) -> dict[str, Any]:
     replay, adaptive = efface("replay"), efface("AdaptiveRidge")
     runs: dict[str, Run] = {
         "Ridge": lambda: replay(ridge(work), work.X, work.y),
-        "AdaptiveRidge": lambda: replay(adaptive(window=work.s), work.X, work.y),
+        "AdaptiveRidge": lambda: replay(
+            adaptive(window=work.s, fit_intercept=False), work.X, work.y
+        ),
     }
     for warm_up in runs.values():
         warm_up()
     timings = interleave(runs, settings.rounds)
-    coef = np.asarray(replay(ridge(work), work.X, work.y, coef=True).coef)
+    coef = learned(ridge(work), work)
     return {
         **{f"{name}_us": micros(timing, work) for name, timing in timings.items()},
         "ratio": timings["AdaptiveRidge"].median / timings["Ridge"].median,
@@ -66,9 +68,15 @@ def measure(point: Point, settings: Settings) -> dict[str, Any]:
     }
 
 
+def learned(model: Any, work: Work) -> Array:
+    """Coefficients after each row: a replay gives those before it, and the model the last."""
+    before = efface("replay")(model, work.X, work.y, coef=True).coef
+    return np.vstack([before[1:], model.coef_])
+
+
 def ridge(work: Work) -> Any:
     """A fresh model for a problem."""
-    return efface("Ridge")(window=work.s, alpha=work.alpha)
+    return efface("Ridge")(window=work.s, alpha=work.alpha, fit_intercept=False)
 
 
 def micros(timing: Timing, work: Work) -> float:

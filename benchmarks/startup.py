@@ -24,7 +24,7 @@ ROLLING = (
 EVENT = (
     "import numpy as np; from efface import Ridge; "
     "m = Ridge(window=50, alpha=1.0); X = np.random.default_rng(0).standard_normal((100, 5)); "
-    "[(m.predict_one(x), m.learn_one(x, float(x.sum()))) for x in X]"
+    "[(m.learn_one(x, float(x.sum())), m.predict_one(x)) for x in X]"
 )
 PEERS = (
     "import polars_ds",

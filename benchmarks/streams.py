@@ -45,9 +45,9 @@ class Efface(Stream):
     def start(self, work: Work) -> None:
         """Learn the first window."""
         if work.alpha:
-            self.model = efface("Ridge")(window=work.s, alpha=work.alpha)
+            self.model = efface("Ridge")(window=work.s, alpha=work.alpha, fit_intercept=False)
         else:
-            self.model = efface("OLS")(window=work.s)
+            self.model = efface("OLS")(window=work.s, fit_intercept=False)
         for x, y in zip(self.xs[: work.s], self.ys, strict=False):
             self.model.learn_one(x, y)
 

@@ -102,7 +102,7 @@ class Stream(NamedTuple):
 
 def block_for(width: int) -> int:
     """Rows in a tail: the more features, the more slides must pay for one inverse."""
-    return 8 if width <= 32 else 16 if width <= 160 else 32
+    return 8 if width <= 32 else 12 if width <= 160 else 32
 
 
 def stream_room(d: int, p: int, t: int, depth: int) -> tuple[int, int]:
