@@ -230,10 +230,12 @@ def claim(what: str, holds: bool, detail: str = "") -> None:
 def warm_up() -> None:
     """Compile before anything is timed."""
     X, y, _ = noisy(40, 3)
+    model = OLS(window=10).fit(X, y)
     runs: list[Callable[[], object]] = [
         lambda: rolling(X, y, 10),
         lambda: replay(AdaptiveRidge(window=10), X, y),
-        lambda: OLS(window=10).fit(X, y).predict_one(X[0]),
+        lambda: model.predict_one(X[0]),
+        lambda: model.learn_one(X[0], 1.0),
     ]
     for run in runs:
         run()
