@@ -72,3 +72,16 @@ def test_no_rows_and_one_row():
     level, rank = refit(np.array([[3.0, 4.0]]), np.array([5.0]), 0.0, False, coef)
     assert rank == 1
     np.testing.assert_allclose(coef, [0.6, 0.8])
+
+
+def test_a_singular_window_is_not_taken_for_an_ill_conditioned_one():
+    """Rotated unit vectors: rounding leaves pivots of 1e-10 where there should be none."""
+    rng = np.random.default_rng(20)
+    coef = np.empty(20)
+    for _ in range(300):
+        rotation = np.linalg.qr(rng.normal(size=(20, 20)))[0]
+        X, y = np.eye(20)[rng.integers(0, 19, size=60)] @ rotation, rng.normal(size=60)
+        answer, _, expected, _ = np.linalg.lstsq(X, y, rcond=None)
+        _, rank = refit(X, y, 0.0, False, coef)
+        assert rank == expected
+        np.testing.assert_allclose(coef, answer, atol=1e-12)

@@ -13,7 +13,9 @@ import numpy as np
 from efface.blas import INNER, KERNEL, Matrix, Vector, add_gram, copy, fill, part, take
 from efface.dense import EPS, add_row, dot, invert, lopsided, symmetric_times
 
-_CONVERGES = 1e-10  # the margin from which the normal equations' inverse corrects its own errors
+# The margin from which the normal equations' inverse corrects its own errors; and from which their
+# rank is beyond doubt: rounding can give a singular matrix a margin near the root of EPS.
+_CONVERGES, _CERTAIN = 1e-10, 1e-6
 _SPLITTER = 134217729.0  # 2^27 + 1, after Dekker
 _MOST_STEPS = 12
 
@@ -93,7 +95,7 @@ def _normal(
         scale[j] = inverse[j, j]
     if penalty == 0.0 and lopsided(scale):
         return 0.0, False
-    if not invert(inverse, scale, scratch) >= _CONVERGES:
+    if not invert(inverse, scale, scratch) >= (_CERTAIN if penalty == 0.0 else _CONVERGES):
         return 0.0, False
     done = _refine(rows, responses, penalty, inverse, coef, scratch)
     return y_mean - dot(mean, coef), done
