@@ -78,3 +78,13 @@ def test_only_a_centred_sum_moves_the_features(centred):
     sums, _held = made(1, 10, 1)
     slide_to(sums, x, y, 0, 10, 1, centred)
     assert sums.centre.tolist() == pytest.approx([7.0 if centred else 0.0, 0.0, 3.0])
+
+
+@pytest.mark.parametrize("unit", [1, 3, 8])
+def test_the_stack_never_runs_out_of_room(unit):
+    """Else rows would be added again and again: the time per slide would grow with the range."""
+    x, y = np.ones((6000, 1)), np.ones(6000)
+    sums, _held = made(1, 1500, unit)
+    for a in range(0, 4500, unit):
+        slide_to(sums, x, y, a, a + 1500, unit, False)
+        assert sums.dials[2] < sums.starts.size - 1

@@ -218,8 +218,10 @@ def _reach_back(s: Sums, x: Matrix, y: Vector, a: int, unit: int) -> None:
         _wipe_lower(take(stack, depth * q * q, q, q))
         fill(s.stack_bounds[depth], 0.0)
     top = starts[depth - 1] if depth > 0 else s.dials[TURN]
+    step = top - a
     while top > a:
-        step = _step(top - a, unit)
+        if top - a <= step:  # the last step of a level is divided in its turn
+            step = _step(top - a, unit)
         start = a + (top - a - 1) // step * step
         if depth + 1 == starts.size:  # a smaller unit than the stack was made for: no more steps
             start = a
