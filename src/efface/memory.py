@@ -62,6 +62,7 @@ class Memory:
         self.n_rows = 0
         self._penalty = np.array(penalty, dtype=np.float64)
         self._unpenalised = penalty.kind == FIXED and penalty.alpha == 0.0
+        self._watched = None if penalty.kind == FIXED else True
         self._ints = np.zeros(0, np.int64)
         self._shape = (int(intercept), stream.block_for(width), int(shrinks))
         self._x, self._y = np.zeros((0, width)), np.zeros(0)
@@ -75,7 +76,9 @@ class Memory:
         """Learn the newest row; then the oldest ``leaving`` rows go."""
         if self.n_rows == self._most:
             self._reserve(self.n_rows + 1)
-        stream.learn_row(self._x, self._y, self._floats, self._ints, x, y, leaving)
+        if not stream.learn_row(self._x, self._y, self._ints, x, y, leaving):
+            self._supply(stream.COMPACT)
+            stream.learn_row(self._x, self._y, self._ints, x, y, leaving)
         self.n_rows += 1 - leaving
 
     def insert(self, position: int, x: Vector, y: float) -> None:
@@ -127,10 +130,11 @@ class Memory:
         return self._x[lo:hi].copy(), self._y[lo:hi].copy()
 
     def predict(self, x: Vector) -> float:
-        code, value = stream.predict_row(self._x, self._y, self._floats, self._ints, x)
+        state, watched = (self._x, self._y, self._floats, self._ints), self._watched
+        code, value = stream.predict_row(*state, x, watched)
         while code != stream.DONE:
             self._supply(code)
-            code, value = stream.predict_row(self._x, self._y, self._floats, self._ints, x)
+            code, value = stream.predict_row(*state, x, watched)
         return value  # type: ignore[no-any-return]
 
     @property
@@ -186,7 +190,8 @@ class Memory:
         leaving[:-1] += before[1:]
         kernel, row, code = diagnose_rows if diagnostics else replay_rows, 0, stream.FORM
         while code != stream.DONE:
-            row, code = kernel(*self._state, X, y, leaving, states, counts, coefs, row)
+            arrays = X, y, leaving, states, counts, coefs
+            row, code = kernel(*self._state, *arrays, row, self._watched)
             self._supply(code)
         self._ints[moments.RANKED] = 0
         self.n_rows = self._span[1] - self._span[0]
@@ -211,16 +216,18 @@ class Memory:
 
     def _settled(self) -> tuple[Vector, Vector]:
         """Values and coefficients, up to date."""
-        while (code := stream.settle(*self._state)) != stream.DONE:
-            self._supply(code)
+        self.predict(np.zeros(self.width))  # the one kernel that every model has compiled
         return stream.solution(self._floats, self.width)
 
     def _supply(self, code: int) -> None:
         """What a kernel stopped for; it can go on then."""
         if code == stream.FORM:
-            stream.form_rows(*self._state)
+            stream.gather_rows(*self._state)
+            stream.form_rows(*self._state, self._watched)
         elif code == stream.REFIT:
             stream.refit_rows(*self._state)
+        elif code == stream.COMPACT:
+            stream.compact_rows(*self._state)
 
     def _reserve(self, rows: int) -> None:
         """Make room for ``rows`` live rows, and a quarter more so that they seldom move."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numba
+from numba.extending import register_jitable
 
 from efface.blas import INNER, KERNEL, Ints, Matrix, Vector, borrow, copy, fill, part, take
 from efface.core import (
@@ -75,7 +76,7 @@ _DIALS = 18
 _VALUES = 7
 _CLOSE = 1e-12  # of the solution, in norm: where conjugate gradients stop
 _MOST_STEPS = 40
-DONE, FORM, REFIT = 0, 1, 2  # what a stream needs next
+DONE, FORM, REFIT, COMPACT = 0, 1, 2, 3  # what a stream needs next
 
 
 class Work(NamedTuple):
@@ -113,7 +114,7 @@ def stream_room(d: int, p: int, t: int, depth: int) -> tuple[int, int]:
     return floats + stats + 6 * p + k * k + 2 * k + _VALUES + d, ints + _DIALS
 
 
-@numba.njit(**INNER)
+@register_jitable  # plain in Python: a view that is not counted cannot cross
 def open_stream(floats: Vector, ints: Ints) -> Stream:
     """The stream that lies in two flat arrays; its dials say its shape."""
     f, dials = borrow(floats), part(ints, 0, _DIALS)
@@ -151,11 +152,12 @@ def open_stream(floats: Vector, ints: Ints) -> Stream:
 
 
 @numba.njit(**INNER)
-def refresh(s: Stream, x: Matrix, y: Vector) -> int:
+def refresh(s: Stream, x: Matrix, y: Vector, watched: bool | None) -> int:
     """Bring coefficients, intercept, penalty and rank up to date with the live rows.
 
     Unless DONE, something rarer is to be done first, or in its place: FORM or REFIT. They are left
     to the caller, so that neither is compiled into every kernel, and REFIT only when it is needed.
+    ``watched`` is None where the penalty is fixed: what an adaptive one needs is then not compiled.
     """
     dials, values, c = s.dials, s.values, s.core
     if dials[DIRTY] == 0:
@@ -169,13 +171,21 @@ def refresh(s: Stream, x: Matrix, y: Vector) -> int:
         return DONE
     if not _holds(dials, c, n):
         return FORM
-    _admit(c, s.outside, s.stats, dials, values[KIND] != FIXED, x, y)
-    penalty = penalty_of(s.stats, dials, values, n, d, x, y)
-    if _moved(penalty, c.values[PENALTY]):
-        return FORM
+    penalty = values[ALPHA]
+    if watched is not None:
+        for row in range(dials[PLACED], dials[END]):
+            observe(s.stats.moments[1], s.stats.bounds[1], s.stats.origin, x[row], y[row])
+    _admit(c, s.outside, s.stats, dials, x, y)
+    if watched is not None:
+        penalty = penalty_of(s.stats, dials, values, n, d, x, y)
+        if _moved(penalty, c.values[PENALTY]):
+            return FORM
     values[LAMBDA] = penalty
     if dials[HARD] == 1 or not _solve(c, s.outside, s.work, dials, penalty):
         return REFIT
+    if watched is not None:  # noqa: SIM102 - alone, so that the branch is not even compiled
+        if not _bridge_all(c, s.outside, s.work, dials, penalty):
+            return REFIT
     values[LEVEL] = finish(c, s.work.theta, d, intercept, s.coef)
     dials[DIRTY] = 0
     known = penalty == 0.0 or dials[FULL] == 1
@@ -206,10 +216,10 @@ def _holds(dials: Ints, c: Core, n: int) -> bool:
 
 
 @numba.njit(**KERNEL, nogil=True)
-def form_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> None:
-    """Solve a new core: all live rows but the oldest few, which are about to leave."""
+def gather_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> None:
+    """Choose a new core, all live rows but the oldest few, which are about to leave; its sums."""
     s = open_stream(floats, ints)
-    dials, c = s.dials, s.core
+    dials = s.dials
     head, end, d = dials[HEAD], dials[END], dials[WIDTH]
     n, p, intercept = end - head, d + dials[INTERCEPT], dials[INTERCEPT] == 1
     tail = min(n, dials[BLOCK]) if dials[SHRINKS] == 1 else 0
@@ -218,16 +228,31 @@ def form_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> None:
     start = head + tail
     dials[FIRST], dials[START], dials[STOP], dials[PLACED] = head, start, end, end
     dials[WIPED], dials[VALID] = head, 1
-    _wipe(s.outside, s.work)
-    primal = end - start > p or (end - start == p and n > p)
-    if primal:
+    if _primal(dials):
         gather(s.sums, x, y, start, end, dials[BLOCK], intercept)
     else:
         centre_dual(s.sums, x, y, start if end > start else head, end, intercept)
-    penalty = s.values[ALPHA]
-    if s.values[KIND] != FIXED:
+
+
+@numba.njit(**INNER)
+def _primal(dials: Ints) -> bool:
+    """Has the core rows enough for its normal equations?"""
+    core, n = dials[STOP] - dials[START], dials[STOP] - dials[FIRST]
+    p = dials[WIDTH] + dials[INTERCEPT]
+    return core > p or (core == p and n > p)
+
+
+@numba.njit(**KERNEL, nogil=True)
+def form_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints, watched: bool | None) -> None:
+    """Solve the core that was gathered, and place the tail outside it."""
+    s = open_stream(floats, ints)
+    dials, c, primal = s.dials, s.core, _primal(s.dials)
+    head, start, end, d = dials[FIRST], dials[START], dials[STOP], dials[WIDTH]
+    intercept, penalty = dials[INTERCEPT] == 1, s.values[ALPHA]
+    _wipe(s.outside, s.work)
+    if watched is not None:
         observe_all(s.stats, s.sums, dials, x, y, primal)
-        penalty = penalty_of(s.stats, dials, s.values, n, d, x, y)
+        penalty = penalty_of(s.stats, dials, s.values, end - head, d, x, y)
     if primal:
         margin = form_primal(c, s.sums.total, d, penalty, intercept)
     else:
@@ -235,8 +260,8 @@ def form_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> None:
     dials[HARD] = 0 if margin >= c.values[LEAST] else 1
     dials[FULL] = 1 if primal and dials[RANKED] == 1 and _full_rank(c, s.sums.total) else 0
     if dials[HARD] == 0:
-        place(c, s.outside, x, y, head, tail, head - dials[FIRST], intercept)
-        join_all(c, s.outside, tail)
+        place(c, s.outside, x, y, head, start - head, 0, intercept)
+        join_all(c, s.outside, start - head)
     fill(c.scratch, 0.0)
 
 
@@ -261,9 +286,7 @@ def _wipe(o: Outside, w: Work) -> None:
 
 
 @numba.njit(**INNER, inline="always")
-def _admit(
-    c: Core, o: Outside, stats: Stats, dials: Ints, watched: bool, x: Matrix, y: Vector
-) -> None:
+def _admit(c: Core, o: Outside, stats: Stats, dials: Ints, x: Matrix, y: Vector) -> None:
     """Place the rows that came since, and wipe those of the tail that left."""
     lo, came = dials[HEAD] - dials[FIRST], dials[END] - dials[PLACED]
     for i in range(dials[WIPED] - dials[FIRST], lo):
@@ -274,9 +297,6 @@ def _admit(
         o.weight[i], o.residual[0, i], o.residual[1, i] = 0.0, 0.0, 0.0
     dials[WIPED] = dials[HEAD]
     at = dials[START] - dials[FIRST] + dials[PLACED] - dials[STOP]
-    if watched:
-        for row in range(dials[PLACED], dials[END]):
-            observe(stats.moments[1], stats.bounds[1], stats.origin, x[row], y[row])
     if dials[HARD] == 0:
         place(c, o, x, y, dials[PLACED], came, at, dials[INTERCEPT] == 1)
         join(c, o, lo, at, came)
@@ -303,10 +323,21 @@ def _solve(c: Core, o: Outside, w: Work, dials: Ints, penalty: float) -> bool:
         solve(factor, weights)
         copy(c.theta[g], theta)
         add_rows(weights, images, 1.0, theta)
-        if penalty != c.values[PENALTY]:
-            free = theta.size if c.dials[DUAL] == 1 else dials[WIDTH]
-            if not bridge(c, images, factor, w, theta, penalty, free):
-                return False
+    return True
+
+
+@numba.njit(**INNER)
+def _bridge_all(c: Core, o: Outside, w: Work, dials: Ints, penalty: float) -> bool:
+    """From the core's penalty to that of the moment, for every response just solved."""
+    if penalty == c.values[PENALTY]:
+        return True
+    lo = dials[HEAD] - dials[FIRST]
+    k = dials[START] - dials[FIRST] + dials[END] - dials[STOP] - lo
+    images, factor = part(o.images, lo, lo + k), take(w.factor, 0, k, k)
+    free = w.theta.shape[1] if c.dials[DUAL] == 1 else dials[WIDTH]
+    for g in range(c.dials[RESPONSES]):
+        if not bridge(c, images, factor, w, w.theta[g], penalty, free):
+            return False
     return True
 
 
@@ -357,20 +388,6 @@ def bridge(
     return False
 
 
-@numba.njit(**INNER, inline="always")
-def compact(s: Stream, x: Matrix, y: Vector) -> None:
-    """Move the live rows to the front of their array and zero the places they leave."""
-    by, n = s.dials[HEAD], s.dials[END] - s.dials[HEAD]
-    for i in range(n):
-        copy(x[by + i], x[i])
-        y[i] = y[by + i]
-    fill(part(x, n, s.dials[END]), 0.0)
-    fill(part(y, n, s.dials[END]), 0.0)
-    for dial in (HEAD, END, FIRST, START, STOP, PLACED, WIPED):
-        s.dials[dial] -= by
-    shift_down(s.sums, by)
-
-
 @numba.njit(**INNER)
 def learn(x: Matrix, y: Vector, dials: Ints, row: Vector, response: float) -> None:
     """A row comes as the newest; there must be a place for it."""
@@ -393,22 +410,23 @@ def drop(x: Matrix, y: Vector, dials: Ints, count: int) -> None:
 
 
 @numba.njit(**KERNEL)
-def predict_row(x: Matrix, y: Vector, floats: Vector, ints: Ints, row: Vector) -> tuple[int, float]:
+def predict_row(
+    x: Matrix, y: Vector, floats: Vector, ints: Ints, row: Vector, watched: bool | None
+) -> tuple[int, float]:
     """What the live rows say of one more row, once it is DONE."""
     s = open_stream(floats, ints)
-    return refresh(s, x, y), dot(s.coef, row) + s.values[LEVEL]
+    return refresh(s, x, y, watched), dot(s.coef, row) + s.values[LEVEL]
 
 
 @numba.njit(**KERNEL)
-def learn_row(
-    x: Matrix, y: Vector, floats: Vector, ints: Ints, row: Vector, response: float, leaving: int
-) -> None:
-    """A row comes as the newest; then the oldest ``leaving`` rows go."""
+def learn_row(x: Matrix, y: Vector, ints: Ints, row: Vector, response: float, leaving: int) -> bool:
+    """A row comes as the newest, then the oldest ``leaving`` go; False if there is no place."""
     if ints[END] == y.size:
-        compact(open_stream(floats, ints), x, y)
+        return False
     learn(x, y, ints, row, response)
     if leaving > 0:
         drop(x, y, ints, leaving)
+    return True
 
 
 @numba.njit(**KERNEL)
@@ -416,15 +434,15 @@ def drop_rows(x: Matrix, y: Vector, ints: Ints, count: int) -> None:
     drop(x, y, ints, count)
 
 
-@numba.njit(**KERNEL)
 def compact_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> None:
-    compact(open_stream(floats, ints), x, y)
-
-
-@numba.njit(**KERNEL)
-def settle(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> int:
-    """Bring the stream up to date, once it is DONE."""
-    return refresh(open_stream(floats, ints), x, y)
+    """Move the live rows to the front of their array and zero the places they leave."""
+    by, end = int(ints[HEAD]), int(ints[END])
+    for rows in (x, y):
+        rows[: end - by] = rows[by:end]
+        rows[end - by : end] = 0.0
+    for dial in (HEAD, END, FIRST, START, STOP, PLACED, WIPED):
+        ints[dial] -= by
+    shift_down(open_stream(floats, ints).sums, by)
 
 
 def refit_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> None:
@@ -442,18 +460,16 @@ def solution(floats: Vector, d: int) -> tuple[Vector, Vector]:
     return floats[-d - _VALUES : floats.size - d], floats[floats.size - d :]
 
 
-@numba.njit(**KERNEL)
 def reset(floats: Vector, ints: Ints, penalty: Vector) -> None:
     """A stream that knows its shape and penalty and nothing else."""
-    fill(floats, 0.0)
-    fill(part(ints, _DIALS, ints.size), 0)
-    for dial in range(FIRST, WIDTH):
-        ints[dial] = 0
+    floats[:] = 0.0
+    ints[_DIALS:] = 0
+    ints[FIRST:WIDTH] = 0
     s = open_stream(floats, ints)
-    copy(penalty, part(s.values, 0, penalty.size))
+    s.values[: penalty.size] = penalty
     s.dials[DIRTY] = 1
     s.sums.dials[SEEN] = NEVER
-    s.sums.dials[BOUNDED] = 0 if penalty[KIND] == FIXED else 1
+    s.sums.dials[BOUNDED] = penalty[KIND] != FIXED
 
 
 @numba.njit(**KERNEL)

@@ -30,7 +30,6 @@ from efface.blas import (
     borrow,
     fill,
     part,
-    shared,
     take,
 )
 from efface.lanes import LANES, add_products
@@ -250,10 +249,7 @@ def _push_bounds(s: Sums, x: Matrix, lo: int, hi: int, depth: int) -> None:
         widen(bounds, x[i], x[i])
 
 
-@shared()
 def shift_down(s: Sums, by: int) -> None:
     """The rows have moved ``by`` places towards the front of their array."""
-    s.dials[TURN] -= by
-    s.dials[SEEN] -= by
-    for i in range(s.starts.size):
-        s.starts[i] -= by
+    s.dials[[TURN, SEEN]] -= by
+    s.starts[:] -= by

@@ -22,12 +22,11 @@ from efface.moments import (
     WIDTH,
 )
 from efface.stream import (
+    COMPACT,
     DONE,
     Stream,
     bridge,
-    compact,
-    drop,
-    learn,
+    learn_row,
     open_stream,
     precondition,
     refresh,
@@ -47,6 +46,7 @@ def replay_rows(
     counts: Ints,  # (2, n): rows, rank
     coef: Matrix,  # (n, d), or (0, d) where it is not wanted
     start: int,
+    watched: bool | None,
 ) -> tuple[int, int]:
     """Predict, then learn, row by row; what is written at t is the state that predicted row t.
 
@@ -54,11 +54,12 @@ def replay_rows(
     """
     s = open_stream(floats, ints)
     for t in range(start, responses.size):
-        code = refresh(s, x, y)
+        code = refresh(s, x, y, watched)
         if code != DONE:
             return t, code
         _record(s, rows[t], t, states, counts, coef)
-        _learn(s, x, y, rows[t], responses[t], leaving[t])
+        if not learn_row(x, y, s.dials, rows[t], responses[t], leaving[t]):
+            return t, COMPACT
     return responses.size, DONE
 
 
@@ -75,18 +76,20 @@ def diagnose_rows(
     counts: Ints,
     coef: Matrix,
     start: int,
+    watched: bool | None,
 ) -> tuple[int, int]:
     """``replay_rows`` with leverages and rank: apart, as singular values are slow to compile."""
     s = open_stream(floats, ints)
     for t in range(start, responses.size):
-        code = refresh(s, x, y)
+        code = refresh(s, x, y, watched)
         if code != DONE:
             return t, code
         _record(s, rows[t], t, states, counts, coef)
         if counts[0, t] > 0:
             states[3, t], states[4, t], states[5, t] = _leverages(s, x, rows[t])
             counts[1, t] = _rank(s, x)
-        _learn(s, x, y, rows[t], responses[t], leaving[t])
+        if not learn_row(x, y, s.dials, rows[t], responses[t], leaving[t]):
+            return t, COMPACT
     return responses.size, DONE
 
 
@@ -99,15 +102,6 @@ def _record(s: Stream, row: Vector, t: int, states: Matrix, counts: Ints, coef: 
     counts[1, t] = s.dials[RANK]
     if coef.shape[0] > 0:
         copy(s.coef, coef[t])
-
-
-@numba.njit(**INNER, inline="always")
-def _learn(s: Stream, x: Matrix, y: Vector, row: Vector, response: float, leaving: int) -> None:
-    if s.dials[END] == y.size:
-        compact(s, x, y)
-    learn(x, y, s.dials, row, response)
-    if leaving > 0:
-        drop(x, y, s.dials, leaving)
 
 
 @numba.njit(cache=True)
