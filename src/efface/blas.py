@@ -1,4 +1,4 @@
-"""BLAS and LAPACK for compiled code, on row-major arrays.
+"""BLAS for compiled code, on row-major arrays.
 
 NumPy's ``dot`` and ``linalg`` allocate their results; a kernel that slides a window wants them in
 place. These are SciPy's own routines, called by address, in the shape the kernels think in:
@@ -228,7 +228,7 @@ def copy(source: Vector, out: Vector) -> None:
         out[i] = source[i]
 
 
-_BLAS, _LAPACK = "scipy.linalg.cython_blas", "scipy.linalg.cython_lapack"
+_BLAS = "scipy.linalg.cython_blas"
 _dgemm = _routine(_BLAS, "dgemm", "cciiidpipidpi")
 _dsyrk = _routine(_BLAS, "dsyrk", "cciidpidpi")
 _PLAIN, _TRANSPOSED, _UPPER = np.int8(ord("N")), np.int8(ord("T")), np.int8(ord("U"))

@@ -29,9 +29,9 @@ _KEPT = 1e-4  # of a sum of squares: less left after a subtraction, and digits a
 class Stats(NamedTuple):
     """Sums and bounds of the live rows, from which the adaptive penalty follows."""
 
-    moments: Matrix  # (3, d + 3): core, fresh, all: sums of x, 1, y, y^2 around the origin
+    moments: Matrix  # (2, d + 3): core, fresh: sums of x, 1, y, y^2 around the origin
     tail_moments: Matrix  # (t + 1, d + 3): of the tail from its i-th row on
-    bounds: Matrix  # (3, 2 d): core, fresh, all: the largest and the smallest of each feature
+    bounds: Matrix  # (2, 2 d): core, fresh: the largest and the smallest of each feature
     tail_bounds: Matrix  # (t + 1, 2 d)
     origin: Vector  # (d + 1,)
 

@@ -110,7 +110,7 @@ def stream_room(d: int, p: int, t: int, depth: int) -> tuple[int, int]:
     """How many floats and ints a stream needs."""
     k = 2 * t
     floats, ints = room_for(d, p, k, depth)
-    stats = (t + 4) * (d + 3) + (t + 4) * 2 * d + d + 1
+    stats = (t + 3) * (d + 3) + (t + 3) * 2 * d + d + 1
     return floats + stats + 6 * p + k * k + 2 * k + _VALUES + d, ints + _DIALS
 
 
@@ -122,13 +122,13 @@ def open_stream(floats: Vector, ints: Ints) -> Stream:
     p, k, m = d + dials[INTERCEPT], 2 * t, d + 3
     o, _ = room_for(d, p, k, depth)
     sums, core, outside = carve(f, part(ints, _DIALS, ints.size), d, p, k, depth)
-    bounds = o + (t + 4) * m
-    origin = bounds + (t + 4) * 2 * d
+    bounds = o + (t + 3) * m
+    origin = bounds + (t + 3) * 2 * d
     stats = Stats(
-        take(f, o, 3, m),
-        take(f, o + 3 * m, t + 1, m),
-        take(f, bounds, 3, 2 * d),
-        take(f, bounds + 6 * d, t + 1, 2 * d),
+        take(f, o, 2, m),
+        take(f, o + 2 * m, t + 1, m),
+        take(f, bounds, 2, 2 * d),
+        take(f, bounds + 4 * d, t + 1, 2 * d),
         part(f, origin, origin + d + 1),
     )
     o = origin + d + 1
