@@ -21,11 +21,28 @@ ROLLING = (
     "X = np.random.default_rng(0).standard_normal((300, 5)); "
     "rolling(X, X.sum(axis=1), 50)"
 )
-EVENT = (
-    "import numpy as np; from efface import Ridge; "
-    "m = Ridge(window=50, alpha=1.0); X = np.random.default_rng(0).standard_normal((100, 5)); "
+EVENTS = (
+    "import numpy as np; from efface import {model}; "
+    "m = {model}(window=50); X = np.random.default_rng(0).standard_normal(({rows}, 5)); "
     "[(m.learn_one(x, float(x.sum())), m.predict_one(x)) for x in X]"
 )
+FITTED = (
+    "import numpy as np; from efface import {model}; "
+    "X = np.random.default_rng(0).standard_normal((50, 5)); "
+    "{model}(window=50).fit(X, X.sum(axis=1)).predict_one(X[0])"
+)
+FIRST = {
+    "rolling": ROLLING,
+    "Ridge, learn_one and predict_one": EVENTS.format(model="Ridge", rows=1),
+    "Ridge, fit and predict_one": FITTED.format(model="Ridge"),
+    "AdaptiveRidge, learn_one and predict_one": EVENTS.format(model="AdaptiveRidge", rows=1),
+    "AdaptiveRidge, fit and predict_one": FITTED.format(model="AdaptiveRidge"),
+}
+# More rows than features need another form of the core, compiled when the first such row comes.
+ALL = {
+    "Ridge, 100 events": EVENTS.format(model="Ridge", rows=100),
+    "AdaptiveRidge, 100 events": EVENTS.format(model="AdaptiveRidge", rows=100),
+}
 PEERS = (
     "import polars_ds",
     "import polars_ols",
@@ -70,15 +87,16 @@ def imports(report: Report, repeats: int) -> None:
 
 def first_calls(report: Report, repeats: int) -> None:
     """A call that compiles into an empty cache, and the same call in the next process."""
-    for name, code in (("rolling", ROLLING), ("predict_one, learn_one", EVENT)):
+    for name, code in (FIRST | ALL).items():
         cold, warm = [], []
         for _ in range(repeats):
             with tempfile.TemporaryDirectory() as cache:
                 cold += several(code, 1, warm_up=False, cache=cache)
                 warm += several(code, 1, warm_up=False, cache=cache)
-        value = note(report, f"{name}: first call, empty cache", cold)
-        note(report, f"{name}: first call of the next process", warm)
-        report.goals.append(Goal(f"{name}: first call, empty cache", value, "at most", 10.0, " s"))
+        value = note(report, f"{name}: empty cache", cold)
+        note(report, f"{name}: next process", warm)
+        if name in FIRST:
+            report.goals.append(Goal(f"{name}: empty cache", value, "at most", 10.0, " s"))
 
 
 def several(code: str, repeats: int, warm_up: bool = True, cache: str = "") -> list[float]:

@@ -16,7 +16,10 @@ import llvmlite.binding
 import numba
 import numpy as np
 from llvmlite import ir
+from numba._dynfunc import make_function
 from numba.core import cgutils, types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.extending import (
     get_cython_function_address,
     intrinsic,
@@ -92,28 +95,63 @@ KERNEL: dict[str, Any] = {
     "_nrt": False,
     "error_model": "numpy",
 }
-# Those that only kernels call. Python must not: there is no way in.
-INNER: dict[str, Any] = {**KERNEL, "no_cpython_wrapper": True}
+
+
+class _Part(JITCodeLibrary):  # type: ignore[misc]
+    """Code of a function that only kernels call: optimised and turned to machine code in them."""
+
+    def finalize(self) -> None:
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+
+class _PartCompiler(Compiler):  # type: ignore[misc]
+    def compile_extra(self, func: Any) -> Any:
+        context = self.state.targetctx  # this function's own
+        self.state.library = _Part(context.codegen(), func.__qualname__)
+        context.get_executable = _no_way_in
+        return super().compile_extra(func)
+
+
+def _no_way_in(library: _Part, descriptor: Any, env: Any) -> Any:
+    name = descriptor.qualname
+    return make_function(descriptor.lookup_module(), name, name, 0, env, (library,))
+
+
+# Those that only kernels call. Python must not: there is no way in. Nor on disk: what is cached
+# there are the kernels.
+INNER: dict[str, Any] = {
+    **KERNEL,
+    "cache": False,
+    "no_cpython_wrapper": True,
+    "pipeline_class": _PartCompiler,
+}
 
 
 class Shared:
-    """A function that kernels call; Python can too, and only then is its way in compiled."""
+    """A function that kernels call, and another that Python calls in its place."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(self, function: Any, outer: Callable[..., Any], options: dict[str, Any]) -> None:
         self.__doc__, self.__name__ = function.__doc__, function.__name__
-        # Not cached: on disk it would be taken for the other, which has no way in.
-        self._open = numba.njit(**{**KERNEL, **options, "cache": False})(function)
+        self._outer = outer
         if not numba.config.DISABLE_JIT:
             self._inner = numba.njit(**INNER, **options)(function)  # its type holds it weakly
             self._numba_type_ = self._inner._numba_type_
 
     def __call__(self, *args: Any) -> Any:
-        return self._open(*args)
+        return self._outer(*args)
 
 
 def shared(**options: Any) -> Callable[[Callable[..., Any]], Shared]:
-    """The decorator that makes one."""
-    return lambda function: Shared(function, options)
+    """Python can call it too, and only then is its way in compiled."""
+    return lambda function: Shared(function, numba.njit(**KERNEL, **options)(function), options)
+
+
+def carving(function: Callable[..., Any]) -> Shared:
+    """Views into a store: plain in Python, for a view that is not counted cannot cross."""
+    return Shared(function, function, {})
 
 
 # Views without a reference count and without a check of their bounds. Counting is atomic, reshaping

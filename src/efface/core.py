@@ -20,16 +20,15 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from efface.blas import (
     INNER,
-    KERNEL,
     Ints,
     Matrix,
     Vector,
     block,
     borrow,
+    carving,
     copy,
     fill,
     multiply,
@@ -77,7 +76,7 @@ class Outside(NamedTuple):
     residual: Matrix  # (2, k): r, for the response and for ones
 
 
-@numba.njit(**KERNEL)
+@shared()
 def room_for(d: int, p: int, k: int, depth: int) -> tuple[int, int]:
     """How many floats and ints ``carve`` needs."""
     sums, ints = room_for_sums(d, depth)
@@ -85,7 +84,7 @@ def room_for(d: int, p: int, k: int, depth: int) -> tuple[int, int]:
     return sums + core + 2 * k * p + k * k + 3 * k, 3 + ints
 
 
-@register_jitable  # plain in Python: a view that is not counted cannot cross
+@carving
 def carve(
     floats: Vector, ints: Ints, d: int, p: int, k: int, depth: int
 ) -> tuple[Sums, Core, Outside]:
@@ -120,7 +119,7 @@ def gather(s: Sums, x: Matrix, y: Vector, a: int, b: int, unit: int, intercept: 
         turn_over(s, x, y, a, b, intercept)
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _off_centre(s: Sums, d: int, b: int, intercept: bool) -> bool:
     """Has the response, or a feature, wandered so far from the centre that sums lose digits?"""
     if s.dials[TURN] == b:
@@ -133,7 +132,7 @@ def _off_centre(s: Sums, d: int, b: int, intercept: bool) -> bool:
     return False
 
 
-@numba.njit(**KERNEL, inline="always")
+@shared()
 def form_primal(c: Core, total: Matrix, d: int, penalty: float, intercept: bool) -> float:
     """Solve a core of at least p rows from the total of its sums; the margin."""
     p = c.inverse.shape[0]
@@ -186,7 +185,7 @@ def centre_dual(s: Sums, x: Matrix, y: Vector, a: int, b: int, intercept: bool) 
     s.dials[SEEN] = NEVER
 
 
-@numba.njit(**KERNEL, inline="always")
+@shared()
 def form_dual(
     c: Core, x: Matrix, y: Vector, a: int, b: int, penalty: float, intercept: bool
 ) -> float:
@@ -223,7 +222,7 @@ def form_dual(
     return margin
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _place_core(c: Core, x: Matrix, a: int, n: int, intercept: bool) -> float:
     """Copy the core's rows, centred; the constant feature, about as large as a row."""
     d, square = x.shape[1], 0.0
@@ -293,7 +292,7 @@ def join(c: Core, o: Outside, lo: int, at: int, count: int) -> None:
     weigh(o, rho, dual, at, at + count)
 
 
-@numba.njit(**KERNEL, inline="always")
+@shared()
 def join_all(c: Core, o: Outside, k: int) -> None:
     """Z = U M and S = rho I + Z U' for the first k rows outside the core."""
     u, z = part(o.rows, 0, k), part(o.images, 0, k)

@@ -222,8 +222,9 @@ class Memory:
     def _supply(self, code: int) -> None:
         """What a kernel stopped for; it can go on then."""
         if code == stream.FORM:
-            stream.gather_rows(*self._state)
             stream.form_rows(*self._state, self._watched)
+        elif code == stream.FORM_DUAL:
+            stream.form_dual_rows(*self._state, self._watched)
         elif code == stream.REFIT:
             stream.refit_rows(*self._state)
         elif code == stream.COMPACT:

@@ -54,28 +54,43 @@ def observe(moments: Vector, bounds: Vector, origin: Vector, row: Vector, y: flo
     widen(take(bounds, 0, 2, d), row, row)
 
 
-@numba.njit(**INNER, inline="always")
-def observe_all(stats: Stats, sums: Sums, dials: Ints, x: Matrix, y: Vector, primal: bool) -> None:
-    """Moments and bounds of the core, of each end piece of the tail, and of no fresh rows."""
-    d, first, t = dials[WIDTH], dials[FIRST], dials[START] - dials[FIRST]
+@numba.njit(**INNER)
+def observe_sums(stats: Stats, sums: Sums, d: int) -> None:
+    """Moments and bounds of a core, from its sums; no fresh rows yet."""
+    _clear(stats, d)
+    copy(sums.centre, part(stats.origin, 0, d))
+    stats.origin[d] = sums.centre[d + 1]
+    copy(sums.total[d], part(stats.moments[0], 0, d + 1))
+    stats.moments[0, d + 1] = sums.total[d + 1, d]
+    stats.moments[0, d + 2] = sums.total[d + 1, d + 1]
+    copy(take(sums.bounds, 0, 1, 2 * d)[0], stats.bounds[0])
+
+
+@numba.njit(**INNER)
+def observe_rows(stats: Stats, dials: Ints, x: Matrix, y: Vector) -> None:
+    """Moments and bounds of a core, from its rows; no fresh rows yet."""
+    d, first = dials[WIDTH], dials[FIRST]
+    _clear(stats, d)
+    if dials[INTERCEPT] == 1:
+        copy(x[first], part(stats.origin, 0, d))
+    stats.origin[d] = y[first]
+    for row in range(dials[START], dials[STOP]):
+        observe(stats.moments[0], stats.bounds[0], stats.origin, x[row], y[row])
+
+
+@numba.njit(**INNER)
+def _clear(stats: Stats, d: int) -> None:
     for kept in (stats.moments, stats.tail_moments, stats.bounds, stats.tail_bounds):
         fill(kept, 0.0)
     fill(stats.origin, 0.0)
     for i in range(2):
         clear_bounds(take(stats.bounds, i * 2 * d, 2, d))
-    if primal:
-        copy(sums.centre, part(stats.origin, 0, d))
-        stats.origin[d] = sums.centre[d + 1]
-        copy(sums.total[d], part(stats.moments[0], 0, d + 1))
-        stats.moments[0, d + 1] = sums.total[d + 1, d]
-        stats.moments[0, d + 2] = sums.total[d + 1, d + 1]
-        copy(take(sums.bounds, 0, 1, 2 * d)[0], stats.bounds[0])
-    else:
-        if dials[INTERCEPT] == 1:
-            copy(x[first], part(stats.origin, 0, d))
-        stats.origin[d] = y[first]
-        for row in range(dials[START], dials[STOP]):
-            observe(stats.moments[0], stats.bounds[0], stats.origin, x[row], y[row])
+
+
+@numba.njit(**INNER)
+def observe_tail(stats: Stats, dials: Ints, x: Matrix, y: Vector) -> None:
+    """Moments and bounds of each end piece of the tail, around the core's origin."""
+    d, first, t = dials[WIDTH], dials[FIRST], dials[START] - dials[FIRST]
     moments, bounds = stats.tail_moments, stats.tail_bounds
     clear_bounds(take(bounds, t * 2 * d, 2, d))
     for i in range(t - 1, -1, -1):

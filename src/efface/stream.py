@@ -14,9 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numba
-from numba.extending import register_jitable
 
-from efface.blas import INNER, KERNEL, Ints, Matrix, Vector, borrow, copy, fill, part, take
+from efface.blas import INNER, KERNEL, Ints, Matrix, Vector, borrow, carving, copy, fill, part, take
 from efface.core import (
     DUAL,
     LEAST,
@@ -65,7 +64,9 @@ from efface.moments import (
     WIPED,
     Stats,
     observe,
-    observe_all,
+    observe_rows,
+    observe_sums,
+    observe_tail,
     penalty_of,
     unpenalised,
 )
@@ -76,7 +77,7 @@ _DIALS = 18
 _VALUES = 7
 _CLOSE = 1e-12  # of the solution, in norm: where conjugate gradients stop
 _MOST_STEPS = 40
-DONE, FORM, REFIT, COMPACT = 0, 1, 2, 3  # what a stream needs next
+DONE, FORM, FORM_DUAL, REFIT, COMPACT = range(5)  # what a stream needs next
 
 
 class Work(NamedTuple):
@@ -114,7 +115,7 @@ def stream_room(d: int, p: int, t: int, depth: int) -> tuple[int, int]:
     return floats + stats + 6 * p + k * k + 2 * k + _VALUES + d, ints + _DIALS
 
 
-@register_jitable  # plain in Python: a view that is not counted cannot cross
+@carving
 def open_stream(floats: Vector, ints: Ints) -> Stream:
     """The stream that lies in two flat arrays; its dials say its shape."""
     f, dials = borrow(floats), part(ints, 0, _DIALS)
@@ -155,8 +156,8 @@ def open_stream(floats: Vector, ints: Ints) -> Stream:
 def refresh(s: Stream, x: Matrix, y: Vector, watched: bool | None) -> int:
     """Bring coefficients, intercept, penalty and rank up to date with the live rows.
 
-    Unless DONE, something rarer is to be done first, or in its place: FORM or REFIT. They are left
-    to the caller, so that neither is compiled into every kernel, and REFIT only when it is needed.
+    Unless DONE, something rarer is to be done first, or in its place: FORM, FORM_DUAL or REFIT.
+    They are left to the caller, so that each is compiled only once, and only when it is needed.
     ``watched`` is None where the penalty is fixed: what an adaptive one needs is then not compiled.
     """
     dials, values, c = s.dials, s.values, s.core
@@ -170,7 +171,7 @@ def refresh(s: Stream, x: Matrix, y: Vector, watched: bool | None) -> int:
         values[LAMBDA] = values[ALPHA] if values[KIND] == FIXED else 0.0
         return DONE
     if not _holds(dials, c, n):
-        return FORM
+        return _choose(dials, values)
     penalty = values[ALPHA]
     if watched is not None:
         for row in range(dials[PLACED], dials[END]):
@@ -179,7 +180,7 @@ def refresh(s: Stream, x: Matrix, y: Vector, watched: bool | None) -> int:
     if watched is not None:
         penalty = penalty_of(s.stats, dials, values, n, d, x, y)
         if _moved(penalty, c.values[PENALTY]):
-            return FORM
+            return _choose(dials, values)
     values[LAMBDA] = penalty
     if dials[HARD] == 1 or not _solve(c, s.outside, s.work, dials, penalty):
         return REFIT
@@ -193,7 +194,7 @@ def refresh(s: Stream, x: Matrix, y: Vector, watched: bool | None) -> int:
     return DONE
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _moved(penalty: float, anchor: float) -> bool:
     """Is the penalty too far from that of the core for a few steps to bridge?"""
     if penalty == anchor:
@@ -201,7 +202,7 @@ def _moved(penalty: float, anchor: float) -> bool:
     return penalty == 0.0 or anchor == 0.0 or abs(penalty - anchor) > 0.25 * anchor
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _holds(dials: Ints, c: Core, n: int) -> bool:
     """Does the core still lie within the live rows, with room outside it for the others?"""
     if dials[VALID] == 0 or dials[HEAD] > dials[START]:
@@ -215,25 +216,6 @@ def _holds(dials: Ints, c: Core, n: int) -> bool:
     return not (crowded and c.dials[DUAL] == 1 and c.values[PENALTY] == 0.0)
 
 
-@numba.njit(**KERNEL, nogil=True)
-def gather_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> None:
-    """Choose a new core, all live rows but the oldest few, which are about to leave; its sums."""
-    s = open_stream(floats, ints)
-    dials = s.dials
-    head, end, d = dials[HEAD], dials[END], dials[WIDTH]
-    n, p, intercept = end - head, d + dials[INTERCEPT], dials[INTERCEPT] == 1
-    tail = min(n, dials[BLOCK]) if dials[SHRINKS] == 1 else 0
-    if n > p and unpenalised(s.values, n, d):
-        tail = min(tail, max(1, (n - p) // 2))
-    start = head + tail
-    dials[FIRST], dials[START], dials[STOP], dials[PLACED] = head, start, end, end
-    dials[WIPED], dials[VALID] = head, 1
-    if _primal(dials):
-        gather(s.sums, x, y, start, end, dials[BLOCK], intercept)
-    else:
-        centre_dual(s.sums, x, y, start if end > start else head, end, intercept)
-
-
 @numba.njit(**INNER)
 def _primal(dials: Ints) -> bool:
     """Has the core rows enough for its normal equations?"""
@@ -242,30 +224,73 @@ def _primal(dials: Ints) -> bool:
     return core > p or (core == p and n > p)
 
 
+@numba.njit(**INNER)
+def _choose(dials: Ints, values: Vector) -> int:
+    """Choose a new core, all live rows but the oldest few, which are about to leave; its form."""
+    head, end, d = dials[HEAD], dials[END], dials[WIDTH]
+    n, p = end - head, d + dials[INTERCEPT]
+    tail = min(n, dials[BLOCK]) if dials[SHRINKS] == 1 else 0
+    if n > p and unpenalised(values, n, d):
+        tail = min(tail, max(1, (n - p) // 2))
+    core = n - tail
+    dials[FIRST], dials[START], dials[STOP], dials[PLACED] = head, head + tail, end, end
+    dials[WIPED], dials[VALID] = head, 0
+    return FORM if core > p or (core == p and n > p) else FORM_DUAL
+
+
 @numba.njit(**KERNEL, nogil=True)
 def form_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints, watched: bool | None) -> None:
-    """Solve the core that was gathered, and place the tail outside it."""
+    """What FORM asks for: a core with rows enough for its normal equations."""
     s = open_stream(floats, ints)
-    dials, c, primal = s.dials, s.core, _primal(s.dials)
-    head, start, end, d = dials[FIRST], dials[START], dials[STOP], dials[WIDTH]
-    intercept, penalty = dials[INTERCEPT] == 1, s.values[ALPHA]
-    _wipe(s.outside, s.work)
+    dials = s.dials
+    start, end, d, intercept = dials[START], dials[STOP], dials[WIDTH], dials[INTERCEPT] == 1
+    gather(s.sums, x, y, start, end, dials[BLOCK], intercept)
     if watched is not None:
-        observe_all(s.stats, s.sums, dials, x, y, primal)
-        penalty = penalty_of(s.stats, dials, s.values, end - head, d, x, y)
-    if primal:
-        margin = form_primal(c, s.sums.total, d, penalty, intercept)
-    else:
-        margin = form_dual(c, x, y, start, end, penalty, intercept)
+        observe_sums(s.stats, s.sums, d)
+    penalty = _anchor(s, x, y, watched)
+    _enclose(s, x, y, form_primal(s.core, s.sums.total, d, penalty, intercept))
+    if dials[RANKED] == 1 and _full_rank(s.core, s.sums.total):
+        dials[FULL] = 1
+    fill(s.core.scratch, 0.0)
+
+
+@numba.njit(**KERNEL, nogil=True)
+def form_dual_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints, watched: bool | None) -> None:
+    """What FORM_DUAL asks for: a core of fewer rows than that."""
+    s = open_stream(floats, ints)
+    dials = s.dials
+    start, end, intercept = dials[START], dials[STOP], dials[INTERCEPT] == 1
+    centre_dual(s.sums, x, y, start if end > start else dials[FIRST], end, intercept)
+    if watched is not None:
+        observe_rows(s.stats, dials, x, y)
+    penalty = _anchor(s, x, y, watched)
+    _enclose(s, x, y, form_dual(s.core, x, y, start, end, penalty, intercept))
+    fill(s.core.scratch, 0.0)
+
+
+@numba.njit(**INNER)
+def _anchor(s: Stream, x: Matrix, y: Vector, watched: bool | None) -> float:
+    """The penalty that a core is formed with: that of the moment."""
+    if watched is None:
+        return s.values[ALPHA]
+    observe_tail(s.stats, s.dials, x, y)
+    n = s.dials[STOP] - s.dials[FIRST]
+    return penalty_of(s.stats, s.dials, s.values, n, s.dials[WIDTH], x, y)
+
+
+@numba.njit(**INNER)
+def _enclose(s: Stream, x: Matrix, y: Vector, margin: float) -> None:
+    """Place the tail outside a core that was just solved."""
+    dials, c, tail = s.dials, s.core, s.dials[START] - s.dials[FIRST]
+    _wipe(s.outside, s.work)
     dials[HARD] = 0 if margin >= c.values[LEAST] else 1
-    dials[FULL] = 1 if primal and dials[RANKED] == 1 and _full_rank(c, s.sums.total) else 0
+    dials[FULL], dials[VALID] = 0, 1
     if dials[HARD] == 0:
-        place(c, s.outside, x, y, head, start - head, 0, intercept)
-        join_all(c, s.outside, start - head)
-    fill(c.scratch, 0.0)
+        place(c, s.outside, x, y, dials[FIRST], tail, tail - tail, dials[INTERCEPT] == 1)
+        join_all(c, s.outside, tail)
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _full_rank(c: Core, total: Matrix) -> bool:
     """Is the core of full rank for sure? Then so is every set of rows that holds it."""
     p = c.inverse.shape[0]
@@ -277,7 +302,7 @@ def _full_rank(c: Core, total: Matrix) -> bool:
     return invert(gram, c.scale, rest) >= SAFE
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _wipe(o: Outside, w: Work) -> None:
     """Forget what was outside the last core."""
     for kept in (o.rows, o.images, o.schur, o.residual, w.factor, w.weights, w.vectors):
@@ -285,7 +310,7 @@ def _wipe(o: Outside, w: Work) -> None:
     fill(o.weight, 0.0)
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _admit(c: Core, o: Outside, stats: Stats, dials: Ints, x: Matrix, y: Vector) -> None:
     """Place the rows that came since, and wipe those of the tail that left."""
     lo, came = dials[HEAD] - dials[FIRST], dials[END] - dials[PLACED]
@@ -303,7 +328,7 @@ def _admit(c: Core, o: Outside, stats: Stats, dials: Ints, x: Matrix, y: Vector)
     dials[PLACED] = dials[END]
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _solve(c: Core, o: Outside, w: Work, dials: Ints, penalty: float) -> bool:
     """theta from the core and the rows outside it; False where rounding would show."""
     lo = dials[HEAD] - dials[FIRST]

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from efface.blas import (
     INNER,
@@ -28,6 +27,7 @@ from efface.blas import (
     Vector,
     add_gram,
     borrow,
+    carving,
     fill,
     part,
     take,
@@ -71,7 +71,7 @@ def _step(gap: int, unit: int) -> int:
     return (gap + FAN * unit - 1) // (FAN * unit) * unit
 
 
-@register_jitable  # plain in Python: a view that is not counted cannot cross
+@carving
 def carve_sums(floats: Vector, ints: Ints, d: int, depth: int) -> Sums:
     """Lay the store of a sliding sum out in two flat arrays, which the caller must hold."""
     q, f, i = d + 2, borrow(floats), borrow(ints)
