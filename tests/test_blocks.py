@@ -1,0 +1,38 @@
+"""Windows a block at a time, against refits in 50 digits, whatever the length of a block."""
+
+import naive
+import numpy as np
+import pytest
+
+from efface.blocks import block_length, slide_blocks
+
+
+@pytest.mark.parametrize("length", [1, 2, 5, 16])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("d", "s", "penalty"), [(4, 12, 0.0), (12, 5, 0.3), (12, 5, 0.0)])
+def test_windows_equal_refits(d, s, penalty, intercept, length):
+    rng = np.random.default_rng(d)
+    n, first = 40, s - 1
+    X, y = rng.normal(size=(n, d)), rng.normal(size=n)
+    coef, level, margin = np.empty((n, d)), np.empty(n), np.zeros(n)
+    end = slide_blocks(X, y, s, penalty, intercept, first, n, coef, level, margin, length)
+    assert end == n
+    assert (margin[first:] > 1e-4).all()
+    for t in range(first, n):
+        rows = slice(t - s + 1, t + 1)
+        exact, b, _ = naive.regress(X[rows], y[rows], penalty, intercept)
+        np.testing.assert_allclose(coef[t], exact, rtol=1e-9, atol=1e-11)
+        assert level[t] == pytest.approx(b, rel=1e-9, abs=1e-11)
+
+
+def test_the_last_block_is_the_one_that_reaches_the_stop():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+    answers = np.empty((60, 3)), np.empty(60), np.full(60, -1.0)
+    end = slide_blocks(X, y, 20, 1.0, False, 19, 30, *answers, 8)
+    assert 30 <= end < 38
+    assert (answers[2][end:] == -1.0).all()
+
+
+def test_blocks_grow_with_the_features():
+    assert [block_length(p) for p in (1, 28, 29, 100, 400)] == [8, 8, 16, 24, 48]

@@ -1,0 +1,35 @@
+"""Windows of few features, eight at a time, against the normal equations in 50 digits."""
+
+import naive
+import numpy as np
+import pytest
+
+from efface.equations import slide_equations
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("penalty", [0.0, 0.5])
+@pytest.mark.parametrize(("d", "s", "first"), [(1, 3, 2), (3, 9, 8), (7, 20, 19), (7, 20, 11)])
+def test_windows_equal_refits_from_the_first_on(d, s, first, penalty, intercept):
+    rng = np.random.default_rng(s)
+    n = 45
+    X, y = rng.normal(size=(n, d)), rng.normal(size=n)
+    coef, level, margin = np.full((n, d), 7.0), np.full(n, 7.0), np.zeros(n)
+    slide_equations(X, y, s, penalty, intercept, first, coef, level, margin)
+    assert (coef[:first] == 7.0).all()
+    for t in range(first, n):
+        lo = max(0, t - s + 1)
+        exact, b = naive.solve_exactly(X[lo : t + 1], y[lo : t + 1], penalty, intercept)
+        np.testing.assert_allclose(coef[t], exact, rtol=1e-10, atol=1e-12)
+        assert level[t] == pytest.approx(b, rel=1e-10, abs=1e-12)
+    assert (margin[first:] > 1e-4).all()
+
+
+def test_a_window_in_which_a_feature_is_constant_is_not_trusted():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    X[:20, 1] = 5.0
+    margin = np.full(40, np.inf)
+    slide_equations(X, y, 10, 0.0, True, 9, np.empty((40, 2)), np.empty(40), margin)
+    assert not (margin[9:20] >= 1e-4).any()
+    assert (margin[30:] >= 1e-4).all()
