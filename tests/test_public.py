@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -72,6 +73,25 @@ def test_importing_the_package_is_quick():
         return time.perf_counter() - start
 
     assert min(seconds() for _ in range(3)) < 0.4
+
+
+SMALLEST_KERNEL = """
+import numpy as np
+from efface.stream import learn_row
+learn_row(np.zeros((4, 2)), np.zeros(4), np.zeros(18, np.int64), np.ones(2), 1.0, 0)
+print(sum(learn_row.stats.cache_hits.values()), learn_row.stats.cache_path)
+"""
+
+
+def test_compiled_code_is_kept_where_the_folder_of_the_package_cannot_be_written(tmp_path):
+    package = tmp_path / "lib" / "efface"
+    shutil.copytree(Path(efface.__file__).parent, package, ignore=shutil.ignore_patterns("__py*"))
+    (package / "__pycache__").touch()  # refuses files like a folder that is read-only
+    places = {"PYTHONPATH": str(package.parent), "HOME": str(tmp_path), "NUMBA_CACHE_DIR": ""}
+    places["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+    first, second = (python(SMALLEST_KERNEL, **places).split() for _ in range(2))
+    assert (first[0], second[0]) == ("0", "1")
+    assert second[1].startswith(str(tmp_path / "cache"))
 
 
 def readme_examples():
