@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import InvalidValue, unusable
+from efface.inference import Inference, infer_windows
 from efface.live import Arrivals, LiveRows
 from efface.memory import Trace
 from efface.parameters import non_negative, truth, whole
 from efface.rows import Matrix, Vector, as_matrix, as_vector
+from efface.significance import Statistics, statistics
 from efface.windows import slide_windows
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ class Rolling:
     rank: Ints | None
     fitted: Vector | None  # of row t by the window that ends at it
     prediction: Vector | None  # of row t by the window that ends before it
+    stats: Statistics | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +105,7 @@ def rolling(
     threads: int | None = None,
     missing: Literal["raise", "skip"] = "raise",
     outputs: Iterable[Output] | None = None,
+    stats: bool = False,
 ) -> Rolling:
     """Regress on the last ``window`` rows, at every row.
 
@@ -111,12 +115,13 @@ def rolling(
     a row with NaN neither is learned nor makes another leave; coefficients carry over it.
 
     ``outputs`` names what to compute, by default all, except the rank when ``alpha`` is above 0:
-    nothing in a ridge regression tells it, so asking for it costs a second pass.
+    nothing in a ridge regression tells it, so asking for it costs a second pass. ``stats=True``
+    adds standard errors, t- and p-values and the share explained, for least squares only.
 
     >>> rolling([[1.0], [1.0], [2.0]], [1.0, 3.0, 5.0], window=2).coef.ravel()
     array([nan, 2. , 2.6])
     """
-    job = _job(window, alpha, fit_intercept, min_rows, outputs)
+    job = _job(window, alpha, fit_intercept, min_rows, outputs, stats)
     if missing not in ("raise", "skip"):
         raise InvalidValue(unusable("missing", missing, "'raise' or 'skip'", "choose one"))
     rows = as_matrix(X, missing=missing == "skip")
@@ -132,6 +137,7 @@ class _Job(NamedTuple):
     intercept: bool
     first: int
     outputs: frozenset[str]
+    stats: bool
 
 
 class _Layout(NamedTuple):
@@ -148,10 +154,16 @@ class _Windows(NamedTuple):
     coef: Matrix
     level: Vector
     rank: Ints | None
+    inference: Inference | None
 
 
 def _job(
-    window: object, alpha: object, fit_intercept: object, min_rows: object, outputs: Any
+    window: object,
+    alpha: object,
+    fit_intercept: object,
+    min_rows: object,
+    outputs: Any,
+    stats: object,
 ) -> _Job:
     if not isinstance(window, int | np.integer) or isinstance(window, bool):
         advice = "for a duration use replay with a model whose window is one"
@@ -160,9 +172,11 @@ def _job(
     least = s if min_rows is None else whole("min_rows", min_rows, 1)
     if least > s:
         raise InvalidValue(unusable("min_rows", least, f"at most the window, {s}", "lower it"))
-    return _Job(
-        s, penalty, truth("fit_intercept", fit_intercept), least - 1, _asked(outputs, penalty)
-    )
+    intercept, inferred = truth("fit_intercept", fit_intercept), truth("stats", stats)
+    if inferred and penalty > 0:
+        advice = "pass alpha=0, or use predict_interval for a penalised model"
+        raise InvalidValue(unusable("alpha", penalty, "0 where stats=True", advice))
+    return _Job(s, penalty, intercept, least - 1, _asked(outputs, penalty), inferred)
 
 
 def _asked(outputs: Any, penalty: float) -> frozenset[str]:
@@ -234,15 +248,18 @@ def _regress(job: _Job, layout: _Layout, workers: int) -> _Windows:
     n, d = layout.X.shape
     if len(layout.bounds) == 2:
         return _solve(job, layout.X, layout.y)
-    wants_rank = "rank" in job.outputs
-    found = _Windows(np.empty((n, d)), np.empty(n), np.empty(n, np.int64) if wants_rank else None)
+    found = _Windows(
+        np.empty((n, d)),
+        np.empty(n),
+        np.empty(n, np.int64) if "rank" in job.outputs else None,
+        Inference(np.empty((n, d)), *(np.empty(n) for _ in range(3))) if job.stats else None,
+    )
 
     def work(part: Sequence[int]) -> None:
         for a, b in pairwise(part):
-            coef, level, rank = _solve(job, layout.X[a:b], layout.y[a:b])
-            found.coef[a:b], found.level[a:b] = coef, level
-            if found.rank is not None and rank is not None:
-                found.rank[a:b] = rank
+            pieces = _arrays(_solve(job, layout.X[a:b], layout.y[a:b]))
+            for target, piece in zip(_arrays(found), pieces, strict=True):
+                target[a:b] = piece
 
     short = n < _SHORT * len(layout.bounds)
     shares = _shares(layout.bounds, 1 if short else workers)
@@ -254,14 +271,20 @@ def _regress(job: _Job, layout: _Layout, workers: int) -> _Windows:
     return found
 
 
+def _arrays(found: _Windows) -> list[NDArray[Any]]:
+    return [a for a in (*found[:3], *(found.inference or ())) if a is not None]
+
+
 def _solve(job: _Job, X: Matrix, y: Vector) -> _Windows:
-    coef, level, rank = slide_windows(X, y, job.window, job.alpha, job.intercept, job.first)
+    s, intercept, first = job.window, job.intercept, job.first
+    coef, level, rank = slide_windows(X, y, s, job.alpha, intercept, first)
+    inference = infer_windows(X, y, s, intercept, first, coef, level) if job.stats else None
     if "rank" not in job.outputs:
-        return _Windows(coef, level, None)
+        return _Windows(coef, level, None, inference)
     if job.alpha > 0:
-        rank = slide_windows(X, y, job.window, 0.0, job.intercept, job.first)[2]
-    rank[: job.first] = -1
-    return _Windows(coef, level, rank)
+        rank = slide_windows(X, y, s, 0.0, intercept, first)[2]
+    rank[:first] = -1
+    return _Windows(coef, level, rank, inference)
 
 
 def _shares(bounds: Ints, workers: int) -> list[list[int]]:
@@ -289,7 +312,7 @@ def _one_blas_thread() -> AbstractContextManager[Any]:
 def _report(job: _Job, X: Matrix, layout: _Layout, found: _Windows) -> Rolling:
     """What was asked for, at the rows as they were given."""
     asked, here = job.outputs, None
-    if asked & {"coef", "intercept", "fitted"}:
+    if asked & {"coef", "intercept", "fitted"} or job.stats:
         here = _taken(found.coef, layout.upto), _taken(found.level, layout.upto)
     return Rolling(
         coef=here[0] if here and "coef" in asked else None,
@@ -297,7 +320,25 @@ def _report(job: _Job, X: Matrix, layout: _Layout, found: _Windows) -> Rolling:
         rank=None if found.rank is None else _taken(found.rank, layout.upto),
         fitted=_values(X, *here) if here and "fitted" in asked else None,
         prediction=_predictions(X, layout.before, found) if "prediction" in asked else None,
+        stats=_statistics(job, layout, found.inference, *here)
+        if here and found.inference
+        else None,
     )
+
+
+def _statistics(
+    job: _Job, layout: _Layout, found: Inference, coef: Matrix, level: Vector
+) -> Statistics:
+    nobs = _taken(_rows_in_windows(layout.bounds, job.window), layout.upto)
+    nobs = np.where(np.isnan(level) | (nobs < 0), 0, nobs)
+    here = Inference(*(_taken(values, layout.upto) for values in found))
+    return statistics(coef, level, here, nobs, job.intercept)
+
+
+def _rows_in_windows(bounds: Ints, window: int) -> Ints:
+    """How many rows the window that ends at each complete row has."""
+    since = np.repeat(bounds[:-1], np.diff(bounds))
+    return np.asarray(np.minimum(np.arange(len(since)) - since + 1, window))
 
 
 def _predictions(X: Matrix, before: Ints | None, found: _Windows) -> Vector:

@@ -1,0 +1,105 @@
+"""Statistics of rolling regressions, against statsmodels on data of its own."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from statsmodels.datasets import grunfeld, macrodata
+from statsmodels.regression.rolling import RollingOLS
+
+from efface import rolling
+from efface.errors import InvalidValue
+
+
+def table(name):
+    if name == "macrodata":
+        data = macrodata.load_pandas().data
+        return data[["realcons", "realinv", "tbilrate"]].to_numpy(), data["realgdp"].to_numpy()
+    data = grunfeld.load_pandas().data
+    return data[["value", "capital"]].to_numpy(), data["invest"].to_numpy()
+
+
+def assert_same(ours, theirs):
+    np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["macrodata", "grunfeld"])
+@pytest.mark.parametrize("expanding", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_statsmodels_agrees(name, expanding, intercept):
+    X, y = table(name)
+    design = sm.add_constant(X, prepend=False) if intercept else X
+    least = 12 if expanding else None
+    model = RollingOLS(y, design, window=40, min_nobs=least, expanding=expanding)
+    theirs, d = model.fit(use_t=True), X.shape[1]
+    ours = rolling(X, y, 40, fit_intercept=intercept, min_rows=least, stats=True)
+    assert_same(ours.coef, theirs.params[:, :d])
+    assert_same(ours.stats.bse, theirs.bse[:, :d])
+    assert_same(ours.stats.tvalues, theirs.tvalues[:, :d])
+    assert_same(ours.stats.pvalues, theirs.pvalues[:, :d])
+    assert_same(ours.stats.rsquared, theirs.rsquared)
+    assert_same(ours.stats.rsquared_adj, theirs.rsquared_adj)
+    assert ours.stats.nobs.tolist() == theirs.nobs.tolist()
+    assert ours.stats.df_resid.tolist() == theirs.df_resid.tolist()
+    if intercept:
+        assert_same(ours.intercept, theirs.params[:, d])
+        assert_same(ours.stats.intercept_bse, theirs.bse[:, d])
+        assert_same(ours.stats.intercept_tvalue, theirs.tvalues[:, d])
+        assert_same(ours.stats.intercept_pvalue, theirs.pvalues[:, d])
+
+
+def test_a_singular_window_is_flagged_where_statsmodels_makes_numbers_up():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    X[20:40, 1] = X[20:40, 0] * 3.0
+    ours = rolling(X, y, 10, stats=True)
+    singular = slice(29, 40)
+    assert (ours.rank[singular] == 1).all()
+    assert np.isnan(ours.stats.bse[singular]).all()
+    assert np.isfinite(RollingOLS(y, X, window=10).fit().bse[singular]).any()
+
+
+def test_a_gap_is_skipped_where_statsmodels_goes_wrong_after_it():
+    """Ours are the last 20 complete rows; theirs, by default, keep one row too many ever after."""
+    X, y = table("macrodata")
+    X = X.copy()
+    X[60, 1] = np.nan
+    ours = rolling(X, y, 20, missing="skip", stats=True)
+    kept = np.delete(np.arange(len(y)), 60)
+    clean = rolling(X[kept], y[kept], 20, stats=True)
+    assert_same(ours.stats.bse[kept], clean.stats.bse)
+    assert ours.stats.nobs[59:62].tolist() == [20, 20, 20]
+    theirs, rows = RollingOLS(y, X, window=20, missing="skip").fit(), slice(81, 101)
+    assert theirs.nobs[100] == 21
+    refit = np.linalg.lstsq(X[rows], y[rows], rcond=None)[0]
+    assert_same(ours.coef[100], refit)
+    assert np.abs(theirs.params[100] / refit - 1).max() > 1e-4
+
+
+def test_groups_have_statistics_of_their_own():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(90, 2)), rng.normal(size=90)
+    groups = rng.integers(0, 3, size=90)
+    ours = rolling(X, y, 8, groups=groups, fit_intercept=True, stats=True)
+    for group in range(3):
+        rows = groups == group
+        alone = rolling(X[rows], y[rows], 8, fit_intercept=True, stats=True)
+        for field in ("bse", "pvalues", "intercept_bse", "nobs", "rsquared"):
+            np.testing.assert_array_equal(
+                getattr(ours.stats, field)[rows], getattr(alone.stats, field)
+            )
+
+
+def test_no_degree_of_freedom_leaves_no_standard_error():
+    X, y = np.random.default_rng(2).normal(size=(2, 6, 2))
+    stats = rolling(X, y[:, 0], 2, stats=True).stats
+    assert np.isnan(stats.bse).all()
+    assert stats.df_resid.tolist() == [-2, 0, 0, 0, 0, 0]
+
+
+def test_a_penalty_has_no_standard_errors():
+    with pytest.raises(InvalidValue, match=r"'alpha' is 2\.0: expected 0 where stats=True"):
+        rolling([[1.0]], [1.0], 1, alpha=2.0, stats=True)
+
+
+def test_what_is_not_asked_for_is_not_there():
+    assert rolling([[1.0]], [1.0], 1).stats is None
