@@ -148,8 +148,9 @@ def audit(model: Model, forgotten: Id | Iterable[Id] = ()) -> Audit:
     """Whether a model is a function of its live rows, and none of ``forgotten`` is among them.
 
     The refit takes its penalty from a fresh model that was given the live rows and nothing else.
-    Allowed are 1e-9 up to a condition of 1e4, and in proportion beyond; the condition is that of
-    the rows with the penalty, at a common scale of the features.
+    Allowed are 1e-9 up to a condition of 1e4 and in proportion beyond, or what changing the rows in
+    their last digit would do, if that is more; the condition is that of the rows with the penalty,
+    at a common scale of the features.
 
     >>> from efface import OLS
     >>> model = OLS(window=3, fit_intercept=False).fit([[1.0], [2.0], [3.0]], [2.0, 4.0, 6.0])
@@ -166,7 +167,7 @@ def audit(model: Model, forgotten: Id | Iterable[Id] = ()) -> Audit:
         return _contradiction(live, remembered, str(finding.__cause__ or finding))
     rows, reference = _Rows(live), _refit(live, fresh.penalty_)
     error = reference.distance(model.coef_, model.intercept_)
-    tolerance = _PROMISED * max(1.0, reference.sensitivity / _TAME)
+    tolerance = max(_PROMISED * max(1.0, reference.sensitivity / _TAME), reference.grain)
     canonical = archive.encode(fresh._snapshot()) == content and model._alive().memory.clean
     flaws = [
         *_difference(model, fresh.penalty_, rows.rank, error, tolerance),

@@ -157,7 +157,7 @@ class _Walk:
 
     def _cutoff(self, largest: float) -> float:
         """As in ``numpy.linalg.matrix_rank``."""
-        return _EPS * max(self.count, self.d) * largest
+        return float(_EPS * max(self.count, self.d) * largest)
 
     def _dusty(self) -> NDArray[np.bool]:
         """Columns whose deviations are rounding, and not zero."""

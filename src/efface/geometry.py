@@ -146,10 +146,12 @@ def whiten(X: Array, vectors: Array, *, penalty: float = 0.0) -> Array:
     basis = basis[live]
     inside = vectors @ basis.T
     scaled = inside / np.sqrt(singular[live] ** 2 + penalty)
-    if penalty == 0:
+    if penalty == 0 or len(basis) == X.shape[1]:
         return np.asarray(scaled)
-    outside = (vectors - inside @ basis) / math.sqrt(penalty)
-    return np.concatenate([scaled, outside], axis=-1)
+    outside = vectors - inside @ basis
+    rounding = _EPS * max(X.shape) * np.linalg.norm(vectors, axis=-1, keepdims=True)
+    outside[np.abs(outside) <= rounding] = 0.0  # a small penalty would make much of it
+    return np.concatenate([scaled, outside / math.sqrt(penalty)], axis=-1)
 
 
 def binary_unit(values: Array) -> int:
