@@ -152,6 +152,7 @@ class _Solver(NamedTuple):
 def _by_features(X: Array, y: Array, solver: _Solver, intercept: bool) -> tuple[Array, float]:
     """Coefficients and intercept, corrected by the rows' residuals until they stand."""
     coef, level, before = np.zeros(X.shape[1]), 0.0, math.inf
+    mean = X.mean(axis=0)
     for i in range(_MOST_STEPS):
         high, low = _residuals(X, y, coef, np.zeros_like(coef), level)
         if intercept:
@@ -162,6 +163,7 @@ def _by_features(X: Array, y: Array, solver: _Solver, intercept: bool) -> tuple[
         if i > 2 and not size < 0.5 * before:
             break
         coef, before = coef + step, size
+        level -= float(mean @ step) * intercept  # at once, so that residuals stay small
         if size <= 0.25 * _EPS * float(np.abs(coef).max()):
             break
     if intercept:
@@ -175,7 +177,7 @@ def _by_rows(X: Array, y: Array, solver: _Solver, intercept: bool) -> tuple[Arra
     (AA' + penalty) w = b, w in doubled precision.
     """
     level, before = 0.0, math.inf
-    w = np.zeros((2, len(y)))
+    mean, w = X.mean(axis=0), np.zeros((2, len(y)))
     for i in range(_MOST_STEPS):
         coef = _product(X.T, *w)
         high, low = _residuals(X, y, *coef, level)
@@ -193,6 +195,7 @@ def _by_rows(X: Array, y: Array, solver: _Solver, intercept: bool) -> tuple[Arra
         w, before = np.array(_two_sum(total, w[1] + lost)), size
         if intercept:
             w = np.array(_levelled(*w)[:2])
+            level -= float(mean @ (X.T @ step))
         if size <= _EPS**2 * float(np.abs(w).max()):
             break
     coef = _product(X.T, *w)
