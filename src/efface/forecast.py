@@ -242,11 +242,13 @@ def _largest(factor: Any, block: Array) -> tuple[Array, float]:
 
 
 def _smallest(factor: Any, block: Array) -> tuple[Array, float]:
-    """The smallest one, by two steps with the inverse."""
+    """The smallest one, by two steps with the inverse; 0 if there is no inverse."""
     for _ in range(2):
         block = np.linalg.qr(block)[0]
-        half = lapack.dtrtrs(factor, block, trans=1)[0]
-        block = lapack.dtrtrs(factor, half)[0]
-    _, singular, vt = np.linalg.svd(half, full_matrices=False)
+        half, singular = lapack.dtrtrs(factor, block, trans=1)
+        if singular:
+            return block[:, :_BLOCK], 0.0
+        block, _ = lapack.dtrtrs(factor, half)
+    _, lengths, vt = np.linalg.svd(half, full_matrices=False)
     q = np.linalg.qr(block @ vt.T)[0]
-    return q[:, :_BLOCK], 1.0 / float(singular[0])
+    return q[:, :_BLOCK], 1.0 / float(lengths[0])
