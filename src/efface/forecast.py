@@ -131,7 +131,7 @@ class _Walk:
         self.high = rows.max(axis=0, initial=-np.inf)
         centred = deviations(rows)[0] if self.intercept and len(rows) else rows
         if len(rows) > self.d:
-            centred = np.linalg.qr(centred, mode="r")  # the same singular values
+            centred = np.asarray(np.linalg.qr(centred, mode="r"))  # has the same singular values
         _, singular, basis = np.linalg.svd(centred, full_matrices=False)
         largest = float(singular.max(initial=0.0))
         rank = int(np.count_nonzero(singular > self._cutoff(largest)))
