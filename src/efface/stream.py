@@ -347,6 +347,14 @@ def precondition(
 ) -> None:
     """out = H0^-1 g, H0 being the system of all live rows with the core's penalty."""
     apply(c, g, out)
+    withdraw(c, images, factor, weights, g, out)
+
+
+@numba.njit(**INNER)
+def withdraw(
+    c: Core, images: Matrix, factor: Matrix, weights: Vector, g: Vector, out: Vector
+) -> None:
+    """From M g to H0^-1 g: what the rows outside the core take away."""
     for i in range(weights.size):
         weights[i] = dot(images[i], g)
     solve(factor, weights)
