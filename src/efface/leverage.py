@@ -16,16 +16,17 @@ import numpy as np
 
 from efface.blas import FAST, INNER, KERNEL, Ints, Matrix, Vector, copy, fill, part, take
 from efface.core import CONSTANT, DUAL, PENALTY, SIZE, Core, apply
-from efface.dense import EPS, add_row, dot
+from efface.dense import EPS, SAFE, add_row, dot
 from efface.moments import END, FIRST, HARD, HEAD, INTERCEPT, LAMBDA, RANK, START, STOP, WIDTH
 from efface.stream import Stream, open_stream, withdraw
 
-SPECTRAL = 4  # beside what a stream needs: the singular values of the rows
+SPECTRAL, UNRANKED = 4, 5  # beside what a stream needs: singular values of the rows, their rank
 REACH, STRETCH, UNEXPLAINED, SCATTER, SIZE_2 = range(5)  # places in a column of gauges
 GAUGES = 5
-_ROOM = 12
+_ROOM = 14
 _KEPT = 1e-6  # of the responses' squares: less left, and residuals are summed from the rows
-_CLOSE = 1e-13  # of a leverage
+_CLOSE = 1e-11  # of a leverage
+_DUST = 1e-10  # of a column: smaller deviations may be rounding
 _MOST_STEPS = 40
 _OUTSIDE = EPS**0.5  # of a row's length: more beyond the span, and the rows do not determine it
 
@@ -36,11 +37,17 @@ def room_for(width: int, intercept: int) -> Matrix:
 
 
 @numba.njit(**INNER)
-def within_core(s: Stream, solved: bool, ranked: bool) -> bool:
-    """Do the core and the rows outside it tell what is asked? Else ``spectral`` does."""
-    known = not ranked or s.dials[RANK] >= 0
+def within_core(s: Stream, solved: bool) -> bool:
+    """Do the core and the rows outside it tell leverages? Else ``spectrum`` does."""
     bare = s.core.dials[DUAL] == 1 and s.values[LAMBDA] == 0.0
-    return solved and known and s.dials[HARD] == 0 and not bare
+    return solved and s.dials[HARD] == 0 and not bare
+
+
+@numba.njit(**INNER)
+def saturated(s: Stream) -> bool:
+    """Do the rows leave no residual, whatever their responses? Then there is nothing to gauge."""
+    n = s.dials[END] - s.dials[HEAD] - s.dials[INTERCEPT]
+    return s.values[LAMBDA] == 0.0 and s.dials[RANK] >= n
 
 
 @numba.njit(**INNER)
@@ -131,27 +138,24 @@ def _bridge(
     """``stream.bridge`` for images, until the leverages stand: half the steps a vector needs."""
     shift = penalty - c.values[PENALTY]
     z, r, y = part(room, 2, 2 + count), part(room, 4, 4 + count), part(room, 6, 6 + count)
-    step, image = part(room, 8, 8 + count), part(room, 10, 10 + count)
-    fill(part(room, 8, _ROOM), 0.0)
+    step, image, past = part(room, 8, 8 + count), part(room, 10, 10 + count), part(room, 12, 14)
+    fill(part(room, 8, 12), 0.0)
     for i in range(count):
         for j in range(free):
             r[i, j] = -shift * z[i, j]
-    before_0, before_1 = 1.0, 1.0
     for turn in range(_MOST_STEPS):
         _apply_all(c, r, y)
         running = False
         for i in range(count):
             withdraw(c, images, factor, weights, r[i], y[i])
-            energy = dot(r[i], y[i])
-            if energy <= _CLOSE * dot(room[i], z[i]):
+            energy, close = dot(r[i], y[i]), _CLOSE * dot(room[i], z[i])
+            if energy <= close:
                 continue
-            running = True
-            ratio = energy / (before_0 if i == 0 else before_1) if turn > 0 else 0.0
+            ratio = energy / past[i, 0] if turn > 0 else 0.0
             _advance(y[i], r[i], step[i], image[i], z[i], shift, free, ratio, energy)
-            if i == 0:
-                before_0 = energy
-            else:
-                before_1 = energy
+            past[i, 0] = energy
+            # The next step gains at least as much as this one did, and need not be seen to.
+            running |= turn == 0 or energy * ratio > close
         if not running:
             return
 
@@ -258,7 +262,7 @@ def gauge_rows(
 ) -> bool:
     """Gauges, one column for each of ``rows``, of a stream solved by its core; or False."""
     s = open_stream(floats, ints)
-    if not within_core(s, True, False):
+    if not within_core(s, True):
         return False
     summarise(s, x, y, room, gauges[0])
     for t in range(rows.shape[0]):
@@ -276,6 +280,14 @@ def stretch(s: Stream, room: Matrix) -> float:
     return dot(image, image)
 
 
+class Products(NamedTuple):
+    """Leverages of a new row and of the oldest, and what they have in common."""
+
+    new: float
+    old: float
+    cross: float
+
+
 class Spectrum(NamedTuple):
     """The live rows by their singular values; what is asked of them is asked of this."""
 
@@ -286,7 +298,11 @@ class Spectrum(NamedTuple):
     penalty: float
     rank: int
 
-    def product(self, u: Vector, v: Vector) -> float:
+    def products(self, new: Vector, old: Vector) -> Products:
+        """By singular values, whatever the rank."""
+        return Products(*(self._product(u, v) for u, v in ((new, new), (old, old), (new, old))))
+
+    def _product(self, u: Vector, v: Vector) -> float:
         """u' H^-1 v, by the pseudo-inverse where there is no penalty."""
         a, b, rest = self._split(u), self._split(v), 0.0
         if self.penalty > 0.0:
@@ -300,7 +316,7 @@ class Spectrum(NamedTuple):
             np.sum((u - self.mean) ** 2)
         )
         image = inside / self._denominator
-        return np.inf if lost else self.product(u, u), float(image @ image)
+        return np.inf if lost else self._product(u, u), float(image @ image)
 
     def _split(self, u: Vector) -> tuple[Vector, Vector]:
         """Along the directions, and what is left."""
@@ -337,6 +353,55 @@ def summary(X: Matrix, y: Vector, coef: Vector, intercept: bool) -> tuple[float,
     rows, responses = centred(X, intercept), y - y.mean() if intercept else y
     residuals = responses - rows @ coef
     return float(residuals @ residuals), float(np.sum(rows**2)), float(coef @ coef)
+
+
+def independent(rows: Matrix, size: Vector) -> bool:
+    """Are the rows independent for sure, or else their columns? By the pivots of their products.
+
+    ``size`` is that of the columns before they were differences: less of them is rounding.
+    """
+    n, d = rows.shape
+    products = rows @ rows.T if n < d else rows.T @ rows
+    scale = products.diagonal()
+    if n >= d and (scale <= n * (_DUST * size) ** 2).any():
+        return False
+    # So that what is independent here is so by NumPy's rule, n EPS, too.
+    if not scale.min(initial=np.inf) > (1e3 * max(n, d) * EPS) ** 2 * scale.max(initial=0.0):
+        return False
+    try:
+        pivots = np.linalg.cholesky(products).diagonal() ** 2
+    except np.linalg.LinAlgError:
+        return False
+    return bool((pivots >= SAFE * scale).all())
+
+
+def rank_of(X: Matrix, intercept: bool) -> tuple[int, int]:
+    """The rank of X, and a number of its newest rows that have all of it for sure, or 0.
+
+    Without singular values where the newer half of the rows, or all if they are few, tells it.
+    """
+    n, d = X.shape
+    newest = X if n // 2 - intercept < d else X[n // 2 :]
+    # The differences from one row have the rank of the deviations from the mean.
+    part = newest[1:] - newest[0] if intercept else newest
+    if independent(part, np.abs(newest).max(axis=0, initial=0.0)):
+        return min(n - intercept, d), len(newest)
+    return int(np.linalg.matrix_rank(centred(X, intercept))), 0
+
+
+def interpolated(X: Matrix, intercept: bool, new: Vector) -> Products:
+    """Products for independent rows without a penalty, which all responses are met by.
+
+    With a = (XX')^-1 X new these are |a|^2, 1 and a_0; an intercept adds 1 / n to all, as ones
+    are outside the span of the deviations.
+    """
+    n, rows = len(X), centred(X, intercept)
+    products, base = rows @ rows.T, 0.0
+    if intercept:
+        base = 1.0 / n
+        products += products.diagonal().mean() or 1.0
+    a = np.linalg.solve(products, rows @ (new - (X[0] - rows[0])))
+    return Products(base + float(a @ a), 1.0, base + float(a[0]))
 
 
 def conditioning(X: Matrix, intercept: bool) -> tuple[float, float]:

@@ -15,10 +15,13 @@ from efface.leverage import (
     SPECTRAL,
     STRETCH,
     UNEXPLAINED,
+    UNRANKED,
     Spectrum,
     centred,
     conditioning,
     gauge_rows,
+    interpolated,
+    rank_of,
     room_for,
     spectrum,
     summary,
@@ -212,7 +215,7 @@ class Memory:
         if not len(X) or not self.n_rows:
             pass
         elif not (by_core and gauge_rows(*self._state, X, columns, self._room())):
-            self._gauge_spectrally(X, columns)
+            self._gauge_spectrally(X, columns, self._spectrum())
         values, ones = self._solution[0], np.ones(len(X), np.int64)
         counts, penalty = (
             (self.n_rows * ones, self._ints[moments.RANK] * ones),
@@ -271,8 +274,6 @@ class Memory:
 
     def _diagnose(self, arrays: Arrays, columns: Matrix, diagnostics: bool) -> None:
         """``replay`` with leverages and the like, gauges, or both."""
-        self._ints[moments.RANKED] = int(diagnostics)
-        self._ints[moments.VALID] &= not diagnostics
         self._ints[moments.DIRTY] = 1  # so that what is measured is what has just been solved
         n, room = arrays[1].size, self._room()
         every = max(_EVERY * self.width, _LEAST_EVERY) if diagnostics else n
@@ -282,40 +283,53 @@ class Memory:
             if diagnostics and row < n:
                 lo, hi = self._span
                 arrays[3][6:, row] = conditioning(self._x[lo:hi], self._shape[0] == 1)
-        self._ints[moments.RANKED] = 0
 
     def _diagnose_until(
         self, end: int, row: int, arrays: Arrays, columns: Matrix, room: Matrix, diagnostics: bool
     ) -> int:
         """Up to the state that predicts row ``end``."""
-        measured, code = -1, stream.FORM
+        measured, certain, refitted, code = -1, -1, False, stream.FORM
+        count = 2 if diagnostics else 1
         while row < end and code != stream.DONE:
-            span, count = (row, end, measured), 2 if diagnostics else 1
+            span = row, end, measured
             row, code = diagnose_rows(
-                *self._state, *arrays, columns, room, span, count, self._watched
+                *self._state, *arrays, columns, room, span, certain, count, self._watched
             )
             if code == SPECTRAL:
-                self._measure_spectrally(row, arrays, columns, diagnostics)
-            if code in (SPECTRAL, stream.COMPACT):
+                self._measure_apart(row, arrays, columns, refitted)
+            elif code == UNRANKED:
+                certain = self._rank_at(row, arrays[4])
+            if code in (SPECTRAL, UNRANKED, stream.COMPACT):
                 measured = row
+            if code == stream.COMPACT:
+                certain = max(certain - self._span[0], -1)
+            refitted = code == stream.REFIT
             self._supply(code)
         return row
 
-    def _measure_spectrally(
-        self, row: int, arrays: Arrays, columns: Matrix, diagnostics: bool
-    ) -> None:
-        """What the core could not tell of one row."""
-        X, _, _, states, counts, _ = arrays
-        if columns.size:
-            self._gauge_spectrally(X[row : row + 1], columns[row : row + 1])
-        if diagnostics:
-            found, oldest = self._spectrum(), self._x[self._span[0]]
-            new, old = found.product(X[row], X[row]), found.product(oldest, oldest)
-            term = forgetting_term(new, old, found.product(X[row], oldest))
-            states[3:6, row], counts[1, row] = (new, old, term), found.rank
+    def _rank_at(self, row: int, counts: Ints) -> int:
+        """Note the rank of the live rows; from which place on rows have all of it for sure."""
+        lo, hi = self._span
+        counts[1, row], newest = rank_of(self._x[lo:hi], self._shape[0] == 1)
+        return hi - newest if newest and counts[1, row] == self.width else -1
 
-    def _gauge_spectrally(self, X: Matrix, columns: Matrix) -> None:
-        found, (lo, hi) = self._spectrum(), self._span
+    def _measure_apart(self, row: int, arrays: Arrays, columns: Matrix, refitted: bool) -> None:
+        """What the core could not tell of one row, by other ways."""
+        X, _, _, states, counts, _ = arrays
+        (lo, hi), intercept, rank = self._span, self._shape[0] == 1, self._ints[moments.RANK]
+        bare = rank == hi - lo - intercept and not refitted and not self._ints[moments.HARD]
+        if bare:
+            products = interpolated(self._x[lo:hi], intercept, X[row])
+        else:
+            found = self._spectrum()
+            products, rank = found.products(X[row], self._x[lo]), found.rank
+            if columns.size:
+                self._gauge_spectrally(X[row : row + 1], columns[row : row + 1], found)
+        states[3:6, row] = products.new, products.old, forgetting_term(*products)
+        counts[1, row] = rank
+
+    def _gauge_spectrally(self, X: Matrix, columns: Matrix, found: Spectrum) -> None:
+        lo, hi = self._span
         columns[:, [REACH, STRETCH]] = [found.gauge(row) for row in X]
         columns[:, UNEXPLAINED:] = summary(
             self._x[lo:hi], self._y[lo:hi], self._solution[1], self._shape[0] == 1

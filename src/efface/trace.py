@@ -10,13 +10,15 @@ from efface.leverage import (
     REACH,
     SPECTRAL,
     STRETCH,
+    UNRANKED,
     leverages,
     oldest_leverage,
+    saturated,
     stretch,
     summarise,
     within_core,
 )
-from efface.moments import DIRTY, END, HEAD, LAMBDA, LEVEL, RANK
+from efface.moments import DIRTY, END, HEAD, LAMBDA, LEVEL, RANK, WIDTH
 from efface.stream import COMPACT, DONE, Stream, learn_row, open_stream, refresh
 
 
@@ -65,12 +67,14 @@ def diagnose_rows(
     gauges: Matrix,  # (n, GAUGES), or (0, GAUGES) where they are not wanted
     room: Matrix,
     span: tuple[int, int, int],  # from, up to, and the row that needs no more measuring
+    certain: int,  # the rows from this place on are of full rank for sure; -1: none are
     count: int,  # 2 for leverages and rank, 1 for gauges alone
     watched: bool | None,
 ) -> tuple[int, int]:
     """``replay_rows`` with leverages and rank, with gauges, or with both.
 
-    SPECTRAL where the row must be measured by singular values; then it needs no more measuring.
+    SPECTRAL where the row must be measured by singular values, UNRANKED where only the rank is
+    missing; then it needs no more measuring.
     """
     s = open_stream(floats, ints)
     start, stop, measured = span
@@ -81,10 +85,14 @@ def diagnose_rows(
             return t, code
         if t != measured:
             _record(s, rows[t], t, states, counts, coef)
-            if counts[0, t] > 0:
-                if not within_core(s, solved, count == 2):
+            if counts[0, t] > 0 and (count == 2 or not saturated(s)):
+                if not within_core(s, solved):
                     return t, SPECTRAL
                 _measure(s, x, y, rows[t], t, states, gauges, room, count)
+            if count == 2 and counts[1, t] < 0:
+                if s.dials[HEAD] > certain:
+                    return t, UNRANKED
+                counts[1, t] = s.dials[WIDTH]
         if not learn_row(x, y, s.dials, rows[t], responses[t], leaving[t]):
             return t, COMPACT
     return stop, DONE
