@@ -58,14 +58,14 @@ class Window:
 
 
 def gaussian(window, x, level):
-    if window.n == 0 or window.freedom() <= 0:
+    if window.n == 0 or window.freedom() < 1:
         return math.inf
     quantile = stats.t.ppf((1 + level) / 2, window.freedom())
     return quantile * window.sigma() * math.sqrt(1 + window.leverage(x))
 
 
 def self_normalized(window, x, level):
-    if window.n == 0 or window.freedom() <= 0:
+    if window.n == 0 or window.freedom() < 1:
         return math.inf
     delta, share = (1 - level) / 2, window.intercept / window.n
     r, scatter, lam = window.directions(), window.mean_scatter(), window.lam
@@ -88,7 +88,7 @@ def self_normalized(window, x, level):
 def conformal(window, x, level):
     alpha = 1 - level
     n = window.n
-    m = min(n // 2, math.ceil(20 / alpha))
+    m = min(n // 3, math.ceil(20 / alpha))
     if n == 0 or m < round(1 / alpha - 1, 9):
         return math.inf
     scores = []
@@ -98,7 +98,7 @@ def conformal(window, x, level):
         if math.isfinite(leverage):
             miss = abs(window.y[t] - before.predict(window.X[t]))
             scores.append(miss / math.sqrt(1 + leverage))
-    return adapted(scores, alpha, alpha / 20) * math.sqrt(1 + window.leverage(x))
+    return adapted(scores, alpha, alpha / 5) * math.sqrt(1 + window.leverage(x))
 
 
 def adapted(scores, alpha, gamma):
@@ -140,9 +140,9 @@ def exact_gaussian(X, y, lam, intercept, x, level):
         r = min(n - intercept, d)
         freedom = n - intercept - r + r * (lam / (trace / r + lam)) ** 2
         squares = mp.fsum(v**2 for v in residual) / freedom * (1 + leverage)
-        # Student's quantile from the incomplete beta function, by bisection on its logarithm.
         tail = lambda t: mp.betainc(  # noqa: E731
             freedom / 2, mp.mpf(1) / 2, 0, freedom / (freedom + t**2), regularized=True
         )
-        t = mp.findroot(lambda t: tail(t) - (1 - mp.mpf(level)), (1.0, 5.0))
+        start = stats.t.ppf((1 + level) / 2, float(freedom))
+        t = mp.findroot(lambda t: tail(t) - (1 - mp.mpf(level)), start)
         return float(t * mp.sqrt(squares))

@@ -272,9 +272,9 @@ def test_too_few_rows_give_a_reason(method, name, n, intercept):
         interval = model.predict_interval(X, method=method)
         assert (interval.lower == -np.inf).all()
         assert (interval.upper == np.inf).all()
-        assert f"{n} live rows are too few" in interval.reason
+        assert f"{n} live rows are too few for {method} intervals: " in interval.reason
     if n == 0:
-        assert "0 live rows" in interval.reason
+        assert "no row is alive" in interval.reason
     assert np.isfinite(interval.prediction).all()
 
 

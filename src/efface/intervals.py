@@ -31,7 +31,8 @@ MethodName = Literal["gaussian", "self-normalized", "conformal"]
 
 _BEYOND = 20  # scores that are wanted beyond the quantile; more are not looked at
 _TINY = np.finfo(np.float64).tiny
-_PACE = 20  # errors, one after the other, that halve alpha
+_PACE = 5  # misses, one after the other, that take alpha to 0
+_SHARE = 3  # one row in so many, the newest, gives a score: the others are there to be learned
 
 
 class _Triple(NamedTuple):
@@ -75,8 +76,8 @@ class Method(ABC):
         """Half the width around each prediction; infinite where the rows are too few."""
 
     @abstractmethod
-    def least(self, gauges: Gauges, live: LiveRows) -> str:
-        """What more rows are needed for."""
+    def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
+        """What the live rows are too few for, if they are."""
 
     def around(self, live: LiveRows, X: Matrix) -> Interval:
         """The intervals of rows that may come next."""
@@ -87,14 +88,22 @@ class Method(ABC):
         return Interval(prediction, prediction - half, prediction + half, reason)
 
     def _reason(self, gauges: Gauges, live: LiveRows) -> str:
-        n = live.memory.n_rows
-        if n and np.isinf(gauges.reach).any():
-            row = int(np.isinf(gauges.reach).argmax())
+        n, lost = live.memory.n_rows, np.isinf(gauges.reach)
+        text = "no row is alive" if n == 0 else self.shortage(gauges, live)
+        if text is None and lost.any():
             return (
-                f"Row {row} of X lies outside the span of the {n} live rows, so that they do not "
-                "determine its prediction: use a model with a penalty, or keep more rows."
+                f"Row {lost.argmax()} of X lies outside the span of the {n} live rows, which do "
+                "not determine its prediction: use a model with a penalty, or keep more rows."
             )
-        return f"{n} live rows are too few: {self.least(gauges, live)}."
+        text = text or "too many lie outside the span of those before them"
+        return f"{n} live rows are too few for {self.name} intervals: {text}."
+
+
+def _no_residual(gauges: Gauges, live: LiveRows) -> str | None:
+    """Why the noise cannot be estimated, if so."""
+    if (_freedom(gauges, live) >= 1.0).all():
+        return None
+    return f"with {live.shape[0]} features and this penalty their residuals do not tell the noise"
 
 
 def _freedom(g: Gauges, live: LiveRows) -> Vector:
@@ -117,13 +126,13 @@ def _mean_scatter(g: Gauges, live: LiveRows) -> Vector:
 
 
 def noise_level(g: Gauges, live: LiveRows) -> Vector:
-    """The noise's standard deviation from the residuals; infinite without a degree of freedom.
+    """The noise's standard deviation from the residuals; infinite below one degree of freedom.
 
     Their squares over tr (I - H)^2: without bias for least squares; with a penalty the bias of the
     fit is in the residuals too, so that the estimate errs to the safe side.
     """
     freedom = _freedom(g, live)
-    enough = freedom > 0.0
+    enough = freedom >= 1.0
     squares = np.where(enough, g.unexplained, np.inf) / np.where(enough, freedom, 1.0)
     return np.asarray(np.sqrt(squares))
 
@@ -138,18 +147,19 @@ class Gaussian(Method):
     With a penalty, sigma^2 h = sigma^2 x' (Phi + penalty I)^-1 x is the variance and the squared
     bias of the prediction together, averaged over coefficients drawn from N(0, sigma^2 / penalty).
     For others the bias can be larger at a single row; on average over rows it is in the residuals,
-    hence in s. Exact as the penalty becomes small, and on the wide side before.
+    hence in s. Exact as the penalty becomes small, and on the wide side before. Fewer rows than
+    features need a penalty that keeps some of their residuals.
     """
 
     name = "gaussian"
 
     def widths(self, gauges: Gauges, live: LiveRows, windows: Windows) -> Vector:
         freedom = _freedom(gauges, live)
-        quantile = -stdtrit(np.maximum(freedom, _TINY), self.alpha / 2)
-        return _finite(quantile * noise_level(gauges, live), gauges.reach)
+        quantile = -stdtrit(np.where(freedom >= 1.0, freedom, np.nan), self.alpha / 2)
+        return _times(quantile * noise_level(gauges, live), np.sqrt(1.0 + gauges.reach))
 
-    def least(self, gauges: Gauges, live: LiveRows) -> str:
-        return f"least squares leave no residual with {live.shape[0]} features"
+    def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
+        return _no_residual(gauges, live)
 
 
 @final
@@ -181,11 +191,11 @@ class SelfNormalized(Method):
         undone = (scatter + lam) / np.maximum(scatter, _TINY)
         bias = np.where(penalised & (scatter > 0.0), np.sqrt(lam * g.size) * undone, 0.0)
         radius = sigma * np.sqrt(volume - 2 * math.log(delta)) + bias
-        fit = radius * np.sqrt(np.maximum(away, 0.0))
-        return _finite(fit + sigma * np.sqrt((1 + live.intercept / n) * 2 * math.log(2 / delta)))
+        noise = sigma * np.sqrt((1 + live.intercept / n) * 2 * math.log(2 / delta))
+        return noise + _times(radius, np.sqrt(np.maximum(away, 0.0)))
 
-    def least(self, gauges: Gauges, live: LiveRows) -> str:
-        return f"least squares leave no residual with {live.shape[0]} features"
+    def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
+        return _no_residual(gauges, live)
 
 
 @final
@@ -193,7 +203,7 @@ class Conformal(Method):
     """Adaptive conformal inference over the live rows, each predicted by those before it.
 
     A fresh model of the same kind learns the live rows in their order. What it misses each of the
-    newer half by, over sqrt(1 + h) as rows with leverage are missed by more, are the scores (for
+    newest third by, over sqrt(1 + h) as rows with leverage are missed by more, are the scores (for
     least squares: recursive residuals). The level follows them as Gibbs and Candes have it,
     alpha_j+1 = alpha_j + gamma (alpha - missed_j), and the last one picks the quantile of the
     scores: never beyond the largest.
@@ -209,10 +219,13 @@ class Conformal(Method):
         scratch = live.scratch()
         quantiles = [self._quantile(scratch, X, y) for X, y in windows]
         scratch.rebuild()
-        return _finite(np.array(quantiles), gauges.reach)
+        return _times(np.array(quantiles), np.sqrt(1.0 + gauges.reach))
 
-    def least(self, gauges: Gauges, live: LiveRows) -> str:
-        return f"level {self.level:g} needs {2 * self._needed}, a score from each of the newer half"
+    def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
+        if live.memory.n_rows // _SHARE >= self._needed:
+            return None
+        least = _SHARE * self._needed
+        return f"level {self.level:g} needs {least}, of which the newest third give scores"
 
     @property
     def _needed(self) -> int:
@@ -220,7 +233,7 @@ class Conformal(Method):
         return math.ceil(round(1.0 / self.alpha - 1.0, 9))
 
     def _quantile(self, scratch: Memory, X: Matrix, y: Vector) -> float:
-        m = min(len(y) // 2, math.ceil(_BEYOND / self.alpha))
+        m = min(len(y) // _SHARE, math.ceil(_BEYOND / self.alpha))
         if m < self._needed:
             return math.inf
         scores = _scores(scratch, X, y, m)
@@ -267,10 +280,10 @@ def _place(count: int, level: float) -> int:
     return min(max(rank, 1), count) - 1
 
 
-def _finite(half: Vector, reach: Vector | None = None) -> Vector:
-    """Infinite where there is no number; ``reach`` widens what is for a row at the centre."""
+def _times(half: Vector, factor: Vector) -> Vector:
+    """Their product; infinite where one of them is, or is no number."""
     with np.errstate(invalid="ignore"):
-        wide = half if reach is None else half * np.sqrt(1.0 + reach)
+        wide = half * factor
     return np.asarray(np.where(np.isnan(wide), np.inf, wide))
 
 

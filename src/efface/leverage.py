@@ -17,7 +17,7 @@ import numpy as np
 from efface.blas import FAST, INNER, KERNEL, Ints, Matrix, Vector, copy, fill, part, take
 from efface.core import CONSTANT, DUAL, PENALTY, SIZE, Core, apply
 from efface.dense import EPS, SAFE, add_row, dot
-from efface.moments import END, FIRST, HARD, HEAD, INTERCEPT, LAMBDA, RANK, START, STOP, WIDTH
+from efface.moments import END, FIRST, HARD, HEAD, INTERCEPT, LAMBDA, START, STOP, WIDTH
 from efface.stream import Stream, open_stream, withdraw
 
 SPECTRAL, UNRANKED = 4, 5  # beside what a stream needs: singular values of the rows, their rank
@@ -41,13 +41,6 @@ def within_core(s: Stream, solved: bool) -> bool:
     """Do the core and the rows outside it tell leverages? Else ``spectrum`` does."""
     bare = s.core.dials[DUAL] == 1 and s.values[LAMBDA] == 0.0
     return solved and s.dials[HARD] == 0 and not bare
-
-
-@numba.njit(**INNER)
-def saturated(s: Stream) -> bool:
-    """Do the rows leave no residual, whatever their responses? Then there is nothing to gauge."""
-    n = s.dials[END] - s.dials[HEAD] - s.dials[INTERCEPT]
-    return s.values[LAMBDA] == 0.0 and s.dials[RANK] >= n
 
 
 @numba.njit(**INNER)
@@ -286,6 +279,7 @@ class Products(NamedTuple):
     new: float
     old: float
     cross: float
+    reach: float  # the new row's where the live rows determine its prediction, else infinite
 
 
 class Spectrum(NamedTuple):
@@ -300,7 +294,8 @@ class Spectrum(NamedTuple):
 
     def products(self, new: Vector, old: Vector) -> Products:
         """By singular values, whatever the rank."""
-        return Products(*(self._product(u, v) for u, v in ((new, new), (old, old), (new, old))))
+        leverage, old_leverage = self._product(new, new), self._product(old, old)
+        return Products(leverage, old_leverage, self._product(new, old), self.gauge(new)[0])
 
     def _product(self, u: Vector, v: Vector) -> float:
         """u' H^-1 v, by the pseudo-inverse where there is no penalty."""
@@ -312,9 +307,7 @@ class Spectrum(NamedTuple):
     def gauge(self, u: Vector) -> tuple[float, float]:
         """The leverage of a row, infinite where the rows do not determine it, and its image's."""
         inside, rest = self._split(u)
-        lost = self.penalty == 0.0 and rest @ rest > _OUTSIDE**2 * float(
-            np.sum((u - self.mean) ** 2)
-        )
+        lost = self.penalty == 0.0 and _beyond(rest, u - self.mean)
         image = inside / self._denominator
         return np.inf if lost else self._product(u, u), float(image @ image)
 
@@ -327,6 +320,11 @@ class Spectrum(NamedTuple):
     @property
     def _denominator(self) -> Vector:
         return np.asarray(self.sigma**2 + self.penalty)
+
+
+def _beyond(rest: Vector, away: Vector) -> bool:
+    """Is what is left of a row, outside the span, more than rounding?"""
+    return bool(rest @ rest > _OUTSIDE**2 * (away @ away))
 
 
 def centred(X: Matrix, intercept: bool) -> Matrix:
@@ -400,8 +398,11 @@ def interpolated(X: Matrix, intercept: bool, new: Vector) -> Products:
     if intercept:
         base = 1.0 / n
         products += products.diagonal().mean() or 1.0
-    a = np.linalg.solve(products, rows @ (new - (X[0] - rows[0])))
-    return Products(base + float(a @ a), 1.0, base + float(a[0]))
+    away = new - (X[0] - rows[0])
+    a = np.linalg.solve(products, rows @ away)
+    leverage = base + float(a @ a)
+    reach = np.inf if _beyond(away - a @ rows, away) else leverage
+    return Products(leverage, 1.0, base + float(a[0]), reach)
 
 
 def conditioning(X: Matrix, intercept: bool) -> tuple[float, float]:

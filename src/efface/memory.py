@@ -320,12 +320,13 @@ class Memory:
         bare = rank == hi - lo - intercept and not refitted and not self._ints[moments.HARD]
         if bare:
             products = interpolated(self._x[lo:hi], intercept, X[row])
+            columns[row : row + 1, [REACH, UNEXPLAINED]] = products.reach, 0.0
         else:
             found = self._spectrum()
             products, rank = found.products(X[row], self._x[lo]), found.rank
             if columns.size:
                 self._gauge_spectrally(X[row : row + 1], columns[row : row + 1], found)
-        states[3:6, row] = products.new, products.old, forgetting_term(*products)
+        states[3:6, row] = products.new, products.old, forgetting_term(*products[:3])
         counts[1, row] = rank
 
     def _gauge_spectrally(self, X: Matrix, columns: Matrix, found: Spectrum) -> None:

@@ -13,7 +13,6 @@ from efface.leverage import (
     UNRANKED,
     leverages,
     oldest_leverage,
-    saturated,
     stretch,
     summarise,
     within_core,
@@ -85,7 +84,7 @@ def diagnose_rows(
             return t, code
         if t != measured:
             _record(s, rows[t], t, states, counts, coef)
-            if counts[0, t] > 0 and (count == 2 or not saturated(s)):
+            if counts[0, t] > 0:
                 if not within_core(s, solved):
                     return t, SPECTRAL
                 _measure(s, x, y, rows[t], t, states, gauges, room, count)
