@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from efface.errors import EffaceError
     from efface.history import Replay, Rolling, replay, rolling
+    from efface.intervals import Interval
     from efface.models import OLS, AdaptiveRidge, Ridge, SwitchingRidge, load
     from efface.policies import FIFD, AddDrop, KeepAll, KeepFor
 
@@ -20,6 +21,7 @@ __all__ = [
     "AdaptiveRidge",
     "AddDrop",
     "EffaceError",
+    "Interval",
     "KeepAll",
     "KeepFor",
     "Replay",
@@ -33,6 +35,7 @@ __all__ = [
 
 _HOMES = {
     "efface.errors": ("EffaceError",),
+    "efface.intervals": ("Interval",),
     "efface.models": ("OLS", "AdaptiveRidge", "Ridge", "SwitchingRidge", "load"),
     "efface.policies": ("FIFD", "AddDrop", "KeepAll", "KeepFor"),
     "efface.history": ("Replay", "Rolling", "replay", "rolling"),
