@@ -96,14 +96,14 @@ class Method(ABC):
                 "not determine its prediction: use a model with a penalty, or keep more rows."
             )
         text = text or "too many lie outside the span of those before them"
-        return f"{n} live rows are too few for {self.name} intervals: {text}."
+        return f"The live rows, {n}, are too few for {self.name} intervals: {text}."
 
 
 def _no_residual(gauges: Gauges, live: LiveRows) -> str | None:
     """Why the noise cannot be estimated, if so."""
     if (_freedom(gauges, live) >= 1.0).all():
         return None
-    return f"with {live.shape[0]} features and this penalty their residuals do not tell the noise"
+    return f"for d = {live.shape[0]} and this penalty, their residuals do not tell the noise"
 
 
 def _freedom(g: Gauges, live: LiveRows) -> Vector:
