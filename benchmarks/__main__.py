@@ -10,14 +10,8 @@ from benchmarks.settings import Settings
 from benchmarks.threads import confine
 
 SUITES = (
-    "rolling",
-    "replay",
-    "event",
-    "growth",
-    "forecast",
-    "memory",
-    "startup",
-    "accuracy",
+    *("rolling", "replay", "diagnostics", "event", "growth", "forecast", "memory", "startup"),
+    *("accuracy", "intervals"),
 )
 
 

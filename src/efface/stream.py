@@ -37,7 +37,7 @@ from efface.core import (
     place,
     room_for,
 )
-from efface.dense import SAFE, add_row, dot, factorise, invert, lopsided, solve
+from efface.dense import add_row, dot, factorise, lopsided, solve
 from efface.moments import (
     ALPHA,
     BLOCK,
@@ -46,7 +46,6 @@ from efface.moments import (
     END,
     FIRST,
     FIXED,
-    FULL,
     HARD,
     HEAD,
     INTERCEPT,
@@ -55,7 +54,6 @@ from efface.moments import (
     LEVEL,
     PLACED,
     RANK,
-    RANKED,
     SHRINKS,
     START,
     STOP,
@@ -73,7 +71,7 @@ from efface.moments import (
 from efface.refit import refit
 from efface.sums import BOUNDED, NEVER, SEEN, Sums, shift_down
 
-_DIALS = 18
+_DIALS = 16
 _VALUES = 7
 _CLOSE = 1e-12  # of the solution, in norm: where conjugate gradients stop
 _MOST_STEPS = 40
@@ -189,8 +187,7 @@ def refresh(s: Stream, x: Matrix, y: Vector, watched: bool | None) -> int:
             return REFIT
     values[LEVEL] = finish(c, s.work.theta, d, intercept, s.coef)
     dials[DIRTY] = 0
-    known = penalty == 0.0 or dials[FULL] == 1
-    dials[RANK] = min(d, n - dials[INTERCEPT]) if known else -1
+    dials[RANK] = min(d, n - dials[INTERCEPT]) if penalty == 0.0 else -1
     return DONE
 
 
@@ -214,14 +211,6 @@ def _holds(dials: Ints, c: Core, n: int) -> bool:
         return False
     crowded = n > dials[WIDTH] + dials[INTERCEPT]
     return not (crowded and c.dials[DUAL] == 1 and c.values[PENALTY] == 0.0)
-
-
-@numba.njit(**INNER)
-def _primal(dials: Ints) -> bool:
-    """Has the core rows enough for its normal equations?"""
-    core, n = dials[STOP] - dials[START], dials[STOP] - dials[FIRST]
-    p = dials[WIDTH] + dials[INTERCEPT]
-    return core > p or (core == p and n > p)
 
 
 @numba.njit(**INNER)
@@ -249,8 +238,6 @@ def form_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints, watched: bool | 
         observe_sums(s.stats, s.sums, d)
     penalty = _anchor(s, x, y, watched)
     _enclose(s, x, y, form_primal(s.core, s.sums.total, d, penalty, intercept))
-    if dials[RANKED] == 1 and _full_rank(s.core, s.sums.total):
-        dials[FULL] = 1
     fill(s.core.scratch, 0.0)
 
 
@@ -284,22 +271,10 @@ def _enclose(s: Stream, x: Matrix, y: Vector, margin: float) -> None:
     dials, c, tail = s.dials, s.core, s.dials[START] - s.dials[FIRST]
     _wipe(s.outside, s.work)
     dials[HARD] = 0 if margin >= c.values[LEAST] else 1
-    dials[FULL], dials[VALID] = 0, 1
+    dials[VALID] = 1
     if dials[HARD] == 0:
         place(c, s.outside, x, y, dials[FIRST], tail, tail - tail, dials[INTERCEPT] == 1)
         join_all(c, s.outside, tail)
-
-
-@numba.njit(**INNER)
-def _full_rank(c: Core, total: Matrix) -> bool:
-    """Is the core of full rank for sure? Then so is every set of rows that holds it."""
-    p = c.inverse.shape[0]
-    gram, rest = take(c.scratch, 0, p, p), part(c.scratch, p * p, c.scratch.size)
-    for i in range(p):
-        for j in range(i + 1):
-            gram[i, j] = total[i, j]
-        c.scale[i] = gram[i, i]
-    return invert(gram, c.scale, rest) >= SAFE
 
 
 @numba.njit(**INNER)
@@ -372,6 +347,14 @@ def precondition(
 ) -> None:
     """out = H0^-1 g, H0 being the system of all live rows with the core's penalty."""
     apply(c, g, out)
+    withdraw(c, images, factor, weights, g, out)
+
+
+@numba.njit(**INNER)
+def withdraw(
+    c: Core, images: Matrix, factor: Matrix, weights: Vector, g: Vector, out: Vector
+) -> None:
+    """From M g to H0^-1 g: what the rows outside the core take away."""
     for i in range(weights.size):
         weights[i] = dot(images[i], g)
     solve(factor, weights)
