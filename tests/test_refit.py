@@ -85,3 +85,15 @@ def test_a_singular_window_is_not_taken_for_an_ill_conditioned_one():
         _, rank = refit(X, y, 0.0, False, coef)
         assert rank == expected
         np.testing.assert_allclose(coef, answer, atol=1e-12)
+
+
+def test_a_correction_that_does_not_settle_is_not_kept():
+    """Columns alike in twelve digits: the corrections run away, the singular values do not."""
+    rng = np.random.default_rng(11)
+    for _ in range(300):
+        n = rng.integers(5, 50)
+        deviations = rng.standard_normal((n, 4))
+        X, y = deviations + 1e12, deviations @ rng.standard_normal(4) + rng.standard_normal(n)
+        coef = np.empty(4)
+        refit(X, y, 0.0, False, coef)
+        np.testing.assert_allclose(coef, np.linalg.lstsq(X, y, rcond=None)[0], atol=0.1)

@@ -158,8 +158,8 @@ def _refine(
             weight = np.sqrt(inverse[j, j])
             largest = max(largest, abs(step[j]) / weight)
             size = max(size, abs(coef[j]) / weight)
-        if not largest < np.inf or (i > 1 and largest > 0.5 * before):
-            return i > 1 and largest <= 1e-10 * size
+        if not largest < np.inf or (i > 0 and largest > 0.5 * before):
+            return i > 0 and largest <= 1e-10 * size
         add_row(1.0, step, coef)
         if largest <= 4.0 * EPS * size:
             return True
