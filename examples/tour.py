@@ -126,12 +126,13 @@ def swings() -> None:
 def penalty() -> None:
     """A penalty that follows the rows
 
-    Noise rises fourfold and falls back. The adaptive penalty follows within a window.
+    Noise rises fourfold and falls back. The paper's adaptive penalty follows within a window.
     """
     noise = np.repeat([1.0, 4.0, 1.0], 400)
     X = rng.normal(size=(1_200, 8))
     y = X @ np.ones(8) + noise * rng.normal(size=1_200)
-    lam = replay(AdaptiveRidge(window=100, fit_intercept=False), X, y).penalty
+    model = AdaptiveRidge(window=100, noise="response", theta_max=1.0, fit_intercept=False)
+    lam = replay(model, X, y).penalty
     say(f"noise    [dim]{sparkline(noise[100::22])}[/dim]")
     say(
         f"penalty  [cyan]{sparkline(lam[100::22])}[/cyan]  {lam[100:].min():.0f} to {lam.max():.0f}"

@@ -30,7 +30,48 @@ def penalty(X, y, rule, intercept):
         return float(parameters["alpha"])
     if name == "SwitchingRidge" and len(X) > parameters["switch_at"] * X.shape[1]:
         return 0.0
-    return adaptive_penalty(X, y, parameters["delta"], parameters["theta_max"], intercept)
+    theta_max, noise = parameters["theta_max"], parameters.get("noise", "response")
+    if noise == "response" and theta_max != "auto":
+        return adaptive_penalty(X, y, parameters["delta"], theta_max, intercept)
+    return plugged_penalty(X, y, parameters["delta"], noise, theta_max, intercept)
+
+
+def plugged_penalty(X, y, delta, noise, theta_max, intercept):
+    """Lemma 3 with the residual deviation or the largest coefficient of a pilot fit, or both."""
+    n, d = X.shape
+    if n < 2:
+        return 0.0
+    deviations = centred(X) if intercept else X
+    trace = float((deviations**2).sum())
+    responses = centred(y[:, np.newaxis])[:, 0] if intercept else y
+    if trace == 0 or not responses.any():
+        return 0.0
+    lam = 1e-3 * 2.0 ** np.round(np.log2(trace / n))
+    coef, _ = solve_exactly(X, y, lam, intercept)
+    sigma = residual_deviation(deviations, responses, lam, n - intercept)
+    sigma = sigma if noise == "residual" else np.std(y, ddof=1)
+    theta = max(np.abs(coef).max(), sigma / np.sqrt(trace)) if theta_max == "auto" else theta_max
+    if sigma == 0:
+        return 0.0
+    scale = np.sqrt(2 * n * np.log(2 * d / delta)) * np.abs(deviations).max()
+    return float(scale * sigma / theta)
+
+
+def residual_deviation(A, b, lam, rows):
+    """sqrt(b'(I - H)b / (rows - tr(H))), H = A (A'A + lam I)^-1 A', in 50 digits."""
+    d = A.shape[1]
+    with mp.workdps(DIGITS):
+        columns = [[mp.mpf(float(v)) for v in column] for column in A.T]
+        response = [mp.mpf(float(v)) for v in b]
+        gram = mp.matrix(d, d)
+        for i in range(d):
+            for j in range(d):
+                gram[i, j] = mp.fdot(columns[i], columns[j])
+        inverse = (gram + mp.mpf(float(lam)) * mp.eye(d)) ** -1
+        moment = mp.matrix([mp.fdot(column, response) for column in columns])
+        unexplained = mp.fdot(response, response) - (moment.T * inverse * moment)[0]
+        trace = mp.fsum((inverse * gram)[i, i] for i in range(d))
+        return float(mp.sqrt(unexplained / (rows - trace)))
 
 
 def regress(X, y, lam, intercept):

@@ -47,7 +47,7 @@ def test_rows_outside_the_core_come_and_go_by_their_index(intercept, rows, penal
         form_primal(core, sums.total, 5, penalty, intercept)
     else:
         centre_dual(sums, X, y, 0, rows, intercept)
-        form_dual(core, X, y, 0, rows, penalty, intercept)
+        form_dual(core, X, y, 0, rows, 0, penalty, intercept)
     place(core, outside, X, y, rows, 4, 0, intercept)
     if one_by_one:
         join(core, outside, 0, 0, 4)

@@ -272,8 +272,16 @@ def test_rolling_names_a_value_that_is_not_finite():
 RULES = {
     "OLS": (OLS, {}),
     "Ridge": (Ridge, {"alpha": 0.7}),
-    "AdaptiveRidge": (AdaptiveRidge, {"delta": 0.1, "theta_max": 2.0}),
-    "SwitchingRidge": (SwitchingRidge, {"delta": 0.05, "theta_max": 1.0, "switch_at": 2.0}),
+    "AdaptiveRidge": (AdaptiveRidge, {"delta": 0.1, "noise": "response", "theta_max": 2.0}),
+    "AdaptiveRidge, plugged": (
+        *(AdaptiveRidge, {"delta": 0.1, "noise": "residual", "theta_max": "auto"}),
+    ),
+    "SwitchingRidge": (
+        *(SwitchingRidge, {"delta": 0.05, "noise": "response", "theta_max": 1.0, "switch_at": 2.0}),
+    ),
+    "SwitchingRidge, plugged": (
+        *(SwitchingRidge, {"delta": 0.1, "noise": "residual", "theta_max": 2.0, "switch_at": 2.0}),
+    ),
 }
 WINDOWS = [
     (12, ("rows", 12)),
@@ -292,7 +300,7 @@ def test_replay_predicts_and_then_learns(name, intercept, window, plain):
     kind, parameters = RULES[name]
     at = np.arange(60.0) if plain[0] == "age" else None
     model = kind(window=window, fit_intercept=intercept, **parameters)
-    twin = naive.NaiveModel((name, parameters), plain, intercept, 4)
+    twin = naive.NaiveModel((name.split(",")[0], parameters), plain, intercept, 4)
     model.partial_fit(X[:2], y[:2], at=None if at is None else at[:2])
     for t in range(2):
         twin.learn(X[t], y[t], at=None if at is None else at[t])

@@ -49,11 +49,27 @@ from efface.errors import (
 RULES = {
     "OLS": {},
     "Ridge": {"alpha": 0.7},
-    "AdaptiveRidge": {"delta": 0.1, "theta_max": 2.0},
-    "SwitchingRidge": {"delta": 0.05, "theta_max": 1.0, "switch_at": 1.5},
+    "AdaptiveRidge": {"delta": 0.1, "noise": "response", "theta_max": 2.0},
+    "AdaptiveRidge, residual": {"delta": 0.1, "noise": "residual", "theta_max": 2.0},
+    "AdaptiveRidge, auto": {"delta": 0.05, "noise": "response", "theta_max": "auto"},
+    "AdaptiveRidge, residual and auto": {"delta": 0.05, "noise": "residual", "theta_max": "auto"},
+    "SwitchingRidge": {"delta": 0.05, "noise": "response", "theta_max": 1.0, "switch_at": 1.5},
+    "SwitchingRidge, residual and auto": {
+        **{"delta": 0.05, "noise": "residual", "theta_max": "auto", "switch_at": 2.5},
+    },
 }
 KINDS = {kind.__name__: kind for kind in (OLS, Ridge, AdaptiveRidge, SwitchingRidge)}
 MODELS = list(KINDS.values())
+
+
+def build(name, **parameters):
+    """A model of one of the rules."""
+    return KINDS[name.split(",")[0]](**RULES[name], **parameters)
+
+
+def build_twin(name, policy, intercept, width):
+    """And its twin."""
+    return naive.NaiveModel((name.split(",")[0], RULES[name]), policy, intercept, width)
 
 
 def data(n, d, seed=0):
@@ -173,8 +189,8 @@ def test_learning_forgetting_and_expiring_equal_a_refit(
 ):
     intercept = intercept or kind == "means of a million spreads"
     policy, plain = window
-    model = KINDS[name](window=policy, fit_intercept=intercept, **RULES[name])
-    twin = naive.NaiveModel((name, RULES[name]), plain, intercept, d)
+    model = build(name, window=policy, fit_intercept=intercept)
+    twin = build_twin(name, plain, intercept, d)
     X, y = streams(kind, 110, d, seed)
     timed, t = plain[0] == "age", 0
     model.partial_fit(X[:0], y[:0])
@@ -206,8 +222,8 @@ def test_learning_forgetting_and_expiring_equal_a_refit(
 def test_nothing_remains_of_a_row_a_hundred_million_times_larger(name, intercept):
     X, y = data(80, 4)
     X[20] *= 1e8
-    model = KINDS[name](window=15, fit_intercept=intercept, **RULES[name])
-    twin = naive.NaiveModel((name, RULES[name]), ("rows", 15), intercept, 4)
+    model = build(name, window=15, fit_intercept=intercept)
+    twin = build_twin(name, ("rows", 15), intercept, 4)
     for t in range(80):
         model.learn_one(X[t], y[t])
         twin.learn(X[t], y[t])
@@ -218,7 +234,7 @@ def test_nothing_remains_of_a_row_a_hundred_million_times_larger(name, intercept
 def test_the_largest_row_leaves_and_the_penalty_falls_at_once(name):
     X, y = data(6, 5)
     X[0] *= 50
-    model = KINDS[name](**RULES[name]).fit(X, y)
+    model = build(name).fit(X, y)
     before = model.penalty_
     model.forget(0)
     assert model.penalty_ < before / 10
@@ -227,8 +243,8 @@ def test_the_largest_row_leaves_and_the_penalty_falls_at_once(name):
 @pytest.mark.parametrize("name", list(RULES))
 def test_a_shift_of_the_features_changes_nothing_but_the_intercept(name):
     X, y = data(7, 5)
-    plain = KINDS[name](**RULES[name]).fit(X, y)
-    moved = KINDS[name](**RULES[name]).fit(X + 8.0, y)
+    plain = build(name).fit(X, y)
+    moved = build(name).fit(X + 8.0, y)
     assert moved.penalty_ == pytest.approx(plain.penalty_, rel=1e-12)
     assert moved.coef_ == pytest.approx(plain.coef_, rel=1e-10)
 
@@ -253,6 +269,23 @@ def test_switching_at_its_number_of_rows():
     assert model.penalty_ > 0
     model.learn_one(X[8], y[8])
     assert model.penalty_ == 0.0
+
+
+@pytest.mark.parametrize("kind", [AdaptiveRidge, SwitchingRidge])
+def test_the_default_penalty_is_that_of_residuals_and_the_largest_coefficient(kind):
+    X, y = data(12, 4)
+    late = {"switch_at": 9} if kind is SwitchingRidge else {}
+    chosen = kind(noise="residual", theta_max="auto", **late).fit(X, y)
+    assert kind(**late).fit(X, y).penalty_ == chosen.penalty_ > 0
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1000.0])
+def test_with_auto_the_unit_of_the_response_does_not_matter(unit):
+    X, y = data(30, 6)
+    for noise in ("residual", "response"):
+        one, other = (AdaptiveRidge(noise=noise).fit(X, c * y) for c in (1.0, unit))
+        assert other.penalty_ == pytest.approx(one.penalty_, rel=1e-9)
+        assert other.coef_ == pytest.approx(unit * one.coef_, rel=1e-9)
 
 
 # -- the arrays of the caller ------------------------------------------------------------------
@@ -410,6 +443,10 @@ def test_a_duration_needs_times():
         (Ridge(alpha="1"), "'alpha' is '1'"),
         (AdaptiveRidge(delta=1.0), "'delta' is 1.0: expected a number between 0 and 1"),
         (AdaptiveRidge(theta_max=0), "'theta_max' is 0: expected a finite number above 0"),
+        (AdaptiveRidge(theta_max="car"), 'expected a finite number above 0 or "auto"'),
+        (AdaptiveRidge(noise="signal"), "'noise' is 'signal': expected 'residual' or 'response'"),
+        (SwitchingRidge(noise=None), "'noise' is None: expected 'residual' or 'response'"),
+        (SwitchingRidge(theta_max=-1.0), "'theta_max' is -1.0: expected a finite number above 0"),
         (SwitchingRidge(switch_at=-2), "'switch_at' is -2"),
         (OLS(window=0), "'rows' is 0: expected a whole number of at least 1"),
         (OLS(window=2.5), "'window' is 2.5: expected a number of rows, a duration such as '90d'"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from efface.errors import InvalidValue
-from efface.parameters import non_negative, positive, probability, truth, whole
+from efface.parameters import choice, non_negative, positive, probability, truth, whole
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,14 @@ def test_probability_refuses(value):
 def test_truth_refuses(value):
     with pytest.raises(InvalidValue, match=r"'t' is .*: expected True or False; "):
         truth("t", value)
+
+
+@pytest.mark.parametrize("value", ["Skip", "", None, 1, ["skip"], np.array(["raise"])])
+def test_choice_refuses(value):
+    with pytest.raises(InvalidValue, match=r"'m' is .*: expected 'raise' or 'skip'; choose one"):
+        choice("m", value, ("raise", "skip"))
+
+
+def test_what_else_would_do_is_named():
+    with pytest.raises(InvalidValue, match='expected a finite number above 0 or "auto"; '):
+        positive("a", "car", 'or "auto"')

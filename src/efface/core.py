@@ -187,11 +187,14 @@ def centre_dual(s: Sums, x: Matrix, y: Vector, a: int, b: int, intercept: bool) 
 
 @shared()
 def form_dual(
-    c: Core, x: Matrix, y: Vector, a: int, b: int, penalty: float, intercept: bool
+    c: Core, x: Matrix, y: Vector, a: int, b: int, first: int, penalty: float, intercept: bool
 ) -> float:
-    """Solve the core [a, b) of at most p rows, centred before; the margin."""
+    """Solve the core [a, b) of at most p rows, centred before; the margin.
+
+    The rows from ``first`` on are those that the constant feature is to resemble.
+    """
     d, n = x.shape[1], b - a
-    constant = _place_core(c, x, a, n, intercept)
+    constant = _place_core(c, x, a, b, first, intercept)
     rows, inverse = part(c.rows, 0, n), take(c.inverse, 0, n, n)
     scale = part(c.scale, 0, n)
     multiply_transposed(rows, rows, inverse, 1.0, 0.0)
@@ -223,18 +226,20 @@ def form_dual(
 
 
 @numba.njit(**INNER)
-def _place_core(c: Core, x: Matrix, a: int, n: int, intercept: bool) -> float:
+def _place_core(c: Core, x: Matrix, a: int, b: int, first: int, intercept: bool) -> float:
     """Copy the core's rows, centred; the constant feature, about as large as a row."""
     d, square = x.shape[1], 0.0
     fill(c.rows, 0.0)
-    for i in range(n):
+    for i in range(a, b):
         for j in range(d):
-            c.rows[i, j] = x[a + i, j] - c.centre[j]
-            square += c.rows[i, j] ** 2 / n
+            c.rows[i - a, j] = x[i, j] - c.centre[j]
     if not intercept:
         return 0.0
+    for i in range(first, b):
+        for j in range(d):
+            square += (x[i, j] - c.centre[j]) ** 2 / (b - first)
     constant = np.sqrt(square) if square > 0.0 else 1.0
-    for i in range(n):
+    for i in range(b - a):
         c.rows[i, d] = constant
     return constant
 

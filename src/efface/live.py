@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from efface.errors import InvalidValue, unusable
 from efface.ledger import Id, Ledger, as_id, as_ids, repeated, some_ids
 from efface.memory import Gauges, Memory, Penalty, Trace
+from efface.plugin import memory_for
 from efface.policies import Policy, Schedule
 from efface.times import Time, Times, as_time, as_times, kind_of
 
@@ -56,7 +57,7 @@ class LiveRows:
 
     def __init__(self, width: int, penalty: Penalty, *, intercept: bool, policy: Policy) -> None:
         self._fresh: Callable[..., Memory] = partial(
-            Memory, width, penalty, intercept=intercept, shrinks=policy.shrinks
+            memory_for, width, penalty, intercept=intercept, shrinks=policy.shrinks
         )
         self.shape = (width,)
         self.intercept = intercept

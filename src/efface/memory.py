@@ -45,6 +45,7 @@ class Penalty(NamedTuple):
     delta: float = 0.05
     theta_max: float = 1.0
     switch_at: float = 2.0
+    noise: int = 0
 
 
 class Trace(NamedTuple):
@@ -107,6 +108,7 @@ class Memory:
         self._penalty = np.array(penalty, dtype=np.float64)
         self._unpenalised = penalty.kind == FIXED and penalty.alpha == 0.0
         self._watched = None if penalty.kind == FIXED else True
+        self._given = np.zeros(0)
         self._ints = np.zeros(0, np.int64)
         self._shape = (int(intercept), stream.block_for(width), int(shrinks))
         self._x, self._y = np.zeros((0, width)), np.zeros(0)
@@ -127,7 +129,7 @@ class Memory:
 
     def insert(self, position: int, x: Vector, y: float) -> None:
         """Learn a row that belongs before others."""
-        self.append(x, y)
+        Memory.learn(self, x, y, 0)
         lo, hi = self._span
         at = lo + position
         for rows in (self._x, self._y):
@@ -243,24 +245,17 @@ class Memory:
         20 times the width, at least 500: eigenvalues cost as much as some hundred rows.
         """
         n = y.size
-        alive = self.n_rows + np.arange(1, n + 1) - np.cumsum(before) - np.cumsum(after) + after
-        most = int(alive.max(initial=self.n_rows))
-        if most > self._most:
-            self._reserve(most)
+        leaving = self._prepare(before, after)
         states, counts = np.full((8, n), np.nan), np.zeros((2, n), np.int64)
         coefs = np.empty((n if coef else 0, self.width))
         columns = np.full((n if gauges else 0, GAUGES), np.nan)
-        if before[:1].any():
-            self.drop(int(before[0]))
-        leaving = after.copy()
-        leaving[:-1] += before[1:]
         arrays = X, y, leaving, states, counts, coefs
         if diagnostics or gauges:
             self._diagnose(arrays, columns, diagnostics)
         else:
             row, code = 0, stream.FORM
             while code != stream.DONE:
-                row, code = replay_rows(*self._state, *arrays, row, self._watched)
+                row, code = replay_rows(*self._state, *arrays, self._given, row, self._watched)
                 self._supply(code)
         self.n_rows = self._span[1] - self._span[0]
         trace = Trace(states[0], states[1], states[2], counts[0])
@@ -295,7 +290,15 @@ class Memory:
         while row < end and code != stream.DONE:
             span = row, end, measured
             row, code = diagnose_rows(
-                *self._state, *arrays, columns, room, span, certain, count, self._watched
+                *self._state,
+                *arrays,
+                self._given,
+                columns,
+                room,
+                span,
+                certain,
+                count,
+                self._watched,
             )
             if code == SPECTRAL:
                 self._measure_apart(row, arrays, columns, refitted)
@@ -356,6 +359,19 @@ class Memory:
             by_core &= code != stream.REFIT
             self._supply(code)
         return by_core
+
+    def _prepare(self, before: Ints, after: Ints) -> Ints:
+        """Make room for a replay; how many rows go after each row, once the first have gone."""
+        came = np.arange(1, after.size + 1)
+        alive = self.n_rows + came - np.cumsum(before) - np.cumsum(after) + after
+        most = int(alive.max(initial=self.n_rows))
+        if most > self._most:
+            self._reserve(most)
+        if before[:1].any():
+            Memory.drop(self, int(before[0]))
+        leaving = after.copy()
+        leaving[:-1] += before[1:]
+        return leaving
 
     @property
     def _state(self) -> tuple[Matrix, Vector, Vector, Ints]:

@@ -3,11 +3,12 @@
 ================  ==========================================================================
 OLS               none; the answer of minimum norm where rows do not determine it
 Ridge             ``alpha``
-AdaptiveRidge     sqrt(2 n log(2d / delta)) sd(y) max|x| / theta_max, from the n live rows
+AdaptiveRidge     sqrt(2 n log(2d / delta)) sigma max|x| / max|theta|, from the n live rows
 SwitchingRidge    that of AdaptiveRidge up to ``switch_at * d`` rows, none beyond
 ================  ==========================================================================
 
-The intercept is never penalised. With one, max|x| is taken around the column means.
+The intercept is never penalised. With one, max|x| is taken around the column means. For sigma and
+max|theta| the paper plugs in sd(y) and 1; ``noise`` and ``theta_max`` say what is.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from efface.intervals import Interval, MethodName, as_method
 from efface.ledger import Id
 from efface.live import Arrivals, LiveRows
 from efface.memory import ADAPTIVE, FIXED, SWITCHING, Penalty
-from efface.parameters import non_negative, positive, probability, truth
+from efface.parameters import choice, non_negative, positive, probability, truth
+from efface.plugin import AUTO, RESIDUAL, RESPONSE
 from efface.policies import as_policy, from_plain, to_plain
 from efface.rows import as_matrix, as_response, as_row, as_vector
 
@@ -350,13 +352,25 @@ class Ridge(Model):
         return Penalty(FIXED, non_negative("alpha", self.alpha))
 
 
+_NOISE = {"residual": RESIDUAL, "response": RESPONSE}
+
+
 @final
 class AdaptiveRidge(Model):
     """Ridge regression whose penalty follows the live rows (FIFD-Adaptive Ridge of the paper).
 
-    >>> model = AdaptiveRidge(window=20).fit(np.eye(2), [1.0, 3.0])
-    >>> round(model.penalty_, 4)
-    2.9604
+    The penalty is that of Lemma 3 at confidence 1 - ``delta``. It asks for the noise level: the
+    standard deviation of the "residual" of a pilot fit, or of the "response". And for the largest
+    coefficient: a number, or "auto" for that of the pilot fit. The pilot fit is of the live rows,
+    hardly penalised; ``pilot`` has its formulas. Residual and auto, the default, predict better
+    than the paper's response and 1.0 unless the signal is weak: docs/penalty.md has the figures.
+
+    >>> X = np.arange(20.0)[:, np.newaxis]
+    >>> y = 1000.0 * X[:, 0] + np.tile([1.0, -1.0], 10)
+    >>> AdaptiveRidge().fit(X, y).coef_.round(2)
+    array([992.72])
+    >>> AdaptiveRidge(noise="response", theta_max=1.0).fit(X, y).coef_.round(2)  # the paper's
+    array([0.97])
     """
 
     def __init__(
@@ -364,22 +378,25 @@ class AdaptiveRidge(Model):
         window: Any = None,
         *,
         delta: float = 0.05,
-        theta_max: float = 1.0,
+        noise: str = "residual",
+        theta_max: float | str = "auto",
         fit_intercept: bool = True,
     ) -> None:
         self.window = window
         self.delta = delta
+        self.noise = noise
         self.theta_max = theta_max
         self.fit_intercept = fit_intercept
 
     def _penalty(self) -> Penalty:
-        delta, theta_max = probability("delta", self.delta), positive("theta_max", self.theta_max)
-        return Penalty(ADAPTIVE, 0.0, delta, theta_max)
+        return _lemma_3(self, ADAPTIVE)
 
 
 @final
 class SwitchingRidge(Model):
     """Adaptive ridge up to ``switch_at`` live rows a feature, least squares beyond.
+
+    ``delta``, ``noise`` and ``theta_max`` are those of AdaptiveRidge, with the same default.
 
     >>> model = SwitchingRidge(switch_at=2.0, fit_intercept=False)
     >>> model.fit([[1.0], [1.0]], [1.0, 3.0]).penalty_ > 0
@@ -393,19 +410,28 @@ class SwitchingRidge(Model):
         window: Any = None,
         *,
         delta: float = 0.05,
-        theta_max: float = 1.0,
+        noise: str = "residual",
+        theta_max: float | str = "auto",
         switch_at: float = 2.0,
         fit_intercept: bool = True,
     ) -> None:
         self.window = window
         self.delta = delta
+        self.noise = noise
         self.theta_max = theta_max
         self.switch_at = switch_at
         self.fit_intercept = fit_intercept
 
     def _penalty(self) -> Penalty:
-        delta, theta_max = probability("delta", self.delta), positive("theta_max", self.theta_max)
-        return Penalty(SWITCHING, 0.0, delta, theta_max, non_negative("switch_at", self.switch_at))
+        switch_at = non_negative("switch_at", self.switch_at)
+        return _lemma_3(self, SWITCHING)._replace(switch_at=switch_at)
+
+
+def _lemma_3(model: AdaptiveRidge | SwitchingRidge, kind: int) -> Penalty:
+    noise = _NOISE[choice("noise", model.noise, tuple(_NOISE))]
+    auto = isinstance(model.theta_max, str) and model.theta_max == "auto"
+    theta_max = AUTO if auto else positive("theta_max", model.theta_max, 'or "auto"')
+    return Penalty(kind, 0.0, probability("delta", model.delta), theta_max, noise=noise)
 
 
 MODELS = {model.__name__: model for model in (OLS, Ridge, AdaptiveRidge, SwitchingRidge)}

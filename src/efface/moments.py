@@ -1,4 +1,4 @@
-"""What the adaptive penalty needs to know of the live rows: their sums and their bounds.
+"""What a penalty that adapts needs to know of the live rows: their sums and their bounds.
 
 Kept like the rows themselves: of the core, of the tail from each of its rows on, and of the fresh
 rows. So the largest row takes its maximum along when it leaves, without a look at the others.
@@ -11,26 +11,31 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from efface.blas import INNER, Ints, Matrix, Vector, copy, fill, part, take
+from efface.blas import INNER, Ints, Matrix, Vector, copy, fill, part, shared, take
 from efface.sums import Sums, clear_bounds, widen
 
-FIXED, ADAPTIVE, SWITCHING = 0, 1, 2
+# Where a penalty comes from: given once; by Lemma 3 from the live rows; the same up to a number of
+# rows; given anew for each event; and that of a pilot fit (see ``pilot``).
+FIXED, ADAPTIVE, SWITCHING, GIVEN, PILOT = 0, 1, 2, 3, 4
 # Places in a stream's values and dials.
-KIND, ALPHA, DELTA, THETA_MAX, SWITCH_AT, LEVEL, LAMBDA = 0, 1, 2, 3, 4, 5, 6
+(
+    KIND, ALPHA, DELTA, THETA_MAX, SWITCH_AT, NOISE, LEVEL, LAMBDA, VARIANCE, LARGEST, TRACE,
+) = range(11)  # fmt: skip
 (
     HEAD, END, FIRST, START, STOP, PLACED, WIPED, VALID, HARD, DIRTY, RANK, WIDTH, INTERCEPT, BLOCK,
     SHRINKS, DEPTH,
 ) = range(16)  # fmt: skip
 
 
-_KEPT = 1e-4  # of a sum of squares: less left after a subtraction, and digits are missing
+KEPT = 1e-4  # of a sum of squares: less left after a subtraction, and digits are missing
+PILOT_SHARE = 1e-3  # of the mean squared length of a row: the penalty of a pilot fit
 
 
 class Stats(NamedTuple):
     """Sums and bounds of the live rows, from which the adaptive penalty follows."""
 
-    moments: Matrix  # (2, d + 3): core, fresh: sums of x, 1, y, y^2 around the origin
-    tail_moments: Matrix  # (t + 1, d + 3): of the tail from its i-th row on
+    moments: Matrix  # (2, d + 4): core, fresh: sums of x, 1, y, y^2, |x|^2 around the origin
+    tail_moments: Matrix  # (t + 1, d + 4): of the tail from its i-th row on
     bounds: Matrix  # (2, 2 d): core, fresh: the largest and the smallest of each feature
     tail_bounds: Matrix  # (t + 1, 2 d)
     origin: Vector  # (d + 1,)
@@ -38,7 +43,7 @@ class Stats(NamedTuple):
 
 @numba.njit(**INNER)
 def unpenalised(values: Vector, n: int, d: int) -> bool:
-    if values[KIND] == FIXED:
+    if values[KIND] == FIXED or values[KIND] == GIVEN:
         return values[ALPHA] == 0.0
     return values[KIND] == SWITCHING and n > values[SWITCH_AT] * d
 
@@ -48,6 +53,7 @@ def observe(moments: Vector, bounds: Vector, origin: Vector, row: Vector, y: flo
     d, away = row.size, y - origin[row.size]
     for j in range(d):
         moments[j] += row[j] - origin[j]
+        moments[d + 3] += (row[j] - origin[j]) ** 2
     moments[d] += 1.0
     moments[d + 1] += away
     moments[d + 2] += away * away
@@ -63,6 +69,8 @@ def observe_sums(stats: Stats, sums: Sums, d: int) -> None:
     copy(sums.total[d], part(stats.moments[0], 0, d + 1))
     stats.moments[0, d + 1] = sums.total[d + 1, d]
     stats.moments[0, d + 2] = sums.total[d + 1, d + 1]
+    for j in range(d):
+        stats.moments[0, d + 3] += sums.total[j, j]
     copy(take(sums.bounds, 0, 1, 2 * d)[0], stats.bounds[0])
 
 
@@ -100,10 +108,10 @@ def observe_tail(stats: Stats, dials: Ints, x: Matrix, y: Vector) -> None:
 
 
 @numba.njit(**INNER)
-def _directly(x: Matrix, y: Vector, dials: Ints, n: int) -> tuple[float, float]:
-    """Variance and largest deviation by two passes: the rows have moved far from the origin."""
+def _directly(x: Matrix, y: Vector, dials: Ints, n: int) -> tuple[float, float, float]:
+    """What ``_spread`` gives, by two passes: the rows have moved far from the origin."""
     lo, hi, d = dials[HEAD], dials[END], dials[WIDTH]
-    mean, variance, largest = 0.0, 0.0, 0.0
+    mean, variance, largest, trace = 0.0, 0.0, 0.0, 0.0
     for i in range(lo, hi):
         mean += (y[i] - y[lo]) / n
     for i in range(lo, hi):
@@ -115,23 +123,21 @@ def _directly(x: Matrix, y: Vector, dials: Ints, n: int) -> tuple[float, float]:
             for i in range(lo, hi):
                 middle += (x[i, j] - base) / n
         for i in range(lo, hi):
-            largest = max(largest, abs(x[i, j] - base - middle))
-    return variance, largest
+            away = x[i, j] - base - middle
+            largest = max(largest, abs(away))
+            trace += away * away
+    return variance, largest, trace
 
 
 @numba.njit(**INNER)
-def penalty_of(
-    stats: Stats, dials: Ints, values: Vector, n: int, d: int, x: Matrix, y: Vector
-) -> float:
-    """Lemma 3, from the live rows alone: sqrt(2 n log(2 d / delta)) sd(y) max|x| / max|theta|."""
-    if values[KIND] == FIXED:
-        return values[ALPHA]
-    if n < 2 or unpenalised(values, n, d):
-        return 0.0
+def _spread(
+    stats: Stats, dials: Ints, n: int, d: int, x: Matrix, y: Vector
+) -> tuple[float, float, float]:
+    """Variance of y, max|x| and the sum of all x^2, around the mean if there is an intercept."""
     i = dials[HEAD] - dials[FIRST]
     core, fresh, tail = stats.moments[0], stats.moments[1], stats.tail_moments[i]
     bounds, fresh_bounds, tail_bounds = stats.bounds[0], stats.bounds[1], stats.tail_bounds[i]
-    largest, reach = 0.0, 0.0
+    largest, reach, offset = 0.0, 0.0, 0.0
     for j in range(d):
         high = max(bounds[j], fresh_bounds[j], tail_bounds[j])
         low = min(bounds[d + j], fresh_bounds[d + j], tail_bounds[d + j])
@@ -141,10 +147,35 @@ def penalty_of(
             middle = (core[j] + fresh[j] + tail[j]) / n
         largest = max(largest, high - origin - middle, middle - (low - origin))
         reach = max(reach, abs(middle))
+        offset += middle * middle
     total = core[d + 1] + fresh[d + 1] + tail[d + 1]
     square = core[d + 2] + fresh[d + 2] + tail[d + 2]
+    length = core[d + 3] + fresh[d + 3] + tail[d + 3]
     variance = max(square - total * total / n, 0.0) / (n - 1)
-    if variance * n < _KEPT * square or largest < _KEPT * reach:
-        variance, largest = _directly(x, y, dials, n)
-    scale = np.sqrt(2.0 * n * np.log(2.0 * d / values[DELTA]) * variance)
-    return scale * largest / values[THETA_MAX]
+    trace = length - n * offset
+    if variance * n < KEPT * square or largest < KEPT * reach or trace < KEPT**2 * length:
+        return _directly(x, y, dials, n)
+    return variance, largest, trace
+
+
+@numba.njit(**INNER)
+def penalty_of(
+    stats: Stats, dials: Ints, values: Vector, n: int, d: int, x: Matrix, y: Vector
+) -> float:
+    """Lemma 3, from the live rows alone, or the penalty of a pilot fit."""
+    if values[KIND] == FIXED or values[KIND] == GIVEN:
+        return values[ALPHA]
+    if n < 2 or unpenalised(values, n, d):
+        return 0.0
+    variance, largest, trace = _spread(stats, dials, n, d, x, y)
+    if values[KIND] == PILOT:
+        values[VARIANCE], values[LARGEST], values[TRACE] = variance, largest, trace
+        # A power of two: it seldom changes as rows come and go, so that nothing has to be bridged.
+        return PILOT_SHARE * 2.0 ** np.rint(np.log2(trace / n)) if trace > 0.0 else 0.0
+    return plugged(n, d, values[DELTA], np.sqrt(variance), largest, values[THETA_MAX])
+
+
+@shared()
+def plugged(n: int, d: int, delta: float, noise: float, largest: float, theta: float) -> float:
+    """Lemma 3: sqrt(2 n log(2 d / delta)) sigma max|x| / max|theta|."""
+    return np.sqrt(2.0 * n * np.log(2.0 * d / delta)) * noise * largest / theta

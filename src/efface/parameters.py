@@ -31,13 +31,25 @@ def non_negative(subject: str, value: object) -> float:
     return number
 
 
-def positive(subject: str, value: object) -> float:
-    """A finite number above 0."""
+def positive(subject: str, value: object, otherwise: str = "") -> float:
+    """A finite number above 0; ``otherwise`` names what else would do."""
     number = _number(value)
     if not (math.isfinite(number) and number > 0):
-        advice = "check its sign and scale"
-        raise InvalidValue(unusable(subject, value, "a finite number above 0", advice))
+        expected = f"a finite number above 0 {otherwise}".rstrip()
+        raise InvalidValue(unusable(subject, value, expected, "check its sign and scale"))
     return number
+
+
+def choice(subject: str, value: object, options: tuple[str, ...]) -> str:
+    """One of some words.
+
+    >>> choice("missing", "skip", ("raise", "skip"))
+    'skip'
+    """
+    if not (isinstance(value, str) and value in options):
+        expected = " or ".join(repr(option) for option in options)
+        raise InvalidValue(unusable(subject, value, expected, "choose one"))
+    return value
 
 
 def probability(subject: str, value: object) -> float:

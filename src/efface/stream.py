@@ -37,7 +37,7 @@ from efface.core import (
     place,
     room_for,
 )
-from efface.dense import add_row, dot, factorise, lopsided, solve
+from efface.dense import SAFE, add_row, dot, factorise, lopsided, solve
 from efface.moments import (
     ALPHA,
     BLOCK,
@@ -52,6 +52,7 @@ from efface.moments import (
     KIND,
     LAMBDA,
     LEVEL,
+    PILOT,
     PLACED,
     RANK,
     SHRINKS,
@@ -72,7 +73,7 @@ from efface.refit import refit
 from efface.sums import BOUNDED, NEVER, SEEN, Sums, shift_down
 
 _DIALS = 16
-_VALUES = 7
+_VALUES = 11
 _CLOSE = 1e-12  # of the solution, in norm: where conjugate gradients stop
 _MOST_STEPS = 40
 DONE, FORM, FORM_DUAL, REFIT, COMPACT = range(5)  # what a stream needs next
@@ -96,7 +97,7 @@ class Stream(NamedTuple):
     stats: Stats
     work: Work
     dials: Ints
-    values: Vector  # the penalty's parameters, the intercept, the penalty
+    values: Vector  # the penalty's parameters, the intercept, the penalty, what it was made of
     coef: Vector  # (d,)
 
 
@@ -109,7 +110,7 @@ def stream_room(d: int, p: int, t: int, depth: int) -> tuple[int, int]:
     """How many floats and ints a stream needs."""
     k = 2 * t
     floats, ints = room_for(d, p, k, depth)
-    stats = (t + 3) * (d + 3) + (t + 3) * 2 * d + d + 1
+    stats = (t + 3) * (d + 4) + (t + 3) * 2 * d + d + 1
     return floats + stats + 6 * p + k * k + 2 * k + _VALUES + d, ints + _DIALS
 
 
@@ -118,7 +119,7 @@ def open_stream(floats: Vector, ints: Ints) -> Stream:
     """The stream that lies in two flat arrays; its dials say its shape."""
     f, dials = borrow(floats), part(ints, 0, _DIALS)
     d, t, depth = dials[WIDTH], dials[BLOCK], dials[DEPTH]
-    p, k, m = d + dials[INTERCEPT], 2 * t, d + 3
+    p, k, m = d + dials[INTERCEPT], 2 * t, d + 4
     o, _ = room_for(d, p, k, depth)
     sums, core, outside = carve(f, part(ints, _DIALS, ints.size), d, p, k, depth)
     bounds = o + (t + 3) * m
@@ -251,7 +252,7 @@ def form_dual_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints, watched: bo
     if watched is not None:
         observe_rows(s.stats, dials, x, y)
     penalty = _anchor(s, x, y, watched)
-    _enclose(s, x, y, form_dual(s.core, x, y, start, end, penalty, intercept))
+    _enclose(s, x, y, form_dual(s.core, x, y, start, end, dials[FIRST], penalty, intercept))
     fill(s.core.scratch, 0.0)
 
 
@@ -270,6 +271,8 @@ def _enclose(s: Stream, x: Matrix, y: Vector, margin: float) -> None:
     """Place the tail outside a core that was just solved."""
     dials, c, tail = s.dials, s.core, s.dials[START] - s.dials[FIRST]
     _wipe(s.outside, s.work)
+    if s.values[KIND] == PILOT:
+        c.values[LEAST] = SAFE  # in both forms: a few digits of a penalty may go
     dials[HARD] = 0 if margin >= c.values[LEAST] else 1
     dials[VALID] = 1
     if dials[HARD] == 0:

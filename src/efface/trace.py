@@ -17,7 +17,7 @@ from efface.leverage import (
     summarise,
     within_core,
 )
-from efface.moments import DIRTY, END, HEAD, LAMBDA, LEVEL, RANK, WIDTH
+from efface.moments import ALPHA, DIRTY, END, HEAD, LAMBDA, LEVEL, RANK, WIDTH
 from efface.stream import COMPACT, DONE, Stream, learn_row, open_stream, refresh
 
 
@@ -33,6 +33,7 @@ def replay_rows(
     states: Matrix,  # (6, n): prediction, penalty, intercept, leverage new and old, FRT
     counts: Ints,  # (2, n): rows, rank
     coef: Matrix,  # (n, d), or (0, d) where it is not wanted
+    given: Vector,  # (n,): the penalty before row t, or (0,) where it follows from the rows
     start: int,
     watched: bool | None,
 ) -> tuple[int, int]:
@@ -42,6 +43,8 @@ def replay_rows(
     """
     s = open_stream(floats, ints)
     for t in range(start, responses.size):
+        if given.size > 0:
+            s.values[ALPHA] = given[t]
         code = refresh(s, x, y, watched)
         if code != DONE:
             return t, code
@@ -63,6 +66,7 @@ def diagnose_rows(
     states: Matrix,
     counts: Ints,
     coef: Matrix,
+    given: Vector,
     gauges: Matrix,  # (n, GAUGES), or (0, GAUGES) where they are not wanted
     room: Matrix,
     span: tuple[int, int, int],  # from, up to, and the row that needs no more measuring
@@ -79,6 +83,8 @@ def diagnose_rows(
     start, stop, measured = span
     for t in range(start, stop):
         solved = s.dials[DIRTY] == 1  # now; or else by a refit
+        if given.size > 0:
+            s.values[ALPHA] = given[t]
         code = refresh(s, x, y, watched)
         if code != DONE:
             return t, code

@@ -1,0 +1,145 @@
+"""Live rows with a pilot fit beside them, whose findings set the penalty."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface import moments, stream
+from efface.blas import Ints, Matrix, Vector
+from efface.memory import ADAPTIVE, Memory, Penalty, Trace
+from efface.moments import GIVEN, PILOT
+from efface.pilot import AUTO, RESIDUAL, RESPONSE, idle, plug_in, plug_in_directly, plug_in_rows
+
+__all__ = ["AUTO", "RESIDUAL", "RESPONSE", "memory_for"]
+
+
+def memory_for(width: int, penalty: Penalty, *, intercept: bool, shrinks: bool) -> Memory:
+    """A memory of the kind that the penalty needs."""
+    pilot = penalty.noise == RESIDUAL or penalty.theta_max == AUTO
+    kind = PluggedMemory if pilot else Memory
+    return kind(width, penalty, intercept=intercept, shrinks=shrinks)
+
+
+@final
+class Pilot(Memory):
+    """The pilot fit: a memory that tells a penalty.
+
+    >>> pilot = Pilot(1, Penalty(ADAPTIVE, theta_max=AUTO, noise=RESIDUAL), intercept=False)
+    >>> pilot.extend(np.ones((4, 1)), np.array([1.0, 3.0, 1.0, 3.0]))
+    >>> round(pilot.plug_in(), 2)  # about sqrt(8 log(40)) sqrt(4 / 3) / 2
+    3.14
+    """
+
+    def __init__(
+        self, width: int, penalty: Penalty, *, intercept: bool, shrinks: bool = True
+    ) -> None:
+        switch_at = inf if penalty.kind == ADAPTIVE else penalty.switch_at
+        penalty = penalty._replace(kind=PILOT, switch_at=switch_at)
+        super().__init__(width, penalty, intercept=intercept, shrinks=shrinks)
+
+    def plug_in(self) -> float:
+        """The penalty that the live rows ask for."""
+        values = stream.solution(self._floats, self.width)[0]
+        if idle(self._ints, values):
+            return 0.0
+        nowhere, code = np.zeros(self.width), stream.FORM
+        while code != stream.DONE:
+            code, _ = stream.predict_row(*self._state, nowhere, self._watched)
+            if code == stream.REFIT:
+                return self._refitted()
+            self._supply(code)
+        return plug_in(*self._state)  # type: ignore[no-any-return]
+
+    def plug_in_all(self, X: Matrix, y: Vector, before: Ints, after: Ints) -> Vector:
+        """The penalty before each row of a replay, each of which is then learned."""
+        leaving = self._prepare(before, after)
+        penalties, row, code = np.full(y.size, np.nan), 0, stream.FORM
+        while code != stream.DONE:
+            row, code = plug_in_rows(*self._state, X, y, leaving, penalties, row)
+            if code == stream.REFIT:
+                penalties[row] = self._refitted()
+            else:
+                self._supply(code)
+        self.n_rows = self._span[1] - self._span[0]
+        return penalties
+
+    def _refitted(self) -> float:
+        self._supply(stream.REFIT)
+        lo, hi = self._span
+        values, coef = stream.solution(self._floats, self.width)
+        self._ints[moments.DIRTY] = 1  # what follows would not find the solution where it looks
+        return plug_in_directly(self._x[lo:hi], self._y[lo:hi], values, coef, bool(self._shape[0]))
+
+
+@final
+class PluggedMemory(Memory):
+    """A memory whose penalty a pilot fit of the same rows sets, before every event."""
+
+    def __init__(
+        self, width: int, penalty: Penalty, *, intercept: bool, shrinks: bool = True
+    ) -> None:
+        self._pilot = Pilot(width, penalty, intercept=intercept, shrinks=shrinks)
+        super().__init__(width, Penalty(GIVEN), intercept=intercept, shrinks=shrinks)
+
+    def learn(self, x: Vector, y: float, leaving: int) -> None:
+        self._pilot.learn(x, y, leaving)
+        super().learn(x, y, leaving)
+
+    def insert(self, position: int, x: Vector, y: float) -> None:
+        self._pilot.insert(position, x, y)
+        super().insert(position, x, y)
+
+    def extend(self, X: Matrix, y: Vector) -> None:
+        self._pilot.extend(X, y)
+        super().extend(X, y)
+
+    def drop(self, count: int) -> None:
+        self._pilot.drop(count)
+        super().drop(count)
+
+    def remove(self, positions: NDArray[np.intp]) -> None:
+        self._pilot.remove(positions)
+        super().remove(positions)
+
+    def rebuild(self) -> None:
+        self._pilot.rebuild()
+        super().rebuild()
+
+    def predict(self, x: Vector) -> float:
+        if self._ints[moments.DIRTY]:
+            self._take_penalty()
+        return super().predict(x)
+
+    def _solved_by_core(self) -> bool:
+        self._take_penalty()
+        return super()._solved_by_core()
+
+    def _take_penalty(self) -> None:
+        values, _ = stream.solution(self._floats, self.width)
+        values[moments.ALPHA] = self._pilot.plug_in()
+
+    def replay(
+        self,
+        X: Matrix,
+        y: Vector,
+        before: Ints,
+        after: Ints,
+        *,
+        coef: bool,
+        diagnostics: bool,
+        gauges: bool = False,
+    ) -> Trace:
+        self._given = self._pilot.plug_in_all(X, y, before, after)
+        wanted = {"coef": coef, "diagnostics": diagnostics, "gauges": gauges}
+        trace = super().replay(X, y, before, after, **wanted)
+        self._given = np.zeros(0)
+        return trace
+
+    @property
+    def working_store(self) -> int:
+        pilot = self._pilot
+        return super().working_store + pilot.working_store + pilot.n_rows * (self.width + 1) * 8

@@ -1,0 +1,92 @@
+"""A memory with a pilot fit beside it: both hold the same rows, whatever happens to them."""
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from efface.memory import ADAPTIVE, Memory, Penalty
+from efface.pilot import AUTO, RESIDUAL
+from efface.plugin import PluggedMemory, memory_for
+
+PENALTY = Penalty(ADAPTIVE, theta_max=AUTO, noise=RESIDUAL)
+RULE = ("AdaptiveRidge", {"delta": 0.05, "noise": "residual", "theta_max": "auto"})
+
+events = st.lists(st.tuples(st.sampled_from("llllredb"), st.integers(0, 10**6)), max_size=40)
+
+
+def test_only_a_penalty_that_needs_a_pilot_has_one():
+    for penalty in (Penalty(), Penalty(ADAPTIVE)):
+        assert type(memory_for(2, penalty, intercept=True, shrinks=True)) is Memory
+    for penalty in (Penalty(ADAPTIVE, theta_max=AUTO), Penalty(ADAPTIVE, noise=RESIDUAL)):
+        assert type(memory_for(2, penalty, intercept=True, shrinks=True)) is PluggedMemory
+
+
+@settings(deadline=None, max_examples=25)
+@given(events=events, intercept=st.booleans(), seed=st.integers(0, 99))
+def test_any_interleaving_of_events_equals_a_refit(events, intercept, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(200, 3)) * [1.0, 10.0, 0.1]
+    y = X @ [1.0, -0.2, 3.0] + rng.normal(size=200)
+    memory, live, arrived = PluggedMemory(3, PENALTY, intercept=intercept), [], 0
+    for name, number in events:
+        if name == "l":
+            position = len(live) if number % 3 else number % (len(live) + 1)
+            memory.insert(position, X[arrived], y[arrived])
+            live.insert(position, arrived)
+            arrived += 1
+        elif name == "e":
+            count = number % 4
+            memory.extend(X[arrived : arrived + count], y[arrived : arrived + count])
+            live += range(arrived, arrived + count)
+            arrived += count
+        elif name == "d" and live:
+            count = number % len(live) + 1
+            memory.drop(count)
+            del live[:count]
+        elif name == "r" and live:
+            gone = np.unique(np.array([number, number // 7]) % len(live))
+            memory.remove(gone)
+            live = [row for i, row in enumerate(live) if i not in gone]
+        elif name == "b":
+            memory.rebuild()
+        if number % 2:
+            check(memory, X[live].reshape(-1, 3), y[live], intercept)
+
+
+def check(memory, X, y, intercept):
+    coef, level, penalty, _ = naive.refit(X, y, RULE, intercept)
+    assert memory.penalty_value == pytest.approx(penalty, rel=1e-9)
+    np.testing.assert_allclose(memory.coef, coef, rtol=1e-9, atol=1e-9)
+    assert memory.intercept == pytest.approx(level, rel=1e-9, abs=1e-9)
+    assert memory.n_rows == memory._pilot.n_rows == len(y)
+
+
+def test_removed_rows_leave_neither_memory_nor_pilot():
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    X[7] = 12345.678
+    seen, never = (PluggedMemory(2, PENALTY, intercept=True) for _ in range(2))
+    for t in range(40):
+        seen.append(X[t], y[t])
+        seen.predict(X[t])
+    seen.remove(np.array([7, 30]))
+    keep = np.delete(np.arange(40), [7, 30])
+    never.extend(X[keep], y[keep])
+    for memory in (seen, seen._pilot):
+        for kept in (memory._x, memory._floats):
+            assert 12345.678 not in kept
+    assert seen.coef.tolist() == never.coef.tolist()
+    for t in range(10):
+        seen.learn(X[t], y[t], 1)
+        never.learn(X[t], y[t], 1)
+        assert seen.coef.tolist() == never.coef.tolist()
+        assert seen.penalty_value == never.penalty_value
+
+
+def test_the_working_store_counts_the_pilot():
+    memory, plain = PluggedMemory(3, PENALTY, intercept=True), Memory(3, Penalty(), intercept=True)
+    for each in (memory, plain):
+        each.extend(np.eye(3), np.ones(3))
+    assert memory.working_store > 2 * plain.working_store
