@@ -31,6 +31,9 @@ MODELS = {
     "OLS": OLS,
     "Ridge": lambda **given: Ridge(alpha=0.7, **given),
     "AdaptiveRidge": AdaptiveRidge,
+    "AdaptiveRidge, the paper's": lambda **given: AdaptiveRidge(
+        noise="response", theta_max=1.0, **given
+    ),
     "SwitchingRidge": lambda **given: SwitchingRidge(switch_at=1.5, **given),
 }
 POLICIES = [FIFD(9), FIFD(2), KeepFor(12.0), AddDrop(3, 1, 4), KeepAll()]
@@ -249,7 +252,7 @@ def test_an_altered_row_is_found():
 
 
 def test_a_penalty_that_remembers_is_found():
-    model = healthy("AdaptiveRidge")
+    model = healthy("AdaptiveRidge, the paper's")
     right = model.penalty_
     memory = model._live.memory
     memory._penalty[3] = 0.5  # theta_max: as if the largest entry had been twice as large
