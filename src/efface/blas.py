@@ -8,6 +8,7 @@ matrices are C-ordered, a factor is the lower triangle, and a block of vectors h
 from __future__ import annotations
 
 import ctypes
+import gc
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -87,14 +88,17 @@ def _interpreted(address: int, spec: str) -> Callable[..., None]:
     return call
 
 
-# How kernels are compiled. They allocate nothing, so they count no references, and they divide like
-# NumPy: less code to compile.
-KERNEL: dict[str, Any] = {
-    "cache": True,
-    "no_cfunc_wrapper": True,
-    "_nrt": False,
-    "error_model": "numpy",
-}
+class _KernelCompiler(Compiler):  # type: ignore[misc]
+    """Collects no garbage meanwhile: that takes an eighth of the time, and there is hardly any."""
+
+    def compile_extra(self, func: Any) -> Any:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return super().compile_extra(func)
+        finally:
+            if collects:
+                gc.enable()
 
 
 class _Part(JITCodeLibrary):  # type: ignore[misc]
@@ -120,6 +124,15 @@ def _no_way_in(library: _Part, descriptor: Any, env: Any) -> Any:
     return make_function(descriptor.lookup_module(), name, name, 0, env, (library,))
 
 
+# How kernels are compiled. They allocate nothing, so they count no references, and they divide like
+# NumPy: less code to compile.
+KERNEL: dict[str, Any] = {
+    "cache": True,
+    "no_cfunc_wrapper": True,
+    "_nrt": False,
+    "error_model": "numpy",
+    "pipeline_class": _KernelCompiler,
+}
 # Those that only kernels call. Python must not: there is no way in. Nor on disk: what is cached
 # there are the kernels.
 INNER: dict[str, Any] = {
