@@ -1,0 +1,161 @@
+"""The whole job of ``efface replay``: a file in, a folder of results out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+from threadpoolctl import threadpool_limits
+
+from efface.baselines import Baseline, baselines
+from efface.errors import InvalidValue, unusable
+from efface.frames import Table, open_table
+from efface.journey import Journey, travel
+from efface.models import OLS, AdaptiveRidge, Model, Ridge, SwitchingRidge
+from efface.parameters import probability
+from efface.policies import KeepFor
+from efface.report import write_report
+from efface.requests import NONE, Requests, read_requests
+from efface.results import REPORT, Form, Predictions, folder, refuse_folder, write_summary
+from efface.roles import Missing, Roles, Wish, assign
+from efface.summary import summarise
+
+Kind = Literal["adaptive", "ridge", "ols", "switching"]
+Method = Literal["gaussian", "conformal", "self-normalized"]
+Tell = Callable[[int, float], None]
+
+WINDOW = 500
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be done; None where the default will do."""
+
+    file: str
+    wish: Wish
+    model: Kind = "adaptive"
+    window: int | None = None
+    keep: str | None = None
+    alpha: float | None = None
+    theta_max: float | None = None
+    level: float = 0.95
+    method: Method = "gaussian"
+    forget: str | None = None
+    compare: bool = False
+    missing: Missing = "raise"
+    delimiter: str | None = None
+    time_format: str | None = None
+
+
+def run(
+    job: Job,
+    out: Path,
+    *,
+    form: Form = "parquet",
+    overwrite: bool = False,
+    tell: Tell | None = None,
+) -> dict[str, Any]:
+    """Do a job, and give its summary; the folder ``out`` appears when all is written."""
+    start = time.perf_counter()
+    policy, window = _policy(job), job.keep or job.window or WINDOW
+    model = _maker(job, policy)
+    model()  # refuses parameters before any file is touched
+    probability("interval", job.level)
+    refuse_folder(out, overwrite)
+    table = open_table(job.file, job.delimiter, job.time_format)
+    roles = assign(table, job.wish)
+    journey = _journey(job, model, policy, table, roles)
+    with folder(out, overwrite=overwrite) as inside, _one_thread():
+        with Predictions(inside, form, roles) as predictions:
+            for steps in travel(table, roles, journey, job.missing):
+                predictions.write(steps)
+                if tell is not None:
+                    tell(journey.log.rows, table.progress())
+        if not journey.log.rows:
+            raise InvalidValue(unusable(table.name, "all gaps", "rows without", "impute some"))
+        summary = summarise(
+            journey,
+            file=Path(job.file).name if job.file != "-" else table.name,
+            roles=roles,
+            model=_described(job, window),
+            interval={"level": job.level, "method": job.method},
+            seconds=time.perf_counter() - start,
+        )
+        write_summary(inside, summary)
+        write_report(inside / REPORT, summary, journey.log)
+    return summary
+
+
+def _one_thread() -> Any:
+    """Matrices of a window are small: threads of BLAS would wait for each other."""
+    return threadpool_limits(limits=1, user_api="blas")
+
+
+def _policy(job: Job) -> Any:
+    if job.window is not None and job.keep is not None:
+        raise InvalidValue("'--window' and '--keep' both say when rows leave: give one of them.")
+    if job.keep is None:
+        return job.window or WINDOW
+    if job.wish.time is None:
+        raise InvalidValue("'--keep' needs to know how old rows are: name their --time column.")
+    try:
+        return KeepFor(float(job.keep))
+    except ValueError:
+        return KeepFor(job.keep)
+
+
+def _maker(job: Job, policy: Any) -> Callable[[], Model]:
+    makers: dict[Kind, Any] = {
+        "adaptive": AdaptiveRidge,
+        "ridge": Ridge,
+        "ols": OLS,
+        "switching": SwitchingRidge,
+    }
+    options = {"alpha": job.alpha, "theta_max": job.theta_max}
+    given = {name: value for name, value in options.items() if value is not None}
+    fitting = {"ridge": {"alpha"}, "ols": set()}.get(job.model, {"theta_max"})
+    for name in given:
+        if name not in fitting:
+            flag = "--" + name.replace("_", "-")
+            raise InvalidValue(f"'{flag}' has no meaning for --model {job.model}: leave it out.")
+    return lambda: makers[job.model](policy, **given)
+
+
+def _journey(
+    job: Job, model: Callable[[], Model], policy: Any, table: Table, roles: Roles
+) -> Journey:
+    def compare() -> dict[str, Baseline]:
+        return baselines(model, policy) if job.compare else {}
+
+    return Journey(
+        model,
+        type(model()).__name__,
+        level=job.level,
+        method=job.method,
+        requests=_requests(job, roles),
+        compare=compare,
+        warm_up=len(roles.names) + 1,
+    )
+
+
+def _requests(job: Job, roles: Roles) -> Requests:
+    if job.forget is None:
+        return NONE
+    whole = roles.id is None or roles.types[roles.id] == pa.int64()
+    calendar = None if roles.time is None else bool(pa.types.is_timestamp(roles.types[roles.time]))
+    return read_requests(job.forget, whole=whole, calendar=calendar)
+
+
+def _described(job: Job, window: Any) -> dict[str, Any]:
+    model = _maker(job, _policy(job))()
+    return {
+        "name": type(model).__name__,
+        "window": None if job.keep else window,
+        "keep": job.keep,
+        "alpha": getattr(model, "alpha", None),
+        "theta_max": getattr(model, "theta_max", None),
+    }
