@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from efface.baselines import LAST
+from efface.figures import figure, share
 
 _SHOWN = 8  # requests; the report lists them all
 
@@ -61,7 +62,7 @@ def _errors(summary: Mapping[str, Any]) -> Table:
         ours = name == summary["model"]["name"]
         style = "bold" if ours else "dim" if name == LAST else ""
         cells = [figure(errors[key]) for key in ("mae", "rmse")]
-        cells += [_share(errors[key]) for key in ("r2", "skill")]
+        cells += [share(errors[key]) for key in ("r2", "skill")]
         if _mae(errors) == best:
             cells[0] = f"[green]{cells[0]}[/green]"
         table.add_row(name, *cells, style=style)
@@ -90,23 +91,6 @@ def _proof(entry: Mapping[str, Any]) -> str:
     if entry["error"] is None:
         return str(entry["verdict"])
     return f"equals a refit without it, to {entry['error']:.0e}"
-
-
-def figure(value: float | None) -> str:
-    """A number in three or four digits.
-
-    >>> figure(0.012345), figure(1234.5), figure(None)
-    ('0.0123', '1,234', '–')
-    """
-    if value is None:
-        return "–"
-    if value and not 1e-4 <= abs(value) < 1e7:
-        return f"{value:.2e}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
 
 
 @contextmanager
