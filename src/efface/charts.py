@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from bokeh.models import (
@@ -59,6 +59,8 @@ DARK = {
     "5": "#f285c4",
     "6": "#77818f",
 }
+Scale = Literal["linear", "log"]
+
 _SHORT = "%Y-%m-%d %H:%M"
 _SHORTLY = "{0.[000]a}"
 _PREDICTED = [
@@ -74,8 +76,7 @@ for (const each of far) each.visible = !close
 """
 
 
-@dataclass(frozen=True)
-class Chart:
+class Chart(NamedTuple):
     """A figure with a heading and the sentence that says what it shows."""
 
     name: str
@@ -91,6 +92,9 @@ class Gallery:
 
     charts: list[Chart] = field(default_factory=list)
     themed: dict[str, dict[str, str]] = field(default_factory=dict)
+    lines: dict[str, tuple[str, str]] = field(default_factory=dict)  # of errors: id and colour
+    axis: str = ""  # the id of the common one
+    views: list[tuple[str, float, float]] = field(default_factory=list)
 
 
 def draw(summary: Mapping[str, Any], log: Log) -> Gallery:
@@ -120,24 +124,29 @@ class _Artist:
         self._timed = log.first is not None
         x = log.fine.mean("x")
         pad = 0.01 * (x[-1] - x[0]) or 1.0
-        self._range = Range1d(
-            x[0] - pad, x[-1] + pad, bounds=(x[0] - 3 * pad, x[-1] + 3 * pad), min_interval=pad / 50
-        )
+        bounds = x[0] - 3 * pad, x[-1] + 3 * pad
+        self._range = Range1d(start=x[0] - pad, end=x[-1] + pad, bounds=bounds)
+        self._span = float(x[-1] - x[0] + 2 * pad)
+        self.gallery.axis = self._range.id
+        self.gallery.views = _views(x, log.fine.width, pad)
 
     # -- the charts ------------------------------------------------------------------------------
 
     def predictions(self) -> Chart:
         log, target = self.log, self.summary["source"]["target"]
-        plot = self._figure(330, target)
+        plot = self._figure(340, target)
+        plot.toolbar_location = "above"
         plot.y_range = _padded(log.medium.low("y"), log.medium.high("y"))
         near = self._near(plot)
         if log.medium.width > 1:
             self._by_distance(self._far(plot), near)
-        self._legend(plot)
+        _legend(plot)
+        self._theme(plot.legend[0], label_text_color="ink")
         level = self.summary["interval"]["level"]
         says = (
-            f"Each row is predicted before it is learned; the band is the {level:.0%} interval. "
-            "Drag to zoom: all charts move together."
+            f"Each row is predicted before it is learned; the blue band is the {level:.0%} "
+            "interval. Drag to zoom in: all charts move together. Dotted lines are requests to "
+            "forget."
         )
         return Chart("predictions", "Prediction against truth", says, plot, wide=True)
 
@@ -152,11 +161,11 @@ class _Artist:
         return [band, dots, line]
 
     def _far(self, plot: Any) -> list[Any]:
-        """Bins of rows, with the extremes of the truth."""
+        """Bins of rows, with the extremes of the truth and of the intervals."""
         source = self._means(self.log.medium)
-        line = self._line(plot, source, "prediction", "ours", 1.6, "prediction")
+        line = self._line(plot, source, "prediction", "ours", 2.0, "prediction")
         band = self._band(plot, source, "lower", "upper", "band", 0.55, "interval")
-        truth = self._band(plot, source, "y_low", "y_high", "truth", 0.3, "truth")
+        truth = self._band(plot, source, "y_low", "y_high", "truth", 0.28, "truth")
         band.level = truth.level = "underlay"
         extent = f"@y_low{_SHORTLY} to @y_high{_SHORTLY} in {self.log.medium.width} rows"
         self._hover(plot, line, [("truth", extent), *_PREDICTED])
@@ -164,16 +173,20 @@ class _Artist:
 
     def errors(self) -> Chart:
         digest, names = self.log.coarse, list(self.summary["errors"])
-        plot = self._figure(320, "mean absolute error")
-        source = _source({"x": digest.mean("x"), **{n: digest.mean(n) for n in names}})
-        for place, name in enumerate(names[1:]):
-            self._line(plot, source, name, str((place - 1) % 7), 1.4, name)
-        ours = self._line(plot, source, names[0], "ours", 2.8, names[0])
-        self._hover(plot, ours, [(name, f"@{{{name}}}{{0.[000]a}}") for name in names])
-        self._legend(plot, below=True)
+        plot = self._figure(300, "mean absolute error")
+        means = {name: digest.mean(name) for name in names}
+        plot.y_range = Range1d(
+            start=0, end=1.05 * np.nanmax([*map(_greatest, means.values())]) or 1.0
+        )
+        source = _source({"x": digest.mean("x"), **means})
+        for place, name in reversed(list(enumerate(names))):
+            colour = _colour(place)
+            line = self._line(plot, source, name, colour, 1.5 if place else 2.8)
+            self.gallery.lines[name] = line.id, colour
+        self._hover(plot, line, [(name, f"@{{{name}}}{_SHORTLY}") for name in names])
         says = (
-            f"The mean absolute error of every {digest.width} rows, lower is better; "
-            "click a name to hide its line. Dotted lines are requests to forget."
+            f"The mean absolute error of every {digest.width} rows; lower is better. The table "
+            "names the lines."
         )
         return Chart("errors", "Running error", says, plot, wide=True)
 
@@ -182,7 +195,7 @@ class _Artist:
         plot = self._figure(230, "held the truth")
         rate = digest.mean("covered")
         lowest = np.nanmin(rate) if np.isfinite(rate).any() else level
-        plot.y_range = Range1d(max(0.0, min(0.8, lowest - 0.05)), 1.02)
+        plot.y_range = Range1d(start=max(0.0, min(0.8, lowest - 0.05)), end=1.02)
         plot.yaxis.formatter = NumeralTickFormatter(format="0%")
         source = _source({"x": digest.mean("x"), "covered": rate})
         self._level(plot, level)
@@ -211,7 +224,7 @@ class _Artist:
         )
         self._level(plot, count)
         line = self._line(plot, source, "rank", "ours", 2.0)
-        plot.y_range = Range1d(0, 1.12 * count)
+        plot.y_range = Range1d(start=0, end=1.12 * count)
         self._hover(plot, line, [("rank", "@rank"), ("rows alive", "@rows{0,0}")])
         says = (
             f"The rank of the live rows, at its lowest; below the dashed line ({count} features) "
@@ -220,7 +233,9 @@ class _Artist:
         return Chart("rank", "Rank", says, plot)
 
     def condition(self) -> Chart:
-        says = "The condition number of the system that is solved, at its highest; large is fragile."
+        says = (
+            "The condition number of the system that is solved, at its highest; large is fragile."
+        )
         return self._series("condition", "Condition", says, "condition", "high", log_scale=True)
 
     def leverage(self) -> Chart:
@@ -228,16 +243,17 @@ class _Artist:
             "How much the model leans on the oldest row, the next to be deleted, at its highest; "
             "near 1 it hangs on that row alone."
         )
-        return self._series(
-            "leverage_oldest", "Leverage of what is deleted", says, "leverage", "high"
-        )
+        title = "Leverage of what is deleted"
+        return self._series("leverage_oldest", title, says, "leverage", "high")
 
     def regret(self) -> Chart:
         says = (
             "The forgetting regret term at its highest: peaks mark the deletions that hurt, "
             "because no row left could stand in."
         )
-        return self._series("frt", "When deletion hurt", says, "FRT", "high", colour="warn")
+        return self._series(
+            "frt", "When deletion hurt", says, "FRT", "high", log_scale=True, colour="warn"
+        )
 
     def _series(
         self,
@@ -252,8 +268,10 @@ class _Artist:
     ) -> Chart:
         digest = self.log.medium
         values, x = getattr(digest, which)(name), digest.mean("x")
-        known = np.isfinite(values)
+        known = np.isfinite(values) & (values > 0 if log_scale else True)
         plot = self._figure(230, label, "log" if log_scale else "linear")
+        if not log_scale:
+            plot.y_range = Range1d(start=0, end=1.1 * values[known].max(initial=0.0) or 1.0)
         source = _source({"x": x[known], "value": values[known]})
         line = self._line(plot, source, "value", colour, 1.8)
         self._hover(plot, line, [(label, "@value{0.[0000]a}")])
@@ -261,7 +279,7 @@ class _Artist:
 
     # -- what they are made of -------------------------------------------------------------------
 
-    def _figure(self, height: int, label: str, scale: str = "linear") -> Any:
+    def _figure(self, height: int, label: str, scale: Scale = "linear") -> Any:
         plot = figure(
             height=height,
             sizing_mode="stretch_width",
@@ -272,7 +290,7 @@ class _Artist:
             tools="xbox_zoom,xpan,xwheel_zoom,reset",
             active_drag="xbox_zoom",
             active_scroll=None,
-            toolbar_location="above",
+            toolbar_location=None,
             background_fill_alpha=0,
             border_fill_alpha=0,
             outline_line_alpha=0,
@@ -280,6 +298,8 @@ class _Artist:
             min_border_right=12,
         )
         plot.toolbar.logo = None
+        ticker: Any = plot.yaxis[0].ticker
+        ticker.desired_num_ticks = 5
         self._dress(plot)
         self._requests(plot)
         return plot
@@ -301,7 +321,13 @@ class _Artist:
             plot.xaxis[0].formatter = BasicTickFormatter(use_scientific=False)
         else:
             plot.xaxis[0].formatter = DatetimeTickFormatter(
-                hours="%H:%M", days="%e %b", months="%b %Y", years="%Y"
+                hours="%H:%M",
+                days="%e %b",
+                months="%b",
+                years="%Y",
+                context=DatetimeTickFormatter(hours="%e %b %Y", days="%Y", months="%Y", years=""),
+                context_which="start",
+                hide_repeats=True,
             )
 
     def _theme(self, model: Model, **colours: str) -> None:
@@ -330,7 +356,8 @@ class _Artist:
         plot.add_layout(mark)
 
     def _means(self, digest: Digest) -> ColumnDataSource:
-        columns = {name: digest.mean(name) for name in ("x", "y", "prediction", "lower", "upper")}
+        columns = {name: digest.mean(name) for name in ("x", "y", "prediction")}
+        columns |= {"lower": digest.low("lower"), "upper": digest.high("upper")}
         if digest.width > 1:
             columns |= {"y_low": digest.low("y"), "y_high": digest.high("y")}
         return _source(columns)
@@ -358,10 +385,12 @@ class _Artist:
         return dots
 
     def _hover(self, plot: Any, renderer: Any, lines: list[tuple[str, str]]) -> None:
-        when = ("time", f"@x{{{_SHORT}}}") if self._calendar else (
-            "time" if self._timed else "row", "@x{0,0.[00]}"
+        when = (
+            ("time", f"@x{{{_SHORT}}}")
+            if self._calendar
+            else ("time" if self._timed else "row", "@x{0,0.[00]}")
         )
-        formatters = {"@x": "datetime"} if self._calendar else {}
+        formatters: Any = {"@x": "datetime"} if self._calendar else {}
         plot.add_tools(
             HoverTool(
                 renderers=[renderer],
@@ -372,27 +401,49 @@ class _Artist:
             )
         )
 
-    def _legend(self, plot: Any, *, below: bool = False) -> None:
-        legend = plot.legend[0]
-        legend.click_policy = "hide" if below else "none"
-        legend.orientation = "horizontal"
-        legend.background_fill_alpha = legend.border_line_alpha = 0
-        legend.label_text_font = "system-ui, sans-serif"
-        legend.label_text_font_size = "12px"
-        legend.glyph_width, legend.spacing, legend.padding, legend.margin = 18, 10, 2, 2
-        legend.ncols = "auto" if not below else 2
-        self._theme(legend, label_text_color="ink")
-        plot.add_layout(legend, "below" if below else "above")
-
     def _by_distance(self, far: list[Any], near: list[Any]) -> None:
         """From afar bins with their extremes, from near the rows: a thousand dots say nothing."""
         for each in near:
             each.visible = False
         whole = self._range.end - self._range.start
-        args = {"axis": self._range, "near": near, "far": far, "limit": whole * _NEAR / self.log.rows}
+        args = {
+            "axis": self._range,
+            "near": near,
+            "far": far,
+            "limit": whole * _NEAR / self.log.rows,
+        }
         react = CustomJS(args=args, code=_BY_DISTANCE)
         self._range.js_on_change("start", react)
         self._range.js_on_change("end", react)
+
+
+def _legend(plot: Any) -> None:
+    legend = plot.legend[0]
+    legend.orientation = "horizontal"
+    legend.background_fill_alpha = legend.border_line_alpha = 0
+    legend.label_text_font = "system-ui, sans-serif"
+    legend.label_text_font_size = "12px"
+    legend.glyph_width, legend.spacing, legend.padding, legend.margin = 18, 10, 2, 2
+    plot.add_layout(legend, "above")
+
+
+def _colour(place: int) -> str:
+    """The model first, the value before it last, the others between."""
+    return "ours" if place == 0 else str((place - 2) % 7)
+
+
+def _greatest(values: Any) -> float:
+    return float(np.nanmax(values)) if np.isfinite(values).any() else 0.0
+
+
+def _views(x: Any, width: int, pad: float) -> list[tuple[str, float, float]]:
+    """What buttons offer to look at: everything, or the last rows."""
+    views = [("all rows", float(x[0] - pad), float(x[-1] + pad))]
+    for rows in (10_000, 1_000, 200):
+        if rows < 0.7 * len(x) * width and rows > 2 * width:
+            first = float(x[-rows // width])
+            views.append((f"last {rows:,}", first, float(x[-1]) + 0.02 * (float(x[-1]) - first)))
+    return views
 
 
 def _source(columns: Mapping[str, Any]) -> ColumnDataSource:
@@ -408,4 +459,4 @@ def _source(columns: Mapping[str, Any]) -> ColumnDataSource:
 def _padded(low: Any, high: Any) -> Range1d:
     bottom, top = float(np.nanmin(low)), float(np.nanmax(high))
     pad = 0.08 * (top - bottom) or 1.0
-    return Range1d(bottom - pad, top + pad)
+    return Range1d(start=bottom - pad, end=top + pad)

@@ -227,16 +227,16 @@ def replay(
     job = Job(
         file,
         wish,
-        model=model.value,  # type: ignore[arg-type]
+        model=model.value,
         window=window,
         keep=keep,
         alpha=alpha,
         theta_max=theta_max,
         level=interval,
-        method=method.value,  # type: ignore[arg-type]
+        method=method.value,
         forget=forget,
         compare=compare,
-        missing=missing.value,  # type: ignore[arg-type]
+        missing=missing.value,
         delimiter=_mark(delimiter),
         time_format=time_format,
     )

@@ -1,8 +1,8 @@
 """A long series in little room: bins of rows that keep their mean and their extremes.
 
 Nobody knows beforehand how long a stream is. A digest starts with one row a bin; when its bins are
-full, neighbours are joined and every bin holds twice as many rows. A short series is thus kept as it
-is, and of a long one no peak is lost.
+full, neighbours are joined and every bin holds twice as many rows. A short series is thus kept as
+it is, and of a long one no peak is lost.
 """
 
 from __future__ import annotations

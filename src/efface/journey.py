@@ -26,7 +26,7 @@ from efface.scores import Coverage, Score
 
 Vector = NDArray[np.float64]
 
-FINE, MEDIUM, COARSE = 1 << 14, 1 << 10, 1 << 7
+FINE, MEDIUM, COARSE = 1 << 14, 1 << 9, 1 << 7
 _MILLISECOND = np.timedelta64(1, "ms")
 
 
@@ -91,11 +91,7 @@ class Log:
         """Take in some steps, and the absolute errors of everyone at the rows that count."""
         rows = steps.rows
         x = positions(rows)
-        seen = {
-            "x": x,
-            "y": rows.y,
-            **{name: steps[name] for name in ("prediction", "lower", "upper")},
-        }
+        seen = {"x": x, **{name: steps[name] for name in ("y", "prediction", "lower", "upper")}}
         self.fine.add(seen)
         self.medium.add({**seen, **{name: steps[name] for name in list(VALUES)[3:]}})
         covered = self.coverage.add(rows.y, steps["lower"], steps["upper"])
@@ -197,11 +193,8 @@ class Journey:
         order = np.concatenate([np.array(places) for places in groups.values()])
         found = [self._through(name, rows.take(np.array(at))) for name, at in groups.items()]
         back = np.argsort(order)
-        values = {
-            name: np.concatenate([steps[name] for steps, _ in found])[back]
-            for name in found[0][0].values
-        }
-        errors = {name: np.concatenate([e[name] for _, e in found])[back] for name in found[0][1]}
+        values = _stacked([steps.values for steps, _ in found], back)
+        errors = _stacked([errors for _, errors in found], back)
         return Steps(rows, self._names(rows), values), errors
 
     def _through(self, group: str | None, rows: Rows) -> tuple[Steps, dict[str, Vector]]:
@@ -279,28 +272,18 @@ class Journey:
     def _forget(self, request: Request) -> Outcome:
         """Let a row leave, and prove by an audit that it is gone."""
         row, group = self._arrived.get(request.id, (None, None))
+        now = self.log.rows
         if row is None:
             verdict = "no row had brought this id"
-            return self._outcome(request, None, "unknown", verdict, float("nan"), False)
+            return Outcome(request.id, request.place, now, None, "unknown", verdict, np.nan, False)
         model, status = self._groups[group].model, "forgotten"
         try:
             model.forget(request.id)
         except UnknownId:
             status = "already gone"
         proof = _audit(model, request.id)
-        return self._outcome(request, row, status, proof.verdict, proof.error, bool(proof.holds))
-
-    def _outcome(
-        self,
-        request: Request,
-        arrived: int | None,
-        status: str,
-        verdict: str,
-        error: float,
-        holds: bool,
-    ) -> Outcome:
         return Outcome(
-            request.id, request.place, self.log.rows, arrived, status, verdict, error, holds
+            request.id, request.place, now, row, status, proof.verdict, proof.error, proof.holds
         )
 
 
@@ -336,14 +319,16 @@ def _until_repeated(ids: Sequence[Id] | None, start: int, stop: int) -> int:
     return stop
 
 
+def _stacked(parts: Sequence[Mapping[str, Any]], order: Any) -> dict[str, Any]:
+    """Columns one below the other, then in another order."""
+    return {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
+
+
 def _joined(rows: Rows, parts: Sequence[Steps]) -> Steps:
     if len(parts) == 1:
         return parts[0]
     ids = [id for part in parts for id in part.ids]
-    names = parts[0].values
-    return Steps(
-        rows, ids, {name: np.concatenate([part[name] for part in parts]) for name in names}
-    )
+    return Steps(rows, ids, _stacked([part.values for part in parts], slice(None)))
 
 
 # -- TEMPORARY: until the library has intervals, condition numbers and audits ----------------------

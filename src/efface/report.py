@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -39,14 +40,11 @@ def page(summary: Mapping[str, Any], log: Log) -> str:
     gallery = draw(summary, log)
     embed, divs = components({chart.name: chart.figure for chart in gallery.charts})
     requests = summary["requests"]
-    return _template().render(
+    text: str = _template().render(
         summary=summary,
         lead=_lead(summary),
         cards=_cards(summary),
-        charts=[
-            {**{name: getattr(chart, name) for name in ("name", "title", "says", "wide")}, "figure": divs[chart.name]}
-            for chart in gallery.charts
-        ],
+        charts=[chart._replace(figure=divs[chart.name]) for chart in gallery.charts],
         forgotten=_forgotten(summary),
         requests=requests[:_LISTED],
         more=max(0, len(requests) - _LISTED),
@@ -54,8 +52,12 @@ def page(summary: Mapping[str, Any], log: Log) -> str:
         scripts=Resources(mode="inline", components=["bokeh"]).render_js(),
         embed=embed,
         themed=gallery.themed,
+        lines=gallery.lines,
+        axis=gallery.axis,
+        views=gallery.views,
         themes={"light": LIGHT, "dark": DARK},
     )
+    return text
 
 
 def _template() -> Any:
@@ -71,7 +73,9 @@ def _lead(summary: Mapping[str, Any]) -> str:
     kept = f"{model['keep']} of rows" if model["keep"] else f"the newest {model['window']:,} rows"
     text = f"{read:,} rows of {len(summary['source']['features'])} features"
     text += f", {span[0]} to {span[1]}" if span else ""
-    text += f", in {rows['groups']:,} groups with a model each" if summary["source"]["group"] else ""
+    text += (
+        f", in {rows['groups']:,} groups with a model each" if summary["source"]["group"] else ""
+    )
     text += f". Each row was predicted, then learned; the model keeps {kept} and forgets the rest."
     return text + (f" {rows['skipped']:,} rows with gaps were skipped." if rows["skipped"] else "")
 
@@ -85,7 +89,8 @@ def _cards(summary: Mapping[str, Any]) -> list[Card]:
         cards.append(Card("Intervals held the truth", f"{interval['coverage']:.1%}", note))
     why = "their time was up" if summary["model"]["keep"] else "the window was full"
     gone = left["window_full"] + left["time_up"]
-    cards.append(Card("Rows that left", f"{gone + left['asked']:,}", f"{gone:,} as {why}, {left['asked']:,} as asked"))
+    note = f"{gone:,} as {why}, {left['asked']:,} as asked"
+    cards.append(Card("Rows that left", f"{gone + left['asked']:,}", note))
     if summary["requests"]:
         total = audits["held"] + audits["failed"]
         tone = "bad" if audits["failed"] else "good"
@@ -126,8 +131,9 @@ def _forgotten(summary: Mapping[str, Any]) -> str:
 
 
 def _footer(summary: Mapping[str, Any]) -> str:
-    source = summary["source"]
+    counts = Counter(name.partition("=")[0] for name in summary["source"]["features"])
+    features = [f"{name} ({n + 1} levels)" if n > 1 else name for name, n in counts.items()]
     return (
-        f"Features: {', '.join(source['features'])}. Figures of single rows are in the file of "
-        "predictions beside this page, all sums in summary.json. This page loads nothing from elsewhere."
+        f"Features: {', '.join(features)}. The rows one by one are in the file of predictions "
+        "beside this page, all figures in summary.json. This page loads nothing from elsewhere."
     )

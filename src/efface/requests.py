@@ -86,9 +86,8 @@ def _when(path: str, header: list[str], calendar: bool | None) -> When:
         return "time"
     if len(header) > 1:
         text = f"begins with {','.join(header)!r}"
-        raise BadTable(
-            f"'{path}' {text}: expected the header 'time,id' or 'row,id', or one id a line."
-        )
+        expected = "expected the header 'time,id' or 'row,id', or one id a line"
+        raise BadTable(f"'{path}' {text}: {expected}.")
     return "end"
 
 
@@ -113,12 +112,10 @@ def _request(
     whole: bool,
     parse: Callable[[str], Any],
 ) -> Request:
-    texts = [field.strip() for field in fields]
+    texts, form = [field.strip() for field in fields], "id" if when == "end" else f"{when},id"
     where = f"'{path}' at line {line}"
-    if len(texts) != (1 if when == "end" else 2):
-        raise BadTable(
-            f"{where} has {len(texts)} values: expected {'id' if when == 'end' else when + ',id'}."
-        )
+    if len(texts) != len(form.split(",")):
+        raise BadTable(f"{where} has {len(texts)} values: expected {form}.")
     try:
         id: Id = int(texts[-1]) if whole else texts[-1]
     except ValueError:
@@ -127,5 +124,5 @@ def _request(
     try:
         return Request(id, None if when == "end" else parse(texts[0]))
     except ValueError:
-        expected = {"row": "a whole number"}.get(when, "a time like those of the rows")
+        expected = "a whole number" if when == "row" else "a time like those of the rows"
         raise BadTable(f"{where}, {when} is {texts[0]!r}: expected {expected}.") from None

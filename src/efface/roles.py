@@ -22,6 +22,7 @@ Missing = Literal["raise", "skip"]
 Levels = Mapping[str, tuple[str, ...]]
 
 MOST_LEVELS = 100
+_ROLES = ("target", "time", "id", "group")
 _ZONED = pa.timestamp("ns", "UTC")
 
 
@@ -119,21 +120,13 @@ def _features(table: Table, wish: Wish) -> tuple[str, ...]:
         found += [name for name in wish.one_hot if name not in found]
     for name in found:
         if name in taken:
-            role = next(
-                role for role in ("target", "time", "id", "group") if name == _of(wish, role)
-            )
-            raise BadTable(
-                f"{name!r} is the --{role}: a column has one role; take it from the features."
-            )
+            role = next(role for role in _ROLES if name == getattr(wish, role))
+            raise BadTable(f"{name!r} is the --{role} already: take it from the features.")
         if found.count(name) > 1:
             raise BadTable(f"{name!r} is named twice among the features: name it once.")
     if not found:
         raise BadTable(f"'{table.name}' has no column left to predict {wish.target!r} from.")
     return tuple(found)
-
-
-def _of(wish: Wish, role: str) -> object:
-    return getattr(wish, role)
 
 
 def _number(table: Table, name: str) -> pa.DataType:
@@ -209,9 +202,7 @@ def _levels(table: Table, name: str) -> tuple[str, ...]:
     for chunk in table.chunks({name: TEXTS}):
         found.update(chunk.column(name).drop_null().unique().to_pylist())
         if len(found) > MOST_LEVELS:
-            text = (
-                f"holds more than {MOST_LEVELS} different texts: expected a few to make columns of"
-            )
+            text = f"holds more than {MOST_LEVELS} different texts: expected a few"
             raise BadTable(f"'{table.name}', column {name!r} {text}; leave it out.")
     return tuple(sorted(found))
 
@@ -220,7 +211,7 @@ def _levels(table: Table, name: str) -> tuple[str, ...]:
 
 
 def read(
-    table: Table, roles: Roles, missing: Missing = "raise", skipped: Callable[[int], None] = int
+    table: Table, roles: Roles, missing: Missing = "raise", skipped: Callable[[int], object] = int
 ) -> Iterator[Rows]:
     """The rows of a table, chunk by chunk; those with gaps are refused, or skipped and counted."""
     first, newest = 0, None
