@@ -20,8 +20,8 @@ from bokeh.models import (
     Model,
     NumeralTickFormatter,
     Range1d,
-    Span,
 )
+from bokeh.models.annotations import Span
 from bokeh.plotting import figure
 
 from efface.digests import Digest
@@ -175,9 +175,7 @@ class _Artist:
         digest, names = self.log.coarse, list(self.summary["errors"])
         plot = self._figure(300, "mean absolute error")
         means = {name: digest.mean(name) for name in names}
-        plot.y_range = Range1d(
-            start=0, end=1.05 * np.nanmax([*map(_greatest, means.values())]) or 1.0
-        )
+        plot.y_range = Range1d(start=0, end=1.05 * max(map(_greatest, means.values())) or 1.0)
         source = _source({"x": digest.mean("x"), **means})
         for place, name in reversed(list(enumerate(names))):
             colour = _colour(place)
@@ -405,13 +403,8 @@ class _Artist:
         """From afar bins with their extremes, from near the rows: a thousand dots say nothing."""
         for each in near:
             each.visible = False
-        whole = self._range.end - self._range.start
-        args = {
-            "axis": self._range,
-            "near": near,
-            "far": far,
-            "limit": whole * _NEAR / self.log.rows,
-        }
+        limit = self._span * _NEAR / self.log.rows
+        args = {"axis": self._range, "near": near, "far": far, "limit": limit}
         react = CustomJS(args=args, code=_BY_DISTANCE)
         self._range.js_on_change("start", react)
         self._range.js_on_change("end", react)

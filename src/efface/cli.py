@@ -72,11 +72,12 @@ _REPLAY_EXAMPLE = """[bold]Example[/bold], on hourly counts of a bicycle hire:
 
   efface sample
 
-  efface replay bikeshare.csv --target bikers --time time --features temp,hum,windspeed
-  --one-hot slot --model ridge --alpha 0.1 --keep 30d --forget requests.csv --compare
+  efface replay bikeshare.csv --target bikers --time time \\
+    --features temp,hum,windspeed --one-hot slot --keep 30d \\
+    --model ridge --alpha 0.1 --forget requests.csv --compare
 
-[dim]Exit code 0: done. 1: done, but a request named an unknown id or an audit failed. 2: nothing
-was done, and why. Results appear as a whole or not at all.[/dim]"""
+[dim]Exit code 0: done. 1: done, but a request named an unknown id or an audit failed.
+2: nothing was done, and why. Results appear as a whole or not at all.[/dim]"""
 
 
 @app.command(epilog=_REPLAY_EXAMPLE)

@@ -87,8 +87,9 @@ class Table(ABC):
         """The name of a column that is there; otherwise the one that may have been meant."""
         if column in self.columns:
             return column
-        near = get_close_matches(column, self.columns, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else "check its name."
+        names = {name.lower(): name for name in self.columns}
+        near = get_close_matches(column.lower(), names, n=1, cutoff=0.5)
+        hint = f"did you mean {names[near[0]]!r}?" if near else "check its name."
         raise BadTable(f"'{self.name}' has no column {column!r}: {hint} {self._has()}")
 
     def wrong(

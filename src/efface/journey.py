@@ -128,7 +128,7 @@ class Journey:
 
     >>> from efface.models import OLS
     >>> journey = Journey(lambda: OLS(window=2), name="OLS")
-    >>> rows = Rows(np.arange(3), np.ones((3, 1)), np.array([2.0, 4.0, 9.0]), None, None, None)
+    >>> rows = Rows(np.arange(3), np.ones((3, 1)), np.array([2.0, 4.0, 9.0]))
     >>> journey.advance(rows)["prediction"]
     array([0., 2., 3.])
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -68,22 +68,23 @@ class Roles:
         ]
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Rows:
     """Rows of a table, as models take them."""
 
     number: NDArray[np.int64]  # of each row in the table, from 0
     X: NDArray[np.float64]
     y: NDArray[np.float64]
-    ids: list[int | str] | None
-    at: NDArray[Any] | None
-    groups: list[str] | None
+    ids: list[int | str] | None = None
+    at: NDArray[Any] | None = None
+    groups: list[str] | None = None
 
-    def __len__(self) -> int:  # type: ignore[override]
+    def __len__(self) -> int:
         return len(self.y)
 
     def part(self, start: int, stop: int) -> Rows:
-        """Some of them."""
-        return Rows(*(None if each is None else each[start:stop] for each in self))  # type: ignore[arg-type]
+        """Those from ``start`` up to ``stop``."""
+        return self.take(np.arange(start, stop)) if (start, stop) != (0, len(self)) else self
 
     def take(self, index: NDArray[np.intp]) -> Rows:
         """Those at these places."""
