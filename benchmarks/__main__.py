@@ -9,7 +9,10 @@ from pathlib import Path
 from benchmarks.settings import Settings
 from benchmarks.threads import confine
 
-SUITES = ("rolling", "replay", "event", "growth", "memory", "startup", "accuracy")
+SUITES = (
+    *("rolling", "replay", "diagnostics", "event", "growth", "memory", "startup"),
+    *("accuracy", "intervals"),
+)
 
 
 def main() -> int:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import InvalidValue, unusable
+from efface.intervals import MethodName, as_method
 from efface.live import Arrivals, LiveRows
 from efface.memory import Trace
 from efface.parameters import non_negative, truth, whole
@@ -50,8 +51,10 @@ class Rolling:
 class Replay:
     """A stream, row by row: entry t is the state that predicted row t, before it was learned.
 
-    ``rank`` is None for models with a penalty, and the last three always, without
-    ``diagnostics=True``; ``coef`` without ``coef=True``.
+    ``rank`` is None for models with a penalty, and what follows ``coef`` always, without
+    ``diagnostics=True``; ``coef`` without ``coef=True``; the interval without ``interval``. Phi is
+    of the live rows, around their mean if there is an intercept; its eigenvalues are those of every
+    m-th row, m = 20 d but at least 500, and of the last: NaN between.
     """
 
     prediction: Vector
@@ -63,6 +66,10 @@ class Replay:
     leverage_new: Vector | None  # of row t among the rows that predicted it
     leverage_old: Vector | None  # of the oldest of those rows
     frt: Vector | None  # the forgetting regret term of the two
+    phi2: Vector | None  # lambda_min(Phi) / n
+    condition: Vector | None  # sqrt(lambda_max(Phi) / lambda_min(Phi))
+    lower: Vector | None  # what ``predict_interval`` says of row t
+    upper: Vector | None
 
 
 def replay(
@@ -73,11 +80,16 @@ def replay(
     at: Any = None,
     coef: bool = False,
     diagnostics: bool = False,
+    interval: float | None = None,
+    method: MethodName = "gaussian",
 ) -> Replay:
     """Predict, then learn, row by row; the model ends as if it had learned them one by one.
 
     With times, rows whose time is up at ``at[t]`` leave before row t is predicted. Rows in order of
     time run compiled; otherwise each costs a rebuild.
+
+    ``interval`` is the level of prediction intervals, by ``method``; see ``predict_interval`` of
+    the models. The conformal ones cost a replay of the live rows at every row.
 
     >>> from efface import OLS
     >>> model = OLS(window=2, fit_intercept=False)
@@ -85,10 +97,14 @@ def replay(
     array([0., 2., 3.])
     """
 
-    def through(live: LiveRows, new: Arrivals) -> Trace:
-        return live.replay(new, coef=bool(coef), diagnostics=bool(diagnostics))
+    widths = None if interval is None else as_method(interval, method, "interval").widths
 
-    return Replay(**model._feed(through, X, y, ids, at)._asdict())
+    def through(live: LiveRows, new: Arrivals) -> Trace:
+        return live.replay(new, coef=bool(coef), diagnostics=bool(diagnostics), widths=widths)
+
+    trace = model._feed(through, X, y, ids, at)._asdict()
+    del trace["gauges"]
+    return Replay(**trace)
 
 
 def rolling(

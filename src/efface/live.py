@@ -7,7 +7,7 @@ applies; what it refuses, it refuses before anything changed.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from efface.errors import InvalidValue, unusable
 from efface.ledger import Id, Ledger, as_id, as_ids, repeated, some_ids
-from efface.memory import Memory, Penalty, Trace
+from efface.memory import Gauges, Memory, Penalty, Trace
 from efface.policies import Policy, Schedule
 from efface.times import Time, Times, as_time, as_times, kind_of
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+Windows = Iterable[tuple[Matrix, Vector]]  # the live rows of each entry, or of all
+Widths = Callable[[Gauges, "LiveRows", Windows], Vector]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,11 @@ class Arrivals:
     def __len__(self) -> int:
         return len(self.y)
 
+    def upto(self, end: int) -> Arrivals:
+        """The rows before ``end``."""
+        times = None if self.times is None else self.times[:end]
+        return Arrivals(self.X[:end], self.y[:end], self.ids[:end], times, self.numbered)
+
     def since(self, first: int) -> Arrivals:
         """The rows from ``first`` on."""
         times = None if self.times is None else self.times[first:]
@@ -48,10 +55,11 @@ class LiveRows:
     """Rows that are learned, expire and are forgotten under a policy."""
 
     def __init__(self, width: int, penalty: Penalty, *, intercept: bool, policy: Policy) -> None:
-        self._fresh: Callable[[], Memory] = partial(
+        self._fresh: Callable[..., Memory] = partial(
             Memory, width, penalty, intercept=intercept, shrinks=policy.shrinks
         )
         self.shape = (width,)
+        self.intercept = intercept
         self.policy = policy
         self.timed = policy.needs_time
         self.phase = 0
@@ -132,32 +140,72 @@ class LiveRows:
         self._enter(kept.ids, kept.times)
         self.phase = plan.phase
 
-    def replay(self, new: Arrivals, *, coef: bool, diagnostics: bool) -> Trace:
-        """Predict, then learn, row by row; rows that are too old by then leave first."""
+    def replay(
+        self, new: Arrivals, *, coef: bool, diagnostics: bool, widths: Widths | None = None
+    ) -> Trace:
+        """Predict, then learn, row by row; rows that are too old by then leave first.
+
+        ``widths`` says how far to each side of a prediction an interval reaches.
+        """
         plan, n_rows = self._plan(new), len(self.ledger)
         if plan is None:
             self._survivors(new)  # refuses a repeated id before anything changes
+            rows = range(len(new))
             return _joined(
-                [self._replay_one(new.since(t), coef, diagnostics) for t in range(len(new))]
+                [self._replay_one(new.since(t), coef, diagnostics, widths) for t in rows]
             )
+        past = self.memory.rows() if widths else None
         trace = self.memory.replay(
-            new.X, new.y, plan.before, plan.after, coef=coef, diagnostics=diagnostics
+            new.X,
+            new.y,
+            plan.before,
+            plan.after,
+            coef=coef,
+            diagnostics=diagnostics,
+            gauges=widths is not None,
         )
+        if widths is not None and past is not None:
+            trace = self._bounded(trace, widths, past, new)
         self.ledger.drop(min(plan.leaving, n_rows))
         kept = new.since(max(0, plan.leaving - n_rows))
         self._enter(kept.ids, kept.times)
         self.phase = plan.phase
         return trace
 
-    def _replay_one(self, new: Arrivals, coef: bool, diagnostics: bool) -> Trace:
+    def _bounded(
+        self, trace: Trace, widths: Widths, past: tuple[Matrix, Vector], new: Arrivals
+    ) -> Trace:
+        """The trace with its intervals."""
+
+        def windows() -> Iterator[tuple[Matrix, Vector]]:
+            X, y = np.concatenate([past[0], new.X]), np.concatenate([past[1], new.y])
+            for t, n in enumerate(trace.n_rows.tolist(), len(past[1])):
+                yield X[t - n : t], y[t - n : t]
+
+        if trace.gauges is None:
+            return trace
+        half = widths(trace.gauges, self, windows())
+        lower, upper = trace.prediction - half, trace.prediction + half
+        return trace._replace(lower=lower, upper=upper, gauges=None)
+
+    def scratch(self) -> Memory:
+        """No rows, regressed on like these; for rows that come and do not leave."""
+        return self._fresh(shrinks=False)
+
+    def _replay_one(
+        self, new: Arrivals, coef: bool, diagnostics: bool, widths: Widths | None
+    ) -> Trace:
         """The first of some rows, wherever its time belongs, predicted by a copy of the memory."""
         x, y, time = new.X[:1], new.y[:1], None if new.times is None else new.times[0].item()
         name = self.ledger.next_id() if new.numbered else new.ids[0]
         if time is not None:
             self._drop(self.policy.expired(self.ledger.since, self._clock(time)))
         copy, none = self._fresh(), np.zeros(1, dtype=np.int64)
-        copy.extend(*self.memory.rows())
-        trace = copy.replay(x, y, none, none, coef=coef, diagnostics=diagnostics)
+        past, gauged = self.memory.rows(), widths is not None
+        copy.extend(*past)
+        trace = copy.replay(x, y, none, none, coef=coef, diagnostics=diagnostics, gauges=gauged)
+        if widths is not None:
+            trace = self._bounded(trace, widths, past, new.upto(1))
         copy.drop(copy.n_rows)
         self.learn_one(x[0], float(y[0]), name, time)
         return trace

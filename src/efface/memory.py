@@ -9,13 +9,32 @@ from numpy.typing import NDArray
 
 from efface import moments, stream
 from efface.blas import Ints, Matrix, Vector
+from efface.leverage import (
+    GAUGES,
+    REACH,
+    SPECTRAL,
+    STRETCH,
+    UNEXPLAINED,
+    UNRANKED,
+    Spectrum,
+    centred,
+    conditioning,
+    gauge_rows,
+    interpolated,
+    rank_of,
+    room_for,
+    spectrum,
+    summary,
+)
 from efface.moments import ADAPTIVE, FIXED, SWITCHING
 from efface.sums import depth_for
-from efface.trace import diagnose_rows, replay_rows
+from efface.trace import diagnose_rows, forgetting_term, replay_rows
 
-__all__ = ["ADAPTIVE", "FIXED", "SWITCHING", "Memory", "Penalty", "Trace"]
+__all__ = ["ADAPTIVE", "FIXED", "SWITCHING", "Gauges", "Memory", "Penalty", "Trace"]
 
 _LEAST = 64
+_EVERY, _LEAST_EVERY = 20, 500
+_DIAGNOSTICS = ("leverage_new", "leverage_old", "frt", "phi2", "condition")
 
 
 class Penalty(NamedTuple):
@@ -35,11 +54,36 @@ class Trace(NamedTuple):
     penalty: Vector
     intercept: Vector
     n_rows: Ints
-    rank: Ints | None
-    coef: Matrix | None
-    leverage_new: Vector | None
-    leverage_old: Vector | None
-    frt: Vector | None
+    rank: Ints | None = None
+    coef: Matrix | None = None
+    leverage_new: Vector | None = None
+    leverage_old: Vector | None = None
+    frt: Vector | None = None
+    phi2: Vector | None = None
+    condition: Vector | None = None
+    lower: Vector | None = None
+    upper: Vector | None = None
+    gauges: Gauges | None = None
+
+
+class Gauges(NamedTuple):
+    """What an interval needs to know of the live rows and of the row that it is for.
+
+    A new row is predicted with the variance sigma^2 (1 + reach): its leverage, infinite where the
+    rows do not determine the prediction. Fields have one entry a row.
+    """
+
+    n_rows: Ints
+    rank: Ints  # -1 where a penalty hides it
+    penalty: Vector
+    reach: Vector
+    stretch: Vector  # the squared length of Phi^-1 x, without a penalty
+    unexplained: Vector  # the residuals' sum of squares
+    scatter: Vector  # the trace of Phi
+    size: Vector  # the squared length of the coefficients
+
+
+Arrays = tuple[Matrix, Vector, Ints, Matrix, Ints, Matrix]
 
 
 class Memory:
@@ -156,10 +200,7 @@ class Memory:
         rank = int(self._ints[moments.RANK])
         if rank >= 0:
             return rank
-        X, _ = self.rows()
-        for _ in range(2 * self._shape[0]):  # twice: rounding of a large mean looks like rank
-            X -= X.mean(axis=0)
-        return int(np.linalg.matrix_rank(X))
+        return int(np.linalg.matrix_rank(centred(self.rows()[0], self._shape[0] == 1)))
 
     @property
     def working_store(self) -> int:
@@ -167,44 +208,151 @@ class Memory:
         arrays = (self._x, self._y, self._floats, self._ints)
         return sum(a.nbytes for a in arrays) - self.n_rows * (self.width + 1) * 8
 
+    def gauge(self, X: Matrix) -> Gauges:
+        """How far the live rows lie from their regression, and rows of X from them."""
+        columns = np.full((len(X), GAUGES), np.nan)
+        by_core = self._solved_by_core()
+        if not len(X) or not self.n_rows:
+            pass
+        elif not (by_core and gauge_rows(*self._state, X, columns, self._room())):
+            self._gauge_spectrally(X, columns, self._spectrum())
+        values, ones = self._solution[0], np.ones(len(X), np.int64)
+        counts, penalty = (
+            (self.n_rows * ones, self._ints[moments.RANK] * ones),
+            values[moments.LAMBDA],
+        )
+        return Gauges(*counts, penalty * ones, *columns.T)
+
     def replay(
-        self, X: Matrix, y: Vector, before: Ints, after: Ints, *, coef: bool, diagnostics: bool
+        self,
+        X: Matrix,
+        y: Vector,
+        before: Ints,
+        after: Ints,
+        *,
+        coef: bool,
+        diagnostics: bool,
+        gauges: bool = False,
     ) -> Trace:
         """Predict, then learn, row by row.
 
         ``before[t]`` of the oldest rows leave before row t is predicted, ``after[t]`` once it is
-        learned.
+        learned. phi2 and condition are those of every m-th state and of the last, NaN between; m is
+        20 times the width, at least 500: eigenvalues cost as much as some hundred rows.
         """
         n = y.size
         alive = self.n_rows + np.arange(1, n + 1) - np.cumsum(before) - np.cumsum(after) + after
         most = int(alive.max(initial=self.n_rows))
         if most > self._most:
             self._reserve(most)
-        states, counts = np.full((6, n), np.nan), np.zeros((2, n), np.int64)
+        states, counts = np.full((8, n), np.nan), np.zeros((2, n), np.int64)
         coefs = np.empty((n if coef else 0, self.width))
-        self._ints[moments.RANKED] = int(diagnostics)
-        self._ints[moments.VALID] &= not diagnostics
+        columns = np.full((n if gauges else 0, GAUGES), np.nan)
         if before[:1].any():
             self.drop(int(before[0]))
         leaving = after.copy()
         leaving[:-1] += before[1:]
-        kernel, row, code = diagnose_rows if diagnostics else replay_rows, 0, stream.FORM
-        while code != stream.DONE:
-            arrays = X, y, leaving, states, counts, coefs
-            row, code = kernel(*self._state, *arrays, row, self._watched)
-            self._supply(code)
-        self._ints[moments.RANKED] = 0
+        arrays = X, y, leaving, states, counts, coefs
+        if diagnostics or gauges:
+            self._diagnose(arrays, columns, diagnostics)
+        else:
+            row, code = 0, stream.FORM
+            while code != stream.DONE:
+                row, code = replay_rows(*self._state, *arrays, row, self._watched)
+                self._supply(code)
         self.n_rows = self._span[1] - self._span[0]
-        ranked = diagnostics or self._unpenalised
-        return Trace(
-            states[0],
-            states[1],
-            states[2],
-            counts[0],
-            counts[1] if ranked else None,
-            coefs if coef else None,
-            *(states[3:] if diagnostics else (None, None, None)),
+        trace = Trace(states[0], states[1], states[2], counts[0])
+        if coef:
+            trace = trace._replace(coef=coefs)
+        if diagnostics or self._unpenalised:
+            trace = trace._replace(rank=counts[1])
+        if gauges:
+            trace = trace._replace(gauges=Gauges(counts[0], counts[1], states[1], *columns.T))
+        if diagnostics:
+            trace = trace._replace(**dict(zip(_DIAGNOSTICS, states[3:], strict=True)))
+        return trace
+
+    def _diagnose(self, arrays: Arrays, columns: Matrix, diagnostics: bool) -> None:
+        """``replay`` with leverages and the like, gauges, or both."""
+        self._ints[moments.DIRTY] = 1  # so that what is measured is what has just been solved
+        n, room = arrays[1].size, self._room()
+        every = max(_EVERY * self.width, _LEAST_EVERY) if diagnostics else n
+        row = 0
+        for end in [*range(every - 1, n - 1, every), n - 1, n]:
+            row = self._diagnose_until(end, row, arrays, columns, room, diagnostics)
+            if diagnostics and row < n:
+                lo, hi = self._span
+                arrays[3][6:, row] = conditioning(self._x[lo:hi], self._shape[0] == 1)
+
+    def _diagnose_until(
+        self, end: int, row: int, arrays: Arrays, columns: Matrix, room: Matrix, diagnostics: bool
+    ) -> int:
+        """Up to the state that predicts row ``end``."""
+        measured, certain, refitted, code = -1, -1, False, stream.FORM
+        count = 2 if diagnostics else 1
+        while row < end and code != stream.DONE:
+            span = row, end, measured
+            row, code = diagnose_rows(
+                *self._state, *arrays, columns, room, span, certain, count, self._watched
+            )
+            if code == SPECTRAL:
+                self._measure_apart(row, arrays, columns, refitted)
+            elif code == UNRANKED:
+                certain = self._rank_at(row, arrays[4])
+            if code in (SPECTRAL, UNRANKED, stream.COMPACT):
+                measured = row
+            if code == stream.COMPACT:
+                certain = max(certain - self._span[0], -1)
+            refitted = code == stream.REFIT
+            self._supply(code)
+        return row
+
+    def _rank_at(self, row: int, counts: Ints) -> int:
+        """Note the rank of the live rows; from which place on rows have all of it for sure."""
+        lo, hi = self._span
+        counts[1, row], newest = rank_of(self._x[lo:hi], self._shape[0] == 1)
+        return hi - newest if newest and counts[1, row] == self.width else -1
+
+    def _measure_apart(self, row: int, arrays: Arrays, columns: Matrix, refitted: bool) -> None:
+        """What the core could not tell of one row, by other ways."""
+        X, _, _, states, counts, _ = arrays
+        (lo, hi), intercept, rank = self._span, self._shape[0] == 1, self._ints[moments.RANK]
+        bare = rank == hi - lo - intercept and not refitted and not self._ints[moments.HARD]
+        if bare:
+            products = interpolated(self._x[lo:hi], intercept, X[row])
+            columns[row : row + 1, [REACH, UNEXPLAINED]] = products.reach, 0.0
+        else:
+            found = self._spectrum()
+            products, rank = found.products(X[row], self._x[lo]), found.rank
+            if columns.size:
+                self._gauge_spectrally(X[row : row + 1], columns[row : row + 1], found)
+        states[3:6, row] = products.new, products.old, forgetting_term(*products[:3])
+        counts[1, row] = rank
+
+    def _gauge_spectrally(self, X: Matrix, columns: Matrix, found: Spectrum) -> None:
+        lo, hi = self._span
+        columns[:, [REACH, STRETCH]] = [found.gauge(row) for row in X]
+        columns[:, UNEXPLAINED:] = summary(
+            self._x[lo:hi], self._y[lo:hi], self._solution[1], self._shape[0] == 1
         )
+
+    def _spectrum(self) -> Spectrum:
+        (lo, hi), penalty = self._span, float(self._solution[0][moments.LAMBDA])
+        rank = int(self._ints[moments.RANK])
+        return spectrum(self._x[lo:hi], penalty, self._shape[0] == 1, rank)
+
+    def _room(self) -> Matrix:
+        return room_for(self.width, self._shape[0])
+
+    def _solved_by_core(self) -> bool:
+        """Solve anew: by the core, so that more can be solved with it, or by a refit?"""
+        self._ints[moments.DIRTY], by_core, code = 1, True, stream.FORM
+        zeros = np.zeros(self.width)
+        while code != stream.DONE:
+            code, _ = stream.predict_row(*self._state, zeros, self._watched)
+            by_core &= code != stream.REFIT
+            self._supply(code)
+        return by_core
 
     @property
     def _state(self) -> tuple[Matrix, Vector, Vector, Ints]:
@@ -217,6 +365,10 @@ class Memory:
     def _settled(self) -> tuple[Vector, Vector]:
         """Values and coefficients, up to date."""
         self.predict(np.zeros(self.width))  # the one kernel that every model has compiled
+        return self._solution
+
+    @property
+    def _solution(self) -> tuple[Vector, Vector]:
         return stream.solution(self._floats, self.width)
 
     def _supply(self, code: int) -> None:

@@ -28,6 +28,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from efface import archive
 from efface.errors import DamagedFile, InvalidValue, NotFitted, unusable
+from efface.intervals import Interval, MethodName, as_method
 from efface.ledger import Id
 from efface.live import Arrivals, LiveRows
 from efface.memory import ADAPTIVE, FIXED, SWITCHING, Penalty
@@ -145,6 +146,26 @@ class Model(RegressorMixin, BaseEstimator, ABC):
         rows = as_matrix(X)
         self._name_features(X, reset=False)
         return np.asarray(rows @ live.memory.coef + live.memory.intercept)
+
+    def predict_interval(
+        self, X: Any, level: float = 0.95, method: MethodName = "gaussian"
+    ) -> Interval:
+        """(prediction, lower, upper): where the responses of rows lie that come next.
+
+        ``intervals`` says what each method assumes. Where the live rows are too few the interval is
+        infinite, and its ``reason`` says why. It is a function of the live rows alone.
+
+        >>> model = OLS().fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 4.0])
+        >>> prediction, lower, upper = model.predict_interval([[4.0]], level=0.9)
+        >>> prediction.round(2), lower.round(2), upper.round(2)
+        (array([5.]), array([2.84]), array([7.16]))
+        >>> OLS().fit([[0.0]], [1.0]).predict_interval([[4.0]]).upper
+        array([inf])
+        """
+        way = as_method(level, method)
+        live, rows = self._alive(), as_matrix(X)
+        self._name_features(X, reset=False)
+        return way.around(live, rows)
 
     def _feed(self, way: Callable[[LiveRows, Arrivals], T], X: Any, y: Any, ids: Any, at: Any) -> T:
         """Hand checked rows to the live ones, which may be none yet."""

@@ -19,8 +19,8 @@ FIXED, ADAPTIVE, SWITCHING = 0, 1, 2
 KIND, ALPHA, DELTA, THETA_MAX, SWITCH_AT, LEVEL, LAMBDA = 0, 1, 2, 3, 4, 5, 6
 (
     HEAD, END, FIRST, START, STOP, PLACED, WIPED, VALID, HARD, DIRTY, RANK, WIDTH, INTERCEPT, BLOCK,
-    SHRINKS, DEPTH, RANKED, FULL,
-) = range(18)  # fmt: skip
+    SHRINKS, DEPTH,
+) = range(16)  # fmt: skip
 
 
 _KEPT = 1e-4  # of a sum of squares: less left after a subtraction, and digits are missing

@@ -38,7 +38,7 @@ from efface.core import (
     place,
     room_for,
 )
-from efface.dense import SAFE, add_row, dot, factorise, invert, lopsided, solve
+from efface.dense import add_row, dot, factorise, lopsided, solve
 from efface.moments import (
     ALPHA,
     BLOCK,
@@ -47,7 +47,6 @@ from efface.moments import (
     END,
     FIRST,
     FIXED,
-    FULL,
     HARD,
     HEAD,
     INTERCEPT,
@@ -56,7 +55,6 @@ from efface.moments import (
     LEVEL,
     PLACED,
     RANK,
-    RANKED,
     SHRINKS,
     START,
     STOP,
@@ -72,7 +70,7 @@ from efface.moments import (
 from efface.refit import refit
 from efface.sums import BOUNDED, NEVER, SEEN, Sums, shift_down
 
-_DIALS = 18
+_DIALS = 16
 _VALUES = 7
 _CLOSE = 1e-12  # of the solution, in norm: where conjugate gradients stop
 _MOST_STEPS = 40
@@ -188,8 +186,7 @@ def refresh(s: Stream, x: Matrix, y: Vector, watched: bool | None) -> int:
             return REFIT
     values[LEVEL] = finish(c, s.work.theta, d, intercept, s.coef)
     dials[DIRTY] = 0
-    known = penalty == 0.0 or dials[FULL] == 1
-    dials[RANK] = min(d, n - dials[INTERCEPT]) if known else -1
+    dials[RANK] = min(d, n - dials[INTERCEPT]) if penalty == 0.0 else -1
     return DONE
 
 
@@ -258,23 +255,10 @@ def form_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints, watched: bool | 
     else:
         margin = form_dual(c, x, y, start, end, penalty, intercept)
     dials[HARD] = 0 if margin >= c.values[LEAST] else 1
-    dials[FULL] = 1 if primal and dials[RANKED] == 1 and _full_rank(c, s.sums.total) else 0
     if dials[HARD] == 0:
         place(c, s.outside, x, y, head, start - head, 0, intercept)
         join_all(c, s.outside, start - head)
     fill(c.scratch, 0.0)
-
-
-@numba.njit(**INNER, inline="always")
-def _full_rank(c: Core, total: Matrix) -> bool:
-    """Is the core of full rank for sure? Then so is every set of rows that holds it."""
-    p = c.inverse.shape[0]
-    gram, rest = take(c.scratch, 0, p, p), part(c.scratch, p * p, c.scratch.size)
-    for i in range(p):
-        for j in range(i + 1):
-            gram[i, j] = total[i, j]
-        c.scale[i] = gram[i, i]
-    return invert(gram, c.scale, rest) >= SAFE
 
 
 @numba.njit(**INNER, inline="always")
@@ -347,6 +331,14 @@ def precondition(
 ) -> None:
     """out = H0^-1 g, H0 being the system of all live rows with the core's penalty."""
     apply(c, g, out)
+    withdraw(c, images, factor, weights, g, out)
+
+
+@numba.njit(**INNER)
+def withdraw(
+    c: Core, images: Matrix, factor: Matrix, weights: Vector, g: Vector, out: Vector
+) -> None:
+    """From M g to H0^-1 g: what the rows outside the core take away."""
     for i in range(weights.size):
         weights[i] = dot(images[i], g)
     solve(factor, weights)
