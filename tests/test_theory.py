@@ -309,7 +309,7 @@ def documented_names():
 
 
 #: Doors to stacks of windows and pieces shared between modules: not symbols of the paper.
-INNER = {"sliding_windows", "as_penalties", "perpendicular"}
+INNER = {"forgetting_terms", "sliding_windows", "as_penalties", "perpendicular"}
 
 
 def public_functions(module):

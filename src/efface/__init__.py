@@ -7,7 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from efface.diagnostics import Audit, Diagnosis, audit, diagnose
     from efface.errors import EffaceError
+    from efface.forecast import Forecast, forecast_forgetting
     from efface.history import Replay, Rolling, replay, rolling
     from efface.models import OLS, AdaptiveRidge, Ridge, SwitchingRidge, load
     from efface.policies import FIFD, AddDrop, KeepAll, KeepFor
@@ -19,20 +21,28 @@ __all__ = [
     "OLS",
     "AdaptiveRidge",
     "AddDrop",
+    "Audit",
+    "Diagnosis",
     "EffaceError",
+    "Forecast",
     "KeepAll",
     "KeepFor",
     "Replay",
     "Ridge",
     "Rolling",
     "SwitchingRidge",
+    "audit",
+    "diagnose",
+    "forecast_forgetting",
     "load",
     "replay",
     "rolling",
 ]
 
 _HOMES = {
+    "efface.diagnostics": ("Audit", "Diagnosis", "audit", "diagnose"),
     "efface.errors": ("EffaceError",),
+    "efface.forecast": ("Forecast", "forecast_forgetting"),
     "efface.models": ("OLS", "AdaptiveRidge", "Ridge", "SwitchingRidge", "load"),
     "efface.policies": ("FIFD", "AddDrop", "KeepAll", "KeepFor"),
     "efface.history": ("Replay", "Rolling", "replay", "rolling"),

@@ -146,10 +146,49 @@ def whiten(X: Array, vectors: Array, *, penalty: float = 0.0) -> Array:
     basis = basis[live]
     inside = vectors @ basis.T
     scaled = inside / np.sqrt(singular[live] ** 2 + penalty)
-    if penalty == 0:
+    if penalty == 0 or len(basis) == X.shape[1]:
         return np.asarray(scaled)
-    outside = (vectors - inside @ basis) / math.sqrt(penalty)
-    return np.concatenate([scaled, outside], axis=-1)
+    outside = vectors - inside @ basis
+    rounding = _EPS * max(X.shape) * np.linalg.norm(vectors, axis=-1, keepdims=True)
+    outside[np.abs(outside) <= rounding] = 0.0  # a small penalty would make much of it
+    return np.concatenate([scaled, outside / math.sqrt(penalty)], axis=-1)
+
+
+def binary_unit(values: Array) -> int:
+    """The exponent of the power of two just above some numbers; dividing by that is exact.
+
+    >>> binary_unit(np.array([3.0, -9.0]))
+    4
+    """
+    return math.frexp(float(np.abs(values).max(initial=0.0)))[1]
+
+
+def deviations(X: Array, *others: Array) -> tuple[Array, ...]:
+    """The rows of X around their mean, and other rows around the same mean, rounded once.
+
+    A column that is constant but for rounding is zero: what rounding leaves of a large mean would
+    look like one more rank.
+
+    >>> deviations(np.array([[0.1, 1.0], [0.1, 3.0]]), np.array([0.1, 6.0]))
+    (array([[ 0., -1.],
+           [ 0.,  1.]]), array([0., 4.]))
+    """
+    origin = X[0].astype(np.longdouble)
+    shifted = X - origin  # exactly zero where a column is constant
+    centre = shifted.mean(axis=0)
+    centre += (shifted - centre).mean(axis=0)
+    rows = (shifted - centre).astype(np.float64)
+    rows[:, dust(rows, origin + centre)] = 0.0
+    return rows, *((other - origin - centre).astype(np.float64) for other in others)
+
+
+def dust(rows: Array, mean: NDArray[np.floating]) -> NDArray[np.bool]:
+    """Which columns of deviations are no more than the rounding of the mean that they are around.
+
+    >>> dust(np.array([[1e-16, 1.0], [-1e-16, -1.0]]), np.array([0.1, 0.1]))
+    array([ True, False])
+    """
+    return np.asarray((np.abs(rows) <= 16 * _EPS * np.abs(mean)).all(axis=0))
 
 
 def gram_norm(X: ArrayLike, v: ArrayLike, *, penalty: float = 0.0) -> float:

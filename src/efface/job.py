@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from efface.baselines import Baseline, baselines
 from efface.errors import InvalidValue, unusable
 from efface.frames import Table, open_table
+from efface.intervals import MethodName
 from efface.journey import Journey, travel
 from efface.models import OLS, AdaptiveRidge, Model, Ridge, SwitchingRidge
 from efface.parameters import probability
@@ -25,7 +26,6 @@ from efface.roles import Missing, Roles, Wish, assign
 from efface.summary import summarise
 
 Kind = Literal["adaptive", "ridge", "ols", "switching"]
-Method = Literal["gaussian", "conformal", "self-normalized"]
 Tell = Callable[[int, float], None]
 
 WINDOW = 500
@@ -43,7 +43,7 @@ class Job:
     alpha: float | None = None
     theta_max: float | None = None
     level: float = 0.95
-    method: Method = "gaussian"
+    method: MethodName = "gaussian"
     forget: str | None = None
     compare: bool = False
     missing: Missing = "raise"

@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.baselines import LAST, Baseline, LastValue
+from efface.diagnostics import audit
 from efface.digests import Digest
 from efface.errors import BadRow, RepeatedId, UnknownId
 from efface.frames import Table
 from efface.history import Replay, replay
+from efface.intervals import MethodName
 from efface.models import Model
 from efface.requests import NONE, Id, Request, Requests
 from efface.roles import Missing, Roles, Rows, read
@@ -139,7 +141,7 @@ class Journey:
         name: str,
         *,
         level: float = 0.95,
-        method: str = "gaussian",
+        method: MethodName = "gaussian",
         requests: Requests = NONE,
         compare: Callable[[], dict[str, Baseline]] = dict,
         warm_up: int = 0,
@@ -227,10 +229,18 @@ class Journey:
                     raise BadRow(str(error), row=int(rows.number[at])) from None
             raise
 
-    def _engine(self, model: Model, rows: Rows) -> Any:
+    def _engine(self, model: Model, rows: Rows) -> Replay:
         named = rows.ids is not None or bool(self._wanted)
-        ids = self._names(rows) if named else None
-        return _full(replay(model, rows.X, rows.y, ids, rows.at, diagnostics=True), rows)
+        return replay(
+            model,
+            rows.X,
+            rows.y,
+            ids=self._names(rows) if named else None,
+            at=rows.at,
+            diagnostics=True,
+            interval=self._level,
+            method=self._method,
+        )
 
     def _names(self, rows: Rows) -> Sequence[Id]:
         return rows.number.tolist() if rows.ids is None else rows.ids
@@ -281,7 +291,7 @@ class Journey:
             model.forget(request.id)
         except UnknownId:
             status = "already gone"
-        proof = _audit(model, request.id)
+        proof = audit(model, forgotten=[request.id])
         return Outcome(
             request.id, request.place, now, row, status, proof.verdict, proof.error, proof.holds
         )
@@ -329,27 +339,3 @@ def _joined(rows: Rows, parts: Sequence[Steps]) -> Steps:
         return parts[0]
     ids = [id for part in parts for id in part.ids]
     return Steps(rows, ids, _stacked([part.values for part in parts], slice(None)))
-
-
-# -- TEMPORARY: until the library has intervals, condition numbers and audits ----------------------
-
-
-class _Full:
-    pass
-
-
-def _full(result: Replay, rows: Rows) -> Any:
-    full: Any = _Full()
-    for name in Replay.__dataclass_fields__:
-        setattr(full, name, getattr(result, name))
-    spread = 1.96 * np.std(rows.y - result.prediction)
-    full.lower, full.upper = result.prediction - spread, result.prediction + spread
-    full.phi2 = np.full(len(rows), np.nan)
-    full.condition = np.where(rows.number % 16 == 0, 10.0 + result.n_rows, np.nan)
-    return full
-
-
-def _audit(model: Model, id: Id) -> Any:
-    proof: Any = _Full()
-    proof.holds, proof.error, proof.verdict = id not in model.ids_, 1e-14, "holds"
-    return proof

@@ -203,6 +203,13 @@ class Memory:
         return int(np.linalg.matrix_rank(centred(self.rows()[0], self._shape[0] == 1)))
 
     @property
+    def clean(self) -> bool:
+        """Whether the places of rows that left hold zeros."""
+        lo, hi = self._span
+        free = (self._x[:lo], self._x[hi:], self._y[:lo], self._y[hi:])
+        return not any(places.any() for places in free)
+
+    @property
     def working_store(self) -> int:
         """Bytes kept beside the live rows."""
         arrays = (self._x, self._y, self._floats, self._ints)

@@ -238,11 +238,11 @@ class Model(RegressorMixin, BaseEstimator, ABC):
         The model itself is brought to the state that ``load`` gives, so both continue alike, bit
         for bit.
         """
+        self._alive().memory.rebuild()
         archive.write(path, self._snapshot())
 
     def _snapshot(self) -> archive.Snapshot:
         live = self._alive()
-        live.memory.rebuild()
         X, y = live.memory.rows()
         names = getattr(self, "feature_names_in_", None)
         return archive.Snapshot(
@@ -260,6 +260,7 @@ class Model(RegressorMixin, BaseEstimator, ABC):
         """For pickle and copy: like a file, the live rows and nothing of any other."""
         state = dict(super().__getstate__())
         if state.pop("_live", None) is not None:
+            self._alive().memory.rebuild()
             state["snapshot"] = self._snapshot()
         return state
 
@@ -414,13 +415,18 @@ def load(path: str | os.PathLike[str]) -> OLS | Ridge | AdaptiveRidge | Switchin
     """The model that ``save`` wrote: it continues bit for bit where that one stood."""
     snapshot = archive.read(path)
     try:
-        parameters = {**snapshot.parameters, "window": from_plain(snapshot.parameters["window"])}
-        model = MODELS[snapshot.model](**parameters)
-        model._install(_revive(model, snapshot))
+        return from_snapshot(snapshot)
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedFile(
             f"'{os.fspath(path)}' is damaged: it describes no model ({error}); restore a backup."
         ) from error
+
+
+def from_snapshot(snapshot: archive.Snapshot) -> OLS | Ridge | AdaptiveRidge | SwitchingRidge:
+    """A fresh model that was given these live rows and has seen no other."""
+    parameters = {**snapshot.parameters, "window": from_plain(snapshot.parameters["window"])}
+    model = MODELS[snapshot.model](**parameters)
+    model._install(_revive(model, snapshot))
     model.n_features_in_ = snapshot.X.shape[1]
     if snapshot.features is not None:
         model.feature_names_in_ = np.array(snapshot.features, dtype=object)

@@ -148,9 +148,17 @@ def forgetting_regret_term(
     swing = rank_swing(window, x_old, x_new)
     rows = np.array([x_old, x_new], dtype=np.float64)
     old, new = whiten(window, rows, penalty=non_negative("penalty", penalty))
+    return ForgettingRegretTerm(*forgetting_terms(old, new), swing.rank_before, swing.rank_after)
+
+
+def forgetting_terms(old: Array, new: Array) -> tuple[float, float, float]:
+    """FRT, its deleted term and its dissimilarity term, of two rows as ``whiten`` gives them.
+
+    >>> forgetting_terms(np.array([0.5, 0.0]), np.array([1.0, 2.0]))
+    (1.25, 0.25, 4.0)
+    """
     deleted, dissimilarity = float(old @ old), perpendicular(new, old)
-    total = deleted * (dissimilarity + 1)
-    return ForgettingRegretTerm(total, deleted, dissimilarity, swing.rank_before, swing.rank_after)
+    return deleted * (dissimilarity + 1), deleted, dissimilarity
 
 
 def perpendicular(v: Array, axis: Array) -> float:

@@ -1,0 +1,274 @@
+"""A second refit of the rows, by other means than the engine's, to hold it to account.
+
+Singular values of the rows, then corrections by residuals in doubled precision until nothing moves:
+where the rows determine the coefficients, its error is that of rounding them, and where they do
+not, that of the subspace they span. It shares no code with the engine, and is slow.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from efface.geometry import Array, binary_unit, deviations
+
+_EPS = float(np.finfo(np.float64).eps)
+_SPLITTER = 134217729.0  # 2^27 + 1, after Dekker
+_MOST_STEPS = 12
+_MOST_PRODUCTS = 1 << 20  # numbers of a block whose products are summed at once
+
+
+@dataclass(frozen=True, eq=False)
+class Refit:
+    """Coefficients and intercept of some rows, and what they can be compared by.
+
+    ``spread`` is the largest deviation of each feature, and ``size`` the largest coefficient in its
+    units; ``height`` is what the intercept is made of. ``sensitivity`` is the condition of the
+    rows with the penalty, at a common scale of the features where the rows determine them.
+    ``grain`` is what changing the rows in their last digit may do to the coefficients (Wedin).
+    """
+
+    coef: Array
+    intercept: float
+    spread: Array
+    size: float
+    height: float
+    sensitivity: float
+    grain: float
+
+    def distance(self, coef: Array, intercept: float) -> float:
+        """The largest relative difference of coefficients and intercept from these.
+
+        A coefficient counts in units of its feature's spread, relative to the largest; the
+        intercept relative to the responses and the means that it balances.
+        """
+        differences = np.append(
+            np.abs(coef - self.coef) * self.spread / self.size,
+            abs(intercept - self.intercept) / self.height,
+        )
+        return math.inf if np.isnan(differences).any() else float(differences.max())
+
+
+def refit(X: Array, y: Array, *, penalty: float, intercept: bool) -> Refit:
+    """The ridge regression of the rows, that of minimum norm where they do not determine one.
+
+    >>> found = refit(np.array([[1.0], [3.0]]), np.array([1.0, 5.0]), penalty=0.0, intercept=True)
+    >>> found.coef, round(found.intercept, 12)
+    (array([2.]), -1.0)
+    """
+    n, d = X.shape
+    if not n:
+        return Refit(np.zeros(d), 0.0, np.ones(d), 1.0, 1.0, 1.0, 0.0)
+    x_unit, y_unit = binary_unit(X), binary_unit(y)
+    rows, responses = np.ldexp(X, -x_unit), np.ldexp(y, -y_unit)
+    # beyond 2^900 the coefficients are zero, and squares must stay finite
+    lam = min(math.ldexp(penalty, -2 * x_unit), 2.0**900) if penalty else 0.0
+    solver = _Solver.of(deviations(rows)[0] if intercept else rows, lam)
+    solve = _by_rows if n - intercept < d and solver.dual_holds(intercept) else _by_features
+    coef, level = solve(rows, responses, solver, intercept)
+    fit = _described(coef, level, rows, responses, solver)
+    return replace(
+        fit,
+        coef=np.ldexp(fit.coef, y_unit - x_unit),
+        intercept=math.ldexp(fit.intercept, y_unit),
+        spread=np.ldexp(fit.spread, x_unit),
+        size=math.ldexp(fit.size, y_unit),
+        height=math.ldexp(fit.height, y_unit),
+    )
+
+
+def _described(coef: Array, level: float, X: Array, y: Array, solver: _Solver) -> Refit:
+    spread, reach = np.abs(solver.centred).max(axis=0), np.abs(X).max(axis=0)
+    spread = np.where(spread > 0, spread, np.where(reach > 0, reach, 1.0))
+    responses = float(np.abs(y).max())
+    # below a millionth of the responses, a billionth of it would be less than their rounding
+    size = max(float(np.abs(coef * spread).max()), 1e-6 * responses) or 1.0
+    height = max(abs(level), responses, float(np.abs(coef * X.mean(axis=0)).max())) or 1.0
+    missed = np.append(y - level - X @ coef, math.sqrt(solver.penalty) * coef)
+    fitted = max(np.linalg.norm(coef * solver.lengths()), 1e-6 * np.linalg.norm(y)) or 1.0
+    condition = solver.condition()
+    digit = _EPS * float((reach / spread).max())
+    grain = digit * condition * (1 + condition * float(np.linalg.norm(missed) / fitted))
+    return Refit(coef, level, spread, size, height, condition, grain)
+
+
+class _Solver(NamedTuple):
+    """(A'A + penalty)^-1 through the singular values of A, a pseudo-inverse without a penalty."""
+
+    centred: Array
+    left: Array
+    singular: Array
+    right: Array
+    penalty: float
+
+    @staticmethod
+    def of(centred: Array, penalty: float) -> _Solver:
+        left, singular, right = np.linalg.svd(centred, full_matrices=False)
+        live = singular > _EPS * max(centred.shape) * singular[0]
+        return _Solver(centred, left[:, live], singular[live], right[live], penalty)
+
+    @property
+    def rank(self) -> int:
+        return self.singular.size
+
+    def primal(self, pull: Array) -> Array:
+        """Coefficients; within the span of the rows, where every solution lies."""
+        return np.asarray((self.right @ pull / (self.singular**2 + self.penalty)) @ self.right)
+
+    def dual_holds(self, intercept: bool) -> bool:
+        """Whether weights of the rows say it all: doubled precision bears so small a penalty."""
+        independent = self.rank == len(self.centred) - intercept
+        return independent or self.penalty > 1e-20 * float(self.singular.max(initial=0.0)) ** 2
+
+    def dual(self, missed: Array, intercept: bool) -> Array:
+        """Weights of the rows, (AA' + penalty)^-1."""
+        inside = missed @ self.left
+        weights = self.left @ (inside / (self.singular**2 + self.penalty))
+        if self.rank < len(missed) - intercept:
+            weights += (missed - self.left @ inside) / self.penalty
+        return np.asarray(weights)
+
+    def lengths(self) -> Array:
+        """The features' lengths, the penalty included."""
+        return np.asarray(np.hypot(np.linalg.norm(self.centred, axis=0), math.sqrt(self.penalty)))
+
+    def condition(self) -> float:
+        """That of A and the penalty; the features' units play no part where n >= d."""
+        (n, d), root = self.centred.shape, math.sqrt(self.penalty)
+        if not self.rank:
+            return 1.0
+        smallest = 0.0 if root > 0 and self.rank < d else self.singular[-1]
+        plain = math.hypot(self.singular[0], root) / math.hypot(smallest, root)
+        if n < d or (root == 0 and self.rank < d):
+            return plain
+        scaled = np.vstack([self.centred, root * np.eye(d)]) / self.lengths()
+        values = np.linalg.svd(scaled, compute_uv=False)
+        return float(min(plain, values[0] / values[-1])) if values[-1] > 0 else plain
+
+
+def _by_features(X: Array, y: Array, solver: _Solver, intercept: bool) -> tuple[Array, float]:
+    """Coefficients and intercept, corrected by the rows' residuals until they stand."""
+    coef, level, before = np.zeros(X.shape[1]), 0.0, math.inf
+    mean = X.mean(axis=0)
+    for i in range(_MOST_STEPS):
+        high, low = _residuals(X, y, coef, np.zeros_like(coef), level)
+        if intercept:
+            high, low, shift = _levelled(high, low)
+            level += shift
+        step = solver.primal(_pull(X, high, low, solver.penalty, coef))
+        size = float(np.abs(step).max())
+        if i > 2 and not size < 0.5 * before:
+            break
+        coef, before = coef + step, size
+        level -= float(mean @ step) * intercept  # at once, so that residuals stay small
+        if size <= 0.25 * _EPS * float(np.abs(coef).max()):
+            break
+    if intercept:
+        level += _levelled(*_residuals(X, y, coef, np.zeros_like(coef), level))[2]
+    return coef, level
+
+
+def _by_rows(X: Array, y: Array, solver: _Solver, intercept: bool) -> tuple[Array, float]:
+    """The same for fewer rows than features: coefficients X'w, which rounding cannot turn away.
+
+    (AA' + penalty) w = b, w in doubled precision.
+    """
+    level, before = 0.0, math.inf
+    mean, w = X.mean(axis=0), np.zeros((2, len(y)))
+    for i in range(_MOST_STEPS):
+        coef = _product(X.T, *w)
+        high, low = _residuals(X, y, *coef, level)
+        if intercept:
+            high, low, shift = _levelled(high, low)
+            level += shift
+        shrink, error = _two_product(np.full_like(y, -solver.penalty), w[0])
+        high, lost = _two_sum(high, shrink)
+        missed = high + (low + lost + error - solver.penalty * w[1])
+        step = solver.dual(missed, intercept)
+        size = float(np.abs(step).max())
+        if i > 2 and not size < 0.5 * before:
+            break
+        total, lost = _two_sum(w[0], step)
+        w, before = np.array(_two_sum(total, w[1] + lost)), size
+        if intercept:
+            w = np.array(_levelled(*w)[:2])
+            level -= float(mean @ (X.T @ step))
+        if size <= _EPS**2 * float(np.abs(w).max()):
+            break
+    coef = _product(X.T, *w)
+    if intercept:
+        level += _levelled(*_residuals(X, y, *coef, level))[2]
+    return coef[0] + coef[1], level
+
+
+def _levelled(high: Array, low: Array) -> tuple[Array, Array, float]:
+    """Numbers less their mean, and the mean; twice, as it is rounded and others may be large."""
+    mean = 0.0
+    for _ in range(2):
+        shift = float(sum(_sum(high, low))) / high.size
+        mean += shift
+        high, lost = _two_sum(high, np.full_like(high, -shift))
+        high, low = _two_sum(high, low + lost)
+    return high, low, mean
+
+
+def _residuals(X: Array, y: Array, coef: Array, rest: Array, level: float) -> tuple[Array, Array]:
+    """y - level - X (coef + rest), as high + low."""
+    high, low = _product(X, -coef, -rest)
+    high, lost = _two_sum(high, y)
+    high, more = _two_sum(high, np.full_like(y, -level))
+    return _two_sum(high, low + lost + more)
+
+
+def _pull(X: Array, high: Array, low: Array, penalty: float, coef: Array) -> Array:
+    """X' (high + low) - penalty coef: what the optimum makes zero."""
+    pull, rest = _product(X.T, high, low)
+    shrink, error = _two_product(np.full_like(coef, -penalty), coef)
+    pull, lost = _two_sum(pull, shrink)
+    return np.asarray(pull + (rest + lost + error))
+
+
+def _product(A: Array, high: Array, low: Array) -> tuple[Array, Array]:
+    """A (high + low) in doubled precision, some rows of A at a time."""
+    block = max(1, _MOST_PRODUCTS // A.shape[1])
+    parts = []
+    for start in range(0, len(A), block):
+        rows = A[start : start + block]
+        product, error = _two_product(rows, np.broadcast_to(high, rows.shape))
+        parts.append(_sum(product, error + rows * low))
+    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))  # type: ignore[return-value]
+
+
+def _sum(high: Array, low: Array) -> tuple[Array, Array]:
+    """The sums along the last axis, in doubled precision, by halves."""
+    while (size := high.shape[-1]) > 1:
+        half = size // 2
+        total, lost = _two_sum(high[..., :half], high[..., half : 2 * half])
+        rest = low[..., :half] + low[..., half : 2 * half] + lost
+        high = np.concatenate([total, high[..., 2 * half :]], axis=-1)
+        low = np.concatenate([rest, low[..., 2 * half :]], axis=-1)
+    return high[..., 0], low[..., 0]
+
+
+def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """a + b and its rounding error (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def _two_product(a: Array, b: Array) -> tuple[Array, Array]:
+    """a b and its rounding error (Dekker)."""
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    error = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+    return product, error
+
+
+def _halves(a: Array) -> tuple[Array, Array]:
+    big = _SPLITTER * a
+    high = big - (big - a)
+    return high, a - high
