@@ -104,9 +104,9 @@ def test_requests_and_groups_like_the_naive_twin(asked, cuts, grouped, timed):
     same(found["prediction"], predictions)
     np.testing.assert_array_equal(found["n_rows"], alive)
     assert [outcome.status for outcome in journey.log.outcomes] == outcomes
-    assert {name: model.ids_ for name, model in journey.models.items()} == {
-        name: model.ids_ for name, model in models.items()
-    }
+    if asked:  # else nobody needs ids, and the models number their rows themselves
+        alive = {name: model.ids_ for name, model in journey.models.items()}
+        assert alive == {name: model.ids_ for name, model in models.items()}
 
 
 def test_requests_by_time_are_answered_before_the_first_row_of_that_time():
@@ -180,8 +180,10 @@ def test_the_log_has_the_errors_of_everyone_after_the_warm_up():
     errors = np.abs(found["prediction"] - Y)[D + 1 :]
     assert scores["OLS"].mae == pytest.approx(errors.mean(), rel=1e-9)
     assert scores[LAST].mae == pytest.approx(np.abs(np.diff(Y))[D:].mean(), rel=1e-9)
-    held = (found["lower"] <= Y) & (found["upper"] >= Y)
-    assert journey.log.coverage.held == held[np.isfinite(found["lower"] + found["upper"])].sum()
+    known = np.isfinite(found["lower"]) & np.isfinite(found["upper"])
+    held = (found["lower"] <= Y) & (found["upper"] >= Y) & known
+    assert journey.log.coverage.held == held.sum()
+    assert journey.log.coverage.count == known.sum() > 300
     assert journey.log.fine.rows == N
 
 
@@ -190,6 +192,6 @@ def test_the_log_does_not_grow_with_the_stream():
     rows = stream()
     for _ in range(60):
         journey.advance(rows)
-    digests = (journey.log.fine, journey.log.medium, journey.log.coarse)
-    assert [len(digest.mean("y")) <= digest.bins for digest in digests] == [True] * 3
+    for digest in (journey.log.fine, journey.log.medium, journey.log.coarse):
+        assert len(digest.mean("x")) <= digest.bins
     assert journey.log.rows == 60 * N

@@ -67,6 +67,7 @@ _PREDICTED = [
     ("prediction", f"@prediction{_SHORTLY}"),
     ("interval", f"@lower{_SHORTLY} to @upper{_SHORTLY}"),
 ]
+_TIP = "display:grid;grid-template-columns:auto auto;gap:2px 10px;font:13px system-ui,sans-serif"
 _MARKS = 40  # requests that are drawn as lines
 _NEAR = 1500  # rows in view, from which on they are drawn one by one
 _BY_DISTANCE = """
@@ -383,16 +384,18 @@ class _Artist:
         return dots
 
     def _hover(self, plot: Any, renderer: Any, lines: list[tuple[str, str]]) -> None:
-        when = (
-            ("time", f"@x{{{_SHORT}}}")
-            if self._calendar
-            else ("time" if self._timed else "row", "@x{0,0.[00]}")
-        )
+        """Figures beside the pointer; in HTML that takes its colours from the page."""
+        name = "time" if self._timed else "row"
+        when = f"@x{{{_SHORT}}}" if self._calendar else "@x{0,0.[00]}"
         formatters: Any = {"@x": "datetime"} if self._calendar else {}
+        rows = "".join(
+            f'<span style="opacity:.75">{label}</span><b style="font-weight:600">{value}</b>'
+            for label, value in [(name, when), *lines]
+        )
         plot.add_tools(
             HoverTool(
                 renderers=[renderer],
-                tooltips=[when, *lines],
+                tooltips=f'<div style="{_TIP}">{rows}</div>',
                 formatters=formatters,
                 mode="vline",
                 visible=False,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -131,8 +130,11 @@ def _forgotten(summary: Mapping[str, Any]) -> str:
 
 
 def _footer(summary: Mapping[str, Any]) -> str:
-    counts = Counter(name.partition("=")[0] for name in summary["source"]["features"])
-    features = [f"{name} ({n + 1} levels)" if n > 1 else name for name, n in counts.items()]
+    levels = summary["source"]["one_hot"]
+    features = [
+        f"{name} ({levels[name]} levels)" if name in levels else name
+        for name in summary["source"]["columns"]
+    ]
     return (
         f"Features: {', '.join(features)}. The rows one by one are in the file of predictions "
         "beside this page, all figures in summary.json. This page loads nothing from elsewhere."

@@ -3,7 +3,8 @@
 ==============  ============================================================================
 format          1, the version of this layout
 efface          the version that wrote it
-source          file, target, features, time, id and group: the columns and their roles
+source          file, target, columns (one_hot: with how many levels), features (what became of
+                them), time, id and group: the columns and their roles
 model           name, window (rows), keep (duration), alpha; what does not apply is null
 rows            read, skipped for gaps, scored (the first of each group are not), groups, alive
 span            the first and the last time; null without times
@@ -56,6 +57,8 @@ def summarise(
         "source": {
             "file": file,
             "target": roles.target,
+            "columns": list(roles.features),
+            "one_hot": {name: len(levels) for name, levels in roles.levels.items()},
             "features": roles.names,
             **{role: getattr(roles, role) for role in ("time", "id", "group")},
         },
