@@ -11,7 +11,7 @@ from benchmarks.threads import confine
 
 SUITES = (
     *("rolling", "replay", "diagnostics", "event", "growth", "memory", "startup"),
-    *("accuracy", "intervals"),
+    *("accuracy", "intervals", "job"),
 )
 
 

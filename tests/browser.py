@@ -1,7 +1,7 @@
 """A real browser for the tests that look at a page: Debian's Chromium, driven by playwright.
 
-Where there is none, tests that need it are skipped with the reason; with EFFACE_REQUIRE_BROWSER set,
-as CI sets it, they fail instead.
+Where there is none, tests that need it are skipped with the reason; where EFFACE_REQUIRE_BROWSER is
+set, as CI sets it, they fail instead.
 """
 
 from __future__ import annotations

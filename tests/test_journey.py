@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -32,8 +34,7 @@ def stream(*, at=None, ids=None, groups=None):
 def fed(journey, rows, cuts):
     """The journey's steps, chunk by chunk."""
     edges = [0, *cuts, len(rows)]
-    pairs = zip(edges[:-1], edges[1:], strict=True)
-    found = [journey.advance(rows.part(a, b)) for a, b in pairs if a < b]
+    found = [journey.advance(rows.part(a, b)) for a, b in pairwise(edges) if a < b]
     journey.arrive()
     return {name: np.concatenate([steps[name] for steps in found]) for name in VALUES}
 

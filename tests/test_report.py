@@ -1,4 +1,4 @@
-"""The report in a real browser: drawn, interactive, in both themes, on a phone, without a network."""
+"""The report in a real browser: drawn, interactive, in both themes, on a phone, offline."""
 
 from __future__ import annotations
 

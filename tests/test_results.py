@@ -24,9 +24,13 @@ def test_a_folder_appears_when_all_is_written(tmp_path):
 
 @pytest.mark.parametrize("end", [ValueError, KeyboardInterrupt, SystemExit])
 def test_nothing_stays_behind_if_it_ends_early(tmp_path, end):
-    with pytest.raises(end), folder(tmp_path / "out") as inside:
-        (inside / SUMMARY).write_text("half")
-        raise end
+    def begin():
+        with folder(tmp_path / "out") as inside:
+            (inside / SUMMARY).write_text("half")
+            raise end
+
+    with pytest.raises(end):
+        begin()
     assert names(tmp_path) == []
 
 

@@ -248,14 +248,19 @@ class _Text(Table):
         """The error about what could not be parsed, with so many rows read before."""
 
     def _columns(self, head: bytes) -> dict[str, pa.DataType]:
-        whole = pa.BufferReader(_whole(head))
-        schema = self._guarded(lambda: self._reader(whole, {}), 0).schema
-        return dict(zip(schema.names, schema.types, strict=True))
+        def columns() -> dict[str, pa.DataType]:
+            schema = self._reader(pa.BufferReader(_whole(head)), {}).schema  # type: ignore[attr-defined]
+            return dict(zip(schema.names, schema.types, strict=True))
+
+        found: dict[str, pa.DataType] = self._guarded(columns, 0)
+        return found
 
     def _guarded(self, read: Callable[[], Any], done: int) -> Any:
         try:
             return read()
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        except UnicodeDecodeError as error:
+            raise BadTable(f"'{self.name}' is not text in UTF-8: convert it first.") from error
+        except (pa.ArrowException, OSError) as error:
             raise self._wrong(error, done) from error
 
     def _line(self, row: int, before: int) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
@@ -61,9 +62,9 @@ def run(
 ) -> dict[str, Any]:
     """Do a job, and give its summary; the folder ``out`` appears when all is written."""
     start = time.perf_counter()
-    policy, window = _policy(job), job.keep or job.window or WINDOW
+    policy = _policy(job)
     model = _maker(job, policy)
-    model()  # refuses parameters before any file is touched
+    model().partial_fit(np.empty((0, 1)), np.empty(0))  # refuses parameters before reading
     probability("interval", job.level)
     refuse_folder(out, overwrite)
     table = open_table(job.file, job.delimiter, job.time_format)
@@ -81,7 +82,7 @@ def run(
             journey,
             file=Path(job.file).name if job.file != "-" else table.name,
             roles=roles,
-            model=_described(job, window),
+            model=_described(job, model()),
             interval={"level": job.level, "method": job.method},
             seconds=time.perf_counter() - start,
         )
@@ -99,7 +100,7 @@ def _policy(job: Job) -> Any:
     if job.window is not None and job.keep is not None:
         raise InvalidValue("'--window' and '--keep' both say when rows leave: give one of them.")
     if job.keep is None:
-        return job.window or WINDOW
+        return WINDOW if job.window is None else job.window
     if job.wish.time is None:
         raise InvalidValue("'--keep' needs to know how old rows are: name their --time column.")
     try:
@@ -150,11 +151,10 @@ def _requests(job: Job, roles: Roles) -> Requests:
     return read_requests(job.forget, whole=whole, calendar=calendar)
 
 
-def _described(job: Job, window: Any) -> dict[str, Any]:
-    model = _maker(job, _policy(job))()
+def _described(job: Job, model: Model) -> dict[str, Any]:
     return {
         "name": type(model).__name__,
-        "window": None if job.keep else window,
+        "window": None if job.keep else model.window,
         "keep": job.keep,
         "alpha": getattr(model, "alpha", None),
         "theta_max": getattr(model, "theta_max", None),

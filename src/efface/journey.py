@@ -284,7 +284,7 @@ class Journey:
         row, group = self._arrived.get(request.id, (None, None))
         now = self.log.rows
         if row is None:
-            verdict = "no row had brought this id"
+            verdict = "no row has brought it"
             return Outcome(request.id, request.place, now, None, "unknown", verdict, np.nan, False)
         model, status = self._groups[group].model, "forgotten"
         try:

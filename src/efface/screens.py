@@ -25,8 +25,8 @@ def screen(summary: Mapping[str, Any], report: Path) -> RenderableType:
     parts: list[RenderableType] = [_headline(summary), _errors(summary)]
     if summary["requests"]:
         parts.append(_requests(summary))
-    parts.append(Text.assemble("report  ", (str(report), "bold cyan underline")))
-    return Padding(Group(*(Padding(part, (0, 0, 1, 0)) for part in parts)), (1, 2, 0, 2))
+    parts.append(Text.assemble("report  ", (str(report), "bold cyan")))
+    return Padding(Group(*parts), (1, 2))
 
 
 def _headline(summary: Mapping[str, Any]) -> Text:
@@ -38,7 +38,7 @@ def _headline(summary: Mapping[str, Any]) -> Text:
         (summary["source"]["target"], "bold"),
         "\n",
         (f"{rows['read'] - rows['skipped']:,}", "bold"),
-        " rows went through, ",
+        f" rows at {summary['run']['rows_per_second']:,.0f} a second; ",
         (f"{gone:,}", "bold"),
         " were forgotten, ",
         (f"{rows['alive']:,}", "bold"),
@@ -48,7 +48,6 @@ def _headline(summary: Mapping[str, Any]) -> Text:
         text.append(f"\n{interval['level']:.0%} intervals held the truth ")
         text.append(f"{interval['coverage']:.1%}", "bold")
         text.append(" of the time")
-    text.append(f"\n{summary['run']['rows_per_second']:,.0f} rows/s", "dim")
     return text
 
 
@@ -75,7 +74,7 @@ def _mae(errors: Mapping[str, Any]) -> float:
 
 def _requests(summary: Mapping[str, Any]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for name in ("asked to forget", "when", "outcome", "audit"):
+    for name in ("asked to forget", "when", "outcome", "audit: off a refit by"):
         table.add_column(name)
     for entry in summary["requests"][:_SHOWN]:
         mark = "[green]✓[/green] " if entry["holds"] else "[red]✗[/red] "
@@ -90,7 +89,7 @@ def _requests(summary: Mapping[str, Any]) -> Table:
 def _proof(entry: Mapping[str, Any]) -> str:
     if entry["error"] is None:
         return str(entry["verdict"])
-    return f"equals a refit without it, to {entry['error']:.0e}"
+    return f"{entry['error']:.0e}" if entry["holds"] else str(entry["verdict"])
 
 
 @contextmanager
