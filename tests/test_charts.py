@@ -7,7 +7,8 @@ import pytest
 
 from efface import OLS
 from efface.baselines import baselines
-from efface.charts import DARK, LIGHT, draw
+from efface.canvas import DARK, LIGHT
+from efface.charts import draw
 from efface.journey import Journey
 from efface.roles import Rows
 

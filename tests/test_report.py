@@ -11,7 +11,7 @@ import pytest
 from browser import Visit, launched
 from PIL import Image
 
-from efface.charts import DARK, LIGHT
+from efface.canvas import DARK, LIGHT
 from efface.job import Job, run
 from efface.roles import Wish
 

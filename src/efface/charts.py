@@ -8,67 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from bokeh.models import (
-    BasicTickFormatter,
-    ColumnDataSource,
-    CustomJS,
-    DatetimeTickFormatter,
-    HoverTool,
-    Model,
-    NumeralTickFormatter,
-    Range1d,
-)
-from bokeh.models.annotations import Span
-from bokeh.plotting import figure
+from bokeh.models import ColumnDataSource, CustomJS, NumeralTickFormatter, Range1d
 
+from efface.canvas import Axis, Canvas, as_source, put_legend_above
 from efface.digests import Digest
 from efface.journey import Log
 
-LIGHT = {
-    "ink": "#1c2430",
-    "muted": "#5b6675",
-    "grid": "#e6e9ee",
-    "ours": "#1d5fd1",
-    "band": "#9dbdf2",
-    "truth": "#39424f",
-    "warn": "#b4431f",
-    "0": "#c77700",
-    "1": "#0b8a7d",
-    "2": "#a58be0",
-    "3": "#7b53cc",
-    "4": "#4f2c9e",
-    "5": "#c2408f",
-    "6": "#8a94a3",
-}
-DARK = {
-    "ink": "#e8ecf2",
-    "muted": "#a3adbb",
-    "grid": "#2b323d",
-    "ours": "#6ea8ff",
-    "band": "#2f568f",
-    "truth": "#cfd6e0",
-    "warn": "#ff9068",
-    "0": "#f2b04a",
-    "1": "#45d0bf",
-    "2": "#7c66b3",
-    "3": "#a78bf0",
-    "4": "#d3c2ff",
-    "5": "#f285c4",
-    "6": "#77818f",
-}
-Scale = Literal["linear", "log"]
-
-_SHORT = "%Y-%m-%d %H:%M"
 _SHORTLY = "{0.[000]a}"
 _PREDICTED = [
     ("prediction", f"@prediction{_SHORTLY}"),
     ("interval", f"@lower{_SHORTLY} to @upper{_SHORTLY}"),
 ]
-_TIP = "display:grid;grid-template-columns:auto auto;gap:2px 10px;font:13px system-ui,sans-serif"
-_MARKS = 40  # requests that are drawn as lines
 _NEAR = 1500  # rows in view, from which on they are drawn one by one
 _BY_DISTANCE = """
 const close = axis.end - axis.start < limit
@@ -120,29 +73,27 @@ class _Artist:
 
     def __init__(self, summary: Mapping[str, Any], log: Log) -> None:
         self.summary, self.log = summary, log
-        self.gallery = Gallery()
-        self._calendar = isinstance(log.first, np.datetime64)
-        self._timed = log.first is not None
         x = log.fine.mean("x")
-        pad = 0.01 * (x[-1] - x[0]) or 1.0
-        bounds = x[0] - 3 * pad, x[-1] + 3 * pad
-        self._range = Range1d(start=x[0] - pad, end=x[-1] + pad, bounds=bounds)
-        self._span = float(x[-1] - x[0] + 2 * pad)
-        self.gallery.axis = self._range.id
-        self.gallery.views = _views(x, log.fine.width, pad)
+        marks = [_at(x, log.fine.width, outcome.row) for outcome in log.outcomes]
+        self.canvas = Canvas(x, _axis(log), marks)
+        self.gallery = Gallery(
+            themed=self.canvas.themed,
+            axis=self.canvas.axis.id,
+            views=_views(x, log.fine.width, self.canvas),
+        )
 
     # -- the charts ------------------------------------------------------------------------------
 
     def predictions(self) -> Chart:
         log, target = self.log, self.summary["source"]["target"]
-        plot = self._figure(340, target)
+        plot = self.canvas.figure(340, target)
         plot.toolbar_location = "above"
         plot.y_range = _padded(log.medium.low("y"), log.medium.high("y"))
         near = self._near(plot)
         if log.medium.width > 1:
             self._by_distance(self._far(plot), near)
-        _legend(plot)
-        self._theme(plot.legend[0], label_text_color="ink")
+        put_legend_above(plot)
+        self.canvas.theme(plot.legend[0], label_text_color="ink")
         level = self.summary["interval"]["level"]
         says = (
             f"Each row is predicted before it is learned; the blue band is the {level:.0%} "
@@ -154,35 +105,35 @@ class _Artist:
     def _near(self, plot: Any) -> list[Any]:
         """The rows themselves, or as many of them as the log has kept apart."""
         source = self._means(self.log.fine)
-        line = self._line(plot, source, "prediction", "ours", 1.6, "prediction")
-        band = self._band(plot, source, "lower", "upper", "band", 0.55, "interval")
+        line = self.canvas.line(plot, source, "prediction", "ours", 1.6, "prediction")
+        band = self.canvas.band(plot, source, "lower", "upper", "band", 0.55, "interval")
         band.level = "underlay"
-        dots = self._dots(plot, source, "y", "truth")
-        self._hover(plot, line, [("truth", f"@y{_SHORTLY}"), *_PREDICTED])
+        dots = self.canvas.dots(plot, source, "y", "truth")
+        self.canvas.hover(plot, line, [("truth", f"@y{_SHORTLY}"), *_PREDICTED])
         return [band, dots, line]
 
     def _far(self, plot: Any) -> list[Any]:
         """Bins of rows, with the extremes of the truth and of the intervals."""
         source = self._means(self.log.medium)
-        line = self._line(plot, source, "prediction", "ours", 2.0, "prediction")
-        band = self._band(plot, source, "lower", "upper", "band", 0.55, "interval")
-        truth = self._band(plot, source, "y_low", "y_high", "truth", 0.28, "truth")
+        line = self.canvas.line(plot, source, "prediction", "ours", 2.0, "prediction")
+        band = self.canvas.band(plot, source, "lower", "upper", "band", 0.55, "interval")
+        truth = self.canvas.band(plot, source, "y_low", "y_high", "truth", 0.28, "truth")
         band.level = truth.level = "underlay"
         extent = f"@y_low{_SHORTLY} to @y_high{_SHORTLY} in {self.log.medium.width} rows"
-        self._hover(plot, line, [("truth", extent), *_PREDICTED])
+        self.canvas.hover(plot, line, [("truth", extent), *_PREDICTED])
         return [band, truth, line]
 
     def errors(self) -> Chart:
         digest, names = self.log.coarse, list(self.summary["errors"])
-        plot = self._figure(300, "mean absolute error")
+        plot = self.canvas.figure(300, "mean absolute error")
         means = {name: digest.mean(name) for name in names}
         plot.y_range = Range1d(start=0, end=1.05 * max(map(_greatest, means.values())) or 1.0)
-        source = _source({"x": digest.mean("x"), **means})
+        source = as_source({"x": digest.mean("x"), **means})
         for place, name in reversed(list(enumerate(names))):
             colour = _colour(place)
-            line = self._line(plot, source, name, colour, 1.5 if place else 2.8)
+            line = self.canvas.line(plot, source, name, colour, 1.5 if place else 2.8)
             self.gallery.lines[name] = line.id, colour
-        self._hover(plot, line, [(name, f"@{{{name}}}{_SHORTLY}") for name in names])
+        self.canvas.hover(plot, line, [(name, f"@{{{name}}}{_SHORTLY}") for name in names])
         says = (
             f"The mean absolute error of every {digest.width} rows; lower is better. The table "
             "names the lines."
@@ -191,15 +142,15 @@ class _Artist:
 
     def coverage(self) -> Chart:
         digest, level = self.log.coarse, self.summary["interval"]["level"]
-        plot = self._figure(230, "held the truth")
+        plot = self.canvas.figure(230, "held the truth")
         rate = digest.mean("covered")
         lowest = np.nanmin(rate) if np.isfinite(rate).any() else level
         plot.y_range = Range1d(start=max(0.0, min(0.8, lowest - 0.05)), end=1.02)
         plot.yaxis.formatter = NumeralTickFormatter(format="0%")
-        source = _source({"x": digest.mean("x"), "covered": rate})
-        self._level(plot, level)
-        line = self._line(plot, source, "covered", "ours", 2.0)
-        self._hover(plot, line, [("held", "@covered{0.0%}"), ("promised", f"{level:.0%}")])
+        source = as_source({"x": digest.mean("x"), "covered": rate})
+        self.canvas.level(plot, level)
+        line = self.canvas.line(plot, source, "covered", "ours", 2.0)
+        self.canvas.hover(plot, line, [("held", "@covered{0.0%}"), ("promised", f"{level:.0%}")])
         says = (
             f"How often the {level:.0%} interval held the truth, in every {digest.width} rows; "
             "the dashed line is what it promises."
@@ -216,15 +167,15 @@ class _Artist:
 
     def rank(self) -> Chart:
         digest = self.log.medium
-        plot = self._figure(230, "rank")
+        plot = self.canvas.figure(230, "rank")
         count = len(self.summary["source"]["features"])
-        source = _source(
+        source = as_source(
             {"x": digest.mean("x"), "rank": digest.low("rank"), "rows": digest.mean("n_rows")}
         )
-        self._level(plot, count)
-        line = self._line(plot, source, "rank", "ours", 2.0)
+        self.canvas.level(plot, count)
+        line = self.canvas.line(plot, source, "rank", "ours", 2.0)
         plot.y_range = Range1d(start=0, end=1.12 * count)
-        self._hover(plot, line, [("rank", "@rank"), ("rows alive", "@rows{0,0}")])
+        self.canvas.hover(plot, line, [("rank", "@rank"), ("rows alive", "@rows{0,0}")])
         says = (
             f"The rank of the live rows, at its lowest; below the dashed line ({count} features) "
             "they do not determine all coefficients."
@@ -268,159 +219,30 @@ class _Artist:
         digest = self.log.medium
         values, x = getattr(digest, which)(name), digest.mean("x")
         known = np.isfinite(values) & (values > 0 if log_scale else True)
-        plot = self._figure(230, label, "log" if log_scale else "linear")
+        plot = self.canvas.figure(230, label, "log" if log_scale else "linear")
         if not log_scale:
             plot.y_range = Range1d(start=0, end=1.1 * values[known].max(initial=0.0) or 1.0)
-        source = _source({"x": x[known], "value": values[known]})
-        line = self._line(plot, source, "value", colour, 1.8)
-        self._hover(plot, line, [(label, "@value{0.[0000]a}")])
+        source = as_source({"x": x[known], "value": values[known]})
+        line = self.canvas.line(plot, source, "value", colour, 1.8)
+        self.canvas.hover(plot, line, [(label, "@value{0.[0000]a}")])
         return Chart(name, title, says, plot)
-
-    # -- what they are made of -------------------------------------------------------------------
-
-    def _figure(self, height: int, label: str, scale: Scale = "linear") -> Any:
-        plot = figure(
-            height=height,
-            sizing_mode="stretch_width",
-            x_range=self._range,
-            x_axis_type="datetime" if self._calendar else "linear",
-            y_axis_type=scale,
-            y_axis_label=label,
-            tools="xbox_zoom,xpan,xwheel_zoom,reset",
-            active_drag="xbox_zoom",
-            active_scroll=None,
-            toolbar_location=None,
-            background_fill_alpha=0,
-            border_fill_alpha=0,
-            outline_line_alpha=0,
-            output_backend="canvas",
-            min_border_right=12,
-        )
-        plot.toolbar.logo = None
-        ticker: Any = plot.yaxis[0].ticker
-        ticker.desired_num_ticks = 5
-        self._dress(plot)
-        self._requests(plot)
-        return plot
-
-    def _dress(self, plot: Any) -> None:
-        for axis in (plot.xaxis[0], plot.yaxis[0]):
-            axis.axis_line_color = None
-            axis.minor_tick_line_color = None
-            axis.axis_label_text_font_style = "normal"
-            axis.axis_label_text_font = axis.major_label_text_font = "system-ui, sans-serif"
-            axis.axis_label_text_font_size = axis.major_label_text_font_size = "12px"
-            self._theme(axis, axis_label_text_color="muted", major_label_text_color="muted")
-            self._theme(axis, major_tick_line_color="grid")
-        for grid in plot.grid:
-            self._theme(grid, grid_line_color="grid")
-        plot.xgrid[0].visible = False
-        if not self._calendar:
-            plot.xaxis[0].axis_label = "time" if self._timed else "row"
-            plot.xaxis[0].formatter = BasicTickFormatter(use_scientific=False)
-        else:
-            plot.xaxis[0].formatter = DatetimeTickFormatter(
-                hours="%H:%M",
-                days="%e %b",
-                months="%b",
-                years="%Y",
-                context=DatetimeTickFormatter(hours="%e %b %Y", days="%Y", months="%Y", years=""),
-                context_which="start",
-                hide_repeats=True,
-            )
-
-    def _theme(self, model: Model, **colours: str) -> None:
-        """Colour a model, and note that the page may colour it anew."""
-        for name, colour in colours.items():
-            setattr(model, name, LIGHT[colour])
-        self.gallery.themed.setdefault(model.id, {}).update(colours)
-
-    def _requests(self, plot: Any) -> None:
-        """A dotted line wherever a request was answered."""
-        if not self.log.rows:
-            return
-        for place in sorted({self._at(o.row) for o in self.log.outcomes})[:_MARKS]:
-            mark = Span(location=place, dimension="height", line_dash="dotted", line_width=1)
-            self._theme(mark, line_color="warn")
-            plot.add_layout(mark)
-
-    def _at(self, row: int) -> float:
-        digest = self.log.fine
-        x = digest.mean("x")
-        return float(x[min(row // digest.width, len(x) - 1)])
-
-    def _level(self, plot: Any, value: float) -> None:
-        mark = Span(location=value, dimension="width", line_dash="dashed", line_width=1.2)
-        self._theme(mark, line_color="muted")
-        plot.add_layout(mark)
 
     def _means(self, digest: Digest) -> ColumnDataSource:
         columns = {name: digest.mean(name) for name in ("x", "y", "prediction")}
         columns |= {"lower": digest.low("lower"), "upper": digest.high("upper")}
         if digest.width > 1:
             columns |= {"y_low": digest.low("y"), "y_high": digest.high("y")}
-        return _source(columns)
-
-    def _line(
-        self, plot: Any, source: Any, name: str, colour: str, width: float, label: str = ""
-    ) -> Any:
-        labels = {"legend_label": label} if label else {}
-        line = plot.line("x", name, source=source, line_width=width, line_join="round", **labels)
-        self._theme(line.glyph, line_color=colour)
-        return line
-
-    def _band(
-        self, plot: Any, source: Any, low: str, high: str, colour: str, alpha: float, label: str
-    ) -> Any:
-        band = plot.varea("x", low, high, source=source, fill_alpha=alpha, legend_label=label)
-        self._theme(band.glyph, fill_color=colour)
-        return band
-
-    def _dots(self, plot: Any, source: Any, name: str, label: str) -> Any:
-        dots = plot.scatter(
-            "x", name, source=source, size=3.5, line_color=None, fill_alpha=0.75, legend_label=label
-        )
-        self._theme(dots.glyph, fill_color="truth")
-        return dots
-
-    def _hover(self, plot: Any, renderer: Any, lines: list[tuple[str, str]]) -> None:
-        """Figures beside the pointer; in HTML that takes its colours from the page."""
-        name = "time" if self._timed else "row"
-        when = f"@x{{{_SHORT}}}" if self._calendar else "@x{0,0.[00]}"
-        formatters: Any = {"@x": "datetime"} if self._calendar else {}
-        rows = "".join(
-            f'<span style="opacity:.75">{label}</span><b style="font-weight:600">{value}</b>'
-            for label, value in [(name, when), *lines]
-        )
-        plot.add_tools(
-            HoverTool(
-                renderers=[renderer],
-                tooltips=f'<div style="{_TIP}">{rows}</div>',
-                formatters=formatters,
-                mode="vline",
-                visible=False,
-            )
-        )
+        return as_source(columns)
 
     def _by_distance(self, far: list[Any], near: list[Any]) -> None:
         """From afar bins with their extremes, from near the rows: a thousand dots say nothing."""
         for each in near:
             each.visible = False
-        limit = self._span * _NEAR / self.log.rows
-        args = {"axis": self._range, "near": near, "far": far, "limit": limit}
+        limit = (self.canvas.end - self.canvas.start) * _NEAR / self.log.rows
+        args = {"axis": self.canvas.axis, "near": near, "far": far, "limit": limit}
         react = CustomJS(args=args, code=_BY_DISTANCE)
-        self._range.js_on_change("start", react)
-        self._range.js_on_change("end", react)
-
-
-def _legend(plot: Any) -> None:
-    legend = plot.legend[0]
-    legend.orientation = "horizontal"
-    legend.background_fill_alpha = legend.border_line_alpha = 0
-    legend.label_text_font = "system-ui, sans-serif"
-    legend.label_text_font_size = "12px"
-    legend.glyph_width, legend.spacing, legend.padding, legend.margin = 18, 10, 2, 2
-    plot.add_layout(legend, "above")
+        self.canvas.axis.js_on_change("start", react)
+        self.canvas.axis.js_on_change("end", react)
 
 
 def _colour(place: int) -> str:
@@ -432,24 +254,25 @@ def _greatest(values: Any) -> float:
     return float(np.nanmax(values)) if np.isfinite(values).any() else 0.0
 
 
-def _views(x: Any, width: int, pad: float) -> list[tuple[str, float, float]]:
+def _axis(log: Log) -> Axis:
+    if log.first is None:
+        return "row"
+    return "calendar" if isinstance(log.first, np.datetime64) else "number"
+
+
+def _at(x: Any, width: int, row: int) -> float:
+    """Where a row lies."""
+    return float(x[min(row // width, len(x) - 1)])
+
+
+def _views(x: Any, width: int, canvas: Canvas) -> list[tuple[str, float, float]]:
     """What buttons offer to look at: everything, or the last rows."""
-    views = [("all rows", float(x[0] - pad), float(x[-1] + pad))]
+    views = [("all rows", canvas.start, canvas.end)]
     for rows in (10_000, 1_000, 200):
         if rows < 0.7 * len(x) * width and rows > 2 * width:
             first = float(x[-rows // width])
             views.append((f"last {rows:,}", first, float(x[-1]) + 0.02 * (float(x[-1]) - first)))
     return views
-
-
-def _source(columns: Mapping[str, Any]) -> ColumnDataSource:
-    """Single precision is finer than a screen; times are not single."""
-    return ColumnDataSource(
-        {
-            name: np.asarray(values, np.float64 if name == "x" else np.float32)
-            for name, values in columns.items()
-        }
-    )
 
 
 def _padded(low: Any, high: Any) -> Range1d:

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from efface.baselines import Baseline, baselines
 from efface.errors import InvalidValue, unusable
-from efface.frames import Table, open_table
+from efface.frames import open_table
 from efface.intervals import MethodName
 from efface.journey import Journey, travel
 from efface.models import OLS, AdaptiveRidge, Model, Ridge, SwitchingRidge
@@ -25,6 +25,7 @@ from efface.requests import NONE, Requests, read_requests
 from efface.results import REPORT, Form, Predictions, folder, refuse_folder, write_summary
 from efface.roles import Missing, Roles, Wish, assign
 from efface.summary import summarise
+from efface.tables import Table
 
 Kind = Literal["adaptive", "ridge", "ols", "switching"]
 Tell = Callable[[int, float], None]

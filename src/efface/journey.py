@@ -18,13 +18,13 @@ from efface.baselines import LAST, Baseline, LastValue
 from efface.diagnostics import audit
 from efface.digests import Digest
 from efface.errors import BadRow, RepeatedId, UnknownId
-from efface.frames import Table
 from efface.history import Replay, replay
 from efface.intervals import MethodName
 from efface.models import Model
 from efface.requests import NONE, Id, Request, Requests
 from efface.roles import Missing, Roles, Rows, read
 from efface.scores import Coverage, Score
+from efface.tables import Table
 
 Vector = NDArray[np.float64]
 

@@ -12,7 +12,8 @@ from bokeh.resources import Resources
 from jinja2 import Environment, StrictUndefined
 
 from efface.baselines import LAST
-from efface.charts import DARK, LIGHT, draw
+from efface.canvas import DARK, LIGHT
+from efface.charts import draw
 from efface.figures import figure, share
 from efface.journey import Log
 

@@ -22,7 +22,7 @@ Form = Literal["parquet", "csv"]
 
 SUMMARY, REPORT = "summary.json", "report.html"
 _OURS = {SUMMARY, REPORT, "predictions.parquet", "predictions.csv"}
-_COUNTS = ("rank", "n_rows")
+_TOGETHER = 1 << 16  # rows in a group of Parquet
 
 
 @contextmanager
@@ -70,21 +70,30 @@ class Predictions:
     def __init__(self, folder: Path, form: Form, roles: Roles) -> None:
         self.path = folder / f"predictions.{form}"
         self._form, self._roles = form, roles
+        self._waiting: list[pa.RecordBatch] = []
         self._writer: Any = None
 
     def __enter__(self) -> Predictions:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._flush()
         if self._writer is not None:
             self._writer.close()
 
     def write(self, steps: Steps) -> None:
         """Append some rows."""
-        batch = self._batch(steps)
+        self._waiting.append(self._batch(steps))
+        if sum(batch.num_rows for batch in self._waiting) >= _TOGETHER:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
         if self._writer is None:
-            self._writer = self._open(batch.schema)
-        self._writer.write_batch(batch)
+            self._writer = self._open(self._waiting[0].schema)
+        self._writer.write_table(pa.Table.from_batches(self._waiting))
+        self._waiting = []
 
     def _open(self, schema: pa.Schema) -> Any:
         if self._form == "csv":

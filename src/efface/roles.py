@@ -16,7 +16,7 @@ import pyarrow.compute
 from numpy.typing import NDArray
 
 from efface.errors import BadTable
-from efface.frames import NUMBERS, TEXTS, TIMES, WHOLE, Kind, Table
+from efface.tables import NUMBERS, TEXTS, TIMES, WHOLE, Kind, Table
 
 Missing = Literal["raise", "skip"]
 Levels = Mapping[str, tuple[str, ...]]
