@@ -122,11 +122,15 @@ class _Text(Table):
         """The error about what could not be parsed, with so many rows read before."""
 
     def _columns(self, head: bytes) -> dict[str, pa.DataType]:
-        def columns() -> dict[str, pa.DataType]:
-            schema = self._reader(pa.BufferReader(_whole(head)), {}).schema  # type: ignore[attr-defined]
-            return dict(zip(schema.names, schema.types, strict=True))
+        def columns() -> list[tuple[str, pa.DataType]]:
+            reader: Any = self._reader(pa.BufferReader(_whole(head)), {})
+            return list(zip(reader.schema.names, reader.schema.types, strict=True))
 
-        found: dict[str, pa.DataType] = self._guarded(columns, 0)
+        found: dict[str, pa.DataType] = {}
+        for name, type in self._guarded(columns, 0):
+            if name in found:
+                raise BadTable(f"'{self.name}' has two columns {name!r}: rename one.")
+            found[name] = type
         return found
 
     def _guarded(self, read: Callable[[], Any], done: int) -> Any:
@@ -167,12 +171,7 @@ class Csv(_Text):
 
     def _columns(self, head: bytes) -> dict[str, pa.DataType]:
         self._refuse_delimiter()
-        columns = super()._columns(head)
-        names = self._names.split(self._delimiter)
-        if len(columns) < len(names):
-            twice = next(name for name in names if names.count(name) > 1).strip('"')
-            raise BadTable(f"'{self.name}' has two columns {twice!r}: rename one.")
-        return columns
+        return super()._columns(head)
 
     def _refuse_delimiter(self) -> None:
         if self._delimiter in self._names:
