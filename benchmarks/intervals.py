@@ -17,8 +17,8 @@ METHODS = ("gaussian", "self-normalized", "conformal")
 MODELS = ("OLS", "Ridge", "AdaptiveRidge")
 SIZES = ((5, 50), (5, 200), (20, 100), (20, 200))
 NOTE = (
-    f"Share of responses inside, in percent, and median width; level {LEVEL:g}, noise of variance 1, "
-    "coefficients from N(0, 1), Ridge with alpha 1."
+    f"Share of responses inside, in percent, and median width; level {LEVEL:g}, "
+    "noise of variance 1, coefficients from N(0, 1), Ridge with alpha 1."
 )
 
 

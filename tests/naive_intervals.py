@@ -111,8 +111,9 @@ def adapted(scores, alpha, gamma):
 
 
 def quantile(scores, level):
-    rank = math.ceil((len(scores) + 1) * (1 - level) - 1e-9)
-    return sorted(scores)[min(max(rank, 1), len(scores)) - 1]
+    """Ranks 1 to m are the scores; between two ranks, in between; never beyond the ends."""
+    ranks = np.arange(1, len(scores) + 1)
+    return float(np.interp((len(scores) + 1) * (1 - level), ranks, sorted(scores)))
 
 
 METHODS = {"gaussian": gaussian, "self-normalized": self_normalized, "conformal": conformal}

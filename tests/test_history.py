@@ -334,6 +334,7 @@ def test_what_a_replay_gives_without_being_asked():
     plain = replay(OLS(window=5), X, y)
     assert plain.rank is not None
     assert plain.coef is plain.leverage_new is plain.leverage_old is plain.frt is None
+    assert plain.phi2 is plain.condition is plain.lower is plain.upper is None
     assert replay(Ridge(window=5), X, y).rank is None
     assert replay(Ridge(window=5), X, y, diagnostics=True).rank is not None
 
@@ -349,6 +350,19 @@ def test_leverages_and_the_forgetting_regret_term(alpha):
         assert result.leverage_old[t] == pytest.approx(X[t - 10] @ inverse @ X[t - 10], rel=1e-9)
         term = theory.forgetting_regret_term(window, window[0], X[t], penalty=alpha)
         assert result.frt[t] == pytest.approx(term.total, rel=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_eigenvalues_now_and_then_and_at_the_last_row(intercept):
+    X, y = data(1200, 3)
+    result = replay(Ridge(window=20, fit_intercept=intercept), X, y, diagnostics=True)
+    there = np.flatnonzero(~np.isnan(result.phi2))
+    assert there.tolist() == [499, 999, 1199]
+    for t in there:
+        rows = X[t - 20 : t] - X[t - 20 : t].mean(axis=0) * intercept
+        values = np.linalg.eigvalsh(rows.T @ rows)
+        assert result.phi2[t] == pytest.approx(values[0] / 20, rel=1e-9)
+        assert result.condition[t] == pytest.approx(math.sqrt(values[-1] / values[0]), rel=1e-9)
 
 
 def test_replay_by_the_clock():

@@ -193,12 +193,11 @@ def test_conformal_intervals_cover_what_they_say(kind, noise, drift):
     assert got == pytest.approx(90.0, abs=2.0)
 
 
-@pytest.mark.parametrize(("noise", "drift"), STREAMS[:1])
 @pytest.mark.parametrize("kind", [OLS, Ridge, AdaptiveRidge])
-def test_self_normalized_intervals_cover_more_than_they_say(kind, noise, drift):
+def test_self_normalized_intervals_cover_more_than_they_say(kind):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(10_000, 5))
-    y = target(X, rng, noise, drift)
+    y = target(X, rng)
     assert coverage(kind(window=60), X, y, 60, 0.9, "self-normalized") >= 90.0
 
 
@@ -272,7 +271,7 @@ def test_too_few_rows_give_a_reason(method, name, n, intercept):
         interval = model.predict_interval(X, method=method)
         assert (interval.lower == -np.inf).all()
         assert (interval.upper == np.inf).all()
-        assert f"{n} live rows are too few for {method} intervals: " in interval.reason
+        assert f"The live rows, {n}, are too few for {method} intervals: " in interval.reason
     if n == 0:
         assert "no row is alive" in interval.reason
     assert np.isfinite(interval.prediction).all()
@@ -315,7 +314,7 @@ def test_the_adapted_quantile_is_that_of_sorted_lists():
     for m in (1, 3, 4, 9, 10, 100):
         scores = np.abs(rng.normal(size=m)) * np.linspace(1, 2, m)
         want = naive_intervals.adapted(scores.tolist(), 0.2, 0.05)
-        assert adapted_quantile(scores, 0.2, 0.05) == want
+        assert adapted_quantile(scores, 0.2, 0.05) == pytest.approx(want, rel=1e-12)
 
 
 def test_scores_that_grow_lower_the_level():

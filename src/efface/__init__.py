@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from efface.errors import EffaceError
     from efface.forecast import Forecast, forecast_forgetting
     from efface.history import Replay, Rolling, replay, rolling
+    from efface.intervals import Interval
     from efface.models import OLS, AdaptiveRidge, Ridge, SwitchingRidge, load
     from efface.policies import FIFD, AddDrop, KeepAll, KeepFor
 
@@ -25,6 +26,7 @@ __all__ = [
     "Diagnosis",
     "EffaceError",
     "Forecast",
+    "Interval",
     "KeepAll",
     "KeepFor",
     "Replay",
@@ -43,6 +45,7 @@ _HOMES = {
     "efface.diagnostics": ("Audit", "Diagnosis", "audit", "diagnose"),
     "efface.errors": ("EffaceError",),
     "efface.forecast": ("Forecast", "forecast_forgetting"),
+    "efface.intervals": ("Interval",),
     "efface.models": ("OLS", "AdaptiveRidge", "Ridge", "SwitchingRidge", "load"),
     "efface.policies": ("FIFD", "AddDrop", "KeepAll", "KeepFor"),
     "efface.history": ("Replay", "Rolling", "replay", "rolling"),

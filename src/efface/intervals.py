@@ -96,14 +96,14 @@ class Method(ABC):
                 "not determine its prediction: use a model with a penalty, or keep more rows."
             )
         text = text or "too many lie outside the span of those before them"
-        return f"{n} live rows are too few for {self.name} intervals: {text}."
+        return f"The live rows, {n}, are too few for {self.name} intervals: {text}."
 
 
 def _no_residual(gauges: Gauges, live: LiveRows) -> str | None:
     """Why the noise cannot be estimated, if so."""
     if (_freedom(gauges, live) >= 1.0).all():
         return None
-    return f"with {live.shape[0]} features and this penalty their residuals do not tell the noise"
+    return f"for d = {live.shape[0]} and this penalty, their residuals do not tell the noise"
 
 
 def _freedom(g: Gauges, live: LiveRows) -> Vector:
@@ -208,8 +208,9 @@ class Conformal(Method):
     alpha_j+1 = alpha_j + gamma (alpha - missed_j), and the last one picks the quantile of the
     scores: never beyond the largest.
 
-    Holds: for scores that are exchangeable with the next one, as those of least squares with
-    Gaussian noise are; nearly so with other noise. Needs about 1 / (1 - level) scores and looks at
+    Holds: on average over windows, for scores that are exchangeable with the next one, as those of
+    least squares with Gaussian noise are; nearly so with other noise, and up to the interpolation
+    between two scores. Needs about 1 / (1 - level) scores and looks at
     20 / (1 - level) at most. One interval costs a replay of as many rows.
     """
 
@@ -263,21 +264,23 @@ def adapted_quantile(scores: Vector, alpha: float, gamma: float) -> float:
     for j in range(m):
         score = scores[j]
         if (j + 1) * alpha >= 1.0:  # before, every interval would be infinite
-            missed = 1.0 if score > scores[_place(j, level)] else 0.0
+            missed = 1.0 if score > _ranked(scores, j, level) else 0.0
             level += gamma * (alpha - missed)
         at = j
         while at > 0 and scores[at - 1] > score:
             scores[at] = scores[at - 1]
             at -= 1
         scores[at] = score
-    return scores[_place(m, level)] if (m + 1) * alpha >= 1.0 - 1e-9 else np.inf
+    return _ranked(scores, m, level) if (m + 1) * alpha >= 1.0 - 1e-9 else np.inf
 
 
 @numba.njit(**KERNEL)
-def _place(count: int, level: float) -> int:
-    """The place of the ceil((count + 1) (1 - level))-th smallest of ``count``, or of the ends."""
-    rank = math.ceil((count + 1) * (1.0 - level) - 1e-9)
-    return min(max(rank, 1), count) - 1
+def _ranked(scores: Vector, count: int, level: float) -> float:
+    """The (count + 1) (1 - level)-th smallest of the first ``count``: between two, in between."""
+    place = min(max((count + 1) * (1.0 - level) - 1.0, 0.0), count - 1.0)
+    below = int(place)
+    above = min(below + 1, count - 1)
+    return scores[below] + (place - below) * (scores[above] - scores[below])
 
 
 def _times(half: Vector, factor: Vector) -> Vector:

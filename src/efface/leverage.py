@@ -106,15 +106,27 @@ def _constant(s: Stream, u: Vector, v: Vector) -> float:
 
 @numba.njit(**INNER)
 def _apply_all(c: Core, rows: Matrix, out: Matrix) -> None:
-    """``apply`` for each row, in one pass over the inverse."""
-    count = rows.shape[0]
-    if c.dials[DUAL] == 1:
-        for i in range(count):
+    """``apply`` for each row; for two of them the inverse is read once, two of its rows a time."""
+    if c.dials[DUAL] == 1 or rows.shape[0] == 1:
+        for i in range(rows.shape[0]):
             apply(c, rows[i], out[i])
         return
-    for j in range(out.shape[1]):
-        for i in range(count):
-            out[i, j] = dot(c.inverse[j], rows[i])
+    last = out.shape[1] - 1
+    for j in range(0, last + 1, 2):
+        k = min(j + 1, last)
+        u, v = c.inverse[j], c.inverse[k]
+        out[0, j], out[1, j], out[0, k], out[1, k] = _dots(u, v, rows[0], rows[1])
+
+
+@numba.njit(**INNER, fastmath=FAST)
+def _dots(a: Vector, b: Vector, u: Vector, v: Vector) -> tuple[float, float, float, float]:
+    au, av, bu, bv = 0.0, 0.0, 0.0, 0.0
+    for j in range(a.size):
+        au += a[j] * u[j]
+        av += a[j] * v[j]
+        bu += b[j] * u[j]
+        bv += b[j] * v[j]
+    return au, av, bu, bv
 
 
 @numba.njit(**INNER)

@@ -217,18 +217,13 @@ class Memory:
 
     def gauge(self, X: Matrix) -> Gauges:
         """How far the live rows lie from their regression, and rows of X from them."""
-        columns = np.full((len(X), GAUGES), np.nan)
-        by_core = self._solved_by_core()
-        if not len(X) or not self.n_rows:
-            pass
-        elif not (by_core and gauge_rows(*self._state, X, columns, self._room())):
+        columns, by_core = np.full((len(X), GAUGES), np.nan), self._solved_by_core()
+        asked = self.n_rows > 0 and len(X) > 0
+        if asked and not (by_core and gauge_rows(*self._state, X, columns, self._room())):
             self._gauge_spectrally(X, columns, self._spectrum())
-        values, ones = self._solution[0], np.ones(len(X), np.int64)
-        counts, penalty = (
-            (self.n_rows * ones, self._ints[moments.RANK] * ones),
-            values[moments.LAMBDA],
-        )
-        return Gauges(*counts, penalty * ones, *columns.T)
+        n_rows, rank = (np.full(len(X), v) for v in (self.n_rows, self._ints[moments.RANK]))
+        penalty = np.full(len(X), self._solution[0][moments.LAMBDA])
+        return Gauges(n_rows, rank, penalty, *columns.T)
 
     def replay(
         self,
@@ -327,7 +322,7 @@ class Memory:
         bare = rank == hi - lo - intercept and not refitted and not self._ints[moments.HARD]
         if bare:
             products = interpolated(self._x[lo:hi], intercept, X[row])
-            columns[row : row + 1, [REACH, UNEXPLAINED]] = products.reach, 0.0
+            columns[row : row + 1] = products.reach, 0.0, 0.0, 0.0, 0.0  # no residual, no more
         else:
             found = self._spectrum()
             products, rank = found.products(X[row], self._x[lo]), found.rank

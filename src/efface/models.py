@@ -158,7 +158,7 @@ class Model(RegressorMixin, BaseEstimator, ABC):
         >>> model = OLS().fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 4.0])
         >>> prediction, lower, upper = model.predict_interval([[4.0]], level=0.9)
         >>> prediction.round(2), lower.round(2), upper.round(2)
-        (array([5.]), array([2.84]), array([7.16]))
+        (array([5.]), array([3.21]), array([6.79]))
         >>> OLS().fit([[0.0]], [1.0]).predict_interval([[4.0]]).upper
         array([inf])
         """

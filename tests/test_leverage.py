@@ -1,0 +1,163 @@
+"""Leverages, gauges and ranks, by the core and by the rows, against dense algebra."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from efface.leverage import conditioning, interpolated, rank_of, spectrum
+from efface.memory import ADAPTIVE, FIXED, Memory, Penalty
+
+PENALTIES = [Penalty(), Penalty(FIXED, 2.0), Penalty(ADAPTIVE)]
+intercepts = pytest.mark.parametrize("intercept", [False, True])
+penalties = pytest.mark.parametrize("penalty", PENALTIES)
+
+
+def stream(n, d, seed=0):
+    rng = np.random.default_rng([seed, n, d])
+    X = rng.normal(size=(n, d))
+    return X, X @ rng.normal(size=d) + rng.normal(size=n)
+
+
+def units(n, d, seed=0):
+    """Rows whose windows change their rank."""
+    rng = np.random.default_rng([seed, n, d])
+    X = np.eye(d)[rng.integers(0, d, size=n)]
+    return X, rng.normal(size=n)
+
+
+def inverse(X, penalty, intercept):
+    """The inverse of the live rows' system, what rows are measured from, and what is added."""
+    mean = X.mean(axis=0) if intercept else np.zeros(X.shape[1])
+    system = (X - mean).T @ (X - mean) + penalty * np.eye(X.shape[1])
+    return np.linalg.pinv(system, rcond=1e-12), mean, intercept / len(X)
+
+
+@pytest.mark.parametrize("rows", [stream, units])
+@pytest.mark.parametrize("s", [3, 7, 20])
+@intercepts
+@penalties
+def test_leverages_of_a_replay_through_any_rank(penalty, intercept, s, rows):
+    X, y = rows(s + 25, 5, seed=s)
+    memory = Memory(5, penalty, intercept=intercept)
+    memory.extend(X[:s], y[:s])
+    none, one = np.zeros(25, np.int64), np.ones(25, np.int64)
+    trace = memory.replay(X[s:], y[s:], none, one, coef=False, diagnostics=True, gauges=True)
+    for t in range(25):
+        window, new = X[t : t + s], X[s + t]
+        system, mean, base = inverse(window, trace.penalty[t], intercept)
+        u, v = new - mean, window[0] - mean
+        near = {"rel": 1e-9, "abs": 1e-11}
+        assert trace.leverage_new[t] == pytest.approx(u @ system @ u + base, **near)
+        old = v @ system @ v + base
+        assert trace.leverage_old[t] == pytest.approx(old, **near)
+        cross = u @ system @ v + base
+        apart = max(0.0, trace.leverage_new[t] - (cross**2 / old if old > 1e-12 else 0.0))
+        assert trace.frt[t] == pytest.approx(old * (apart + 1.0), rel=1e-8, abs=1e-10)
+        assert trace.rank[t] == np.linalg.matrix_rank(window - mean)
+
+
+@pytest.mark.parametrize("s", [4, 6, 7, 30])
+@intercepts
+@penalties
+def test_gauges_are_sums_over_the_live_rows(penalty, intercept, s):
+    X, y = stream(s + 30, 5, seed=s)
+    memory = Memory(5, penalty, intercept=intercept)
+    memory.extend(X[:s], y[:s])
+    none, one = np.zeros(30, np.int64), np.ones(30, np.int64)
+    trace = memory.replay(X[s:], y[s:], none, one, coef=True, diagnostics=False, gauges=True)
+    for t in range(30):
+        window, responses, gauges = X[t : t + s], y[t : t + s], trace.gauges
+        residuals = responses - window @ trace.coef[t] - trace.intercept[t]
+        assert gauges.unexplained[t] == pytest.approx(residuals @ residuals, rel=1e-9, abs=1e-20)
+        assert gauges.n_rows[t] == s
+        if trace.penalty[t] > 0 or s - intercept > 5:
+            _, mean, _ = inverse(window, 0.0, intercept)
+            assert gauges.scatter[t] == pytest.approx(np.sum((window - mean) ** 2), rel=1e-9)
+            assert gauges.size[t] == pytest.approx(trace.coef[t] @ trace.coef[t], rel=1e-9)
+
+
+@intercepts
+@penalties
+def test_a_row_that_was_a_giant_leaves_nothing_in_the_gauges(penalty, intercept):
+    X, y = stream(60, 3)
+    X[5], y[5] = 1e8 * X[5], 1e9
+    memory = Memory(3, penalty, intercept=intercept)
+    memory.extend(X[:20], y[:20])
+    memory.predict(X[20])
+    none, one = np.zeros(40, np.int64), np.ones(40, np.int64)
+    memory.replay(X[20:], y[20:], none, one, coef=False, diagnostics=True, gauges=True)
+    fresh = Memory(3, penalty, intercept=intercept)
+    fresh.extend(X[40:], y[40:])
+    for got, want in zip(memory.gauge(X[:2]), fresh.gauge(X[:2]), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-9)
+
+
+@intercepts
+def test_a_row_outside_the_span_is_out_of_reach(intercept):
+    X, y = np.eye(4)[[0, 1, 2, 0, 1, 2, 1]], np.arange(7.0)
+    memory = Memory(4, Penalty(), intercept=intercept)
+    memory.extend(X, y)
+    inside, outside = memory.gauge(np.eye(4)[2:]).reach
+    assert np.isfinite(inside)
+    assert np.isinf(outside)
+
+
+@pytest.mark.parametrize("n", [2, 4, 5])
+@intercepts
+def test_independent_rows_agree_with_their_singular_values(n, intercept):
+    X, _ = stream(n + 1, 5)
+    rows, new = X[:n], X[n]
+    fast = interpolated(rows, intercept, new)
+    slow = spectrum(rows, 0.0, intercept, n - intercept).products(new, rows[0])
+    assert fast == pytest.approx(slow, rel=1e-9)
+    assert np.isinf(fast.reach) == (n - intercept < 5)
+
+
+@intercepts
+@pytest.mark.parametrize(("n", "d"), [(1, 3), (3, 5), (5, 5), (6, 5), (40, 5)])
+def test_the_rank_needs_no_singular_values_on_ordinary_rows(n, d, intercept, monkeypatch):
+    X, _ = stream(n, d)
+    want = np.linalg.matrix_rank(X - X.mean(axis=0) * intercept)
+    monkeypatch.setattr(np.linalg, "svd", None)
+    rank, newest = rank_of(X, intercept)
+    assert rank == want
+    assert newest > 0
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        [1.0, 1.0, 0.0],
+        [1e-4, 1.0, 1e4],
+        [1e-16, 1.0, 1.0],
+        [1e-30, 1.0, 1.0],
+    ],
+)
+def test_the_rank_is_numpys(columns):
+    X = stream(30, 3)[0] * columns
+    assert rank_of(X, False)[0] == np.linalg.matrix_rank(X)
+
+
+def test_rounding_around_a_large_mean_is_no_rank():
+    X = stream(40, 3)[0]
+    X[:, 1] = 1e8 / 3
+    assert rank_of(X, True) == (2, 0)
+
+
+def test_conditioning_is_that_of_the_singular_values():
+    for scale in (1.0, 1e-5, 1e-9):
+        X = stream(50, 3)[0] * [1.0, 1.0, scale]
+        sigma = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
+        phi2, condition = conditioning(X, True)
+        assert phi2 == pytest.approx(sigma[-1] ** 2 / 50, rel=1e-9)
+        assert condition == pytest.approx(sigma[0] / sigma[-1], rel=1e-9)
+
+
+def test_conditioning_of_rows_that_lack_rank():
+    X = stream(50, 3)[0]
+    assert conditioning(X[:2], False) == (0.0, np.inf)
+    assert conditioning(X[:3], True) == (0.0, np.inf)
+    X[:, 2] = X[:, 1]
+    assert conditioning(X, False) == (0.0, np.inf)
+    assert np.isnan(conditioning(X[:0], False)).all()
