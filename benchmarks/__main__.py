@@ -10,7 +10,7 @@ from benchmarks.settings import Settings
 from benchmarks.threads import confine
 
 SUITES = (
-    *("rolling", "replay", "diagnostics", "event", "growth", "memory", "startup"),
+    *("rolling", "replay", "diagnostics", "event", "growth", "forecast", "memory", "startup"),
     *("accuracy", "intervals", "job"),
 )
 

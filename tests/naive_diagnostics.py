@@ -10,7 +10,15 @@ import numpy as np
 
 
 def centred(X, intercept):
-    return naive.centred(X) if intercept and len(X) else X
+    """X less its mean, rounded once: in 50 digits for few numbers, in 19 for many."""
+    if not (intercept and len(X)):
+        return X
+    if X.size < 200:
+        return naive.centred(X)
+    rows = X.astype(np.longdouble)
+    for _ in range(2):
+        rows = rows - rows.mean(axis=0)
+    return rows.astype(float)
 
 
 def rank(X, intercept):

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import naive_theory as naive
 import numpy as np
 import pytest
 
-from efface.geometry import Spectrum, directions, gram_norm, rank_of, spectra, spectrum, whiten
+from efface.geometry import (
+    Spectrum,
+    binary_unit,
+    deviations,
+    directions,
+    dust,
+    gram_norm,
+    rank_of,
+    spectra,
+    spectrum,
+    whiten,
+)
 
 
 def window(n, d, seed=0):
@@ -78,3 +90,47 @@ def test_directions_have_unit_length_at_any_scale():
 
 def test_rank_of_no_rows():
     assert rank_of(np.empty((0, 3)), rows=1) == 0
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e6, 1e12])
+def test_deviations_are_those_of_50_digits(mean):
+    X = window(12, 3) + mean
+    other = X[:2] * 2
+    rows, others = deviations(X, other)
+    exact = [[Fraction(float(v)) for v in row] for row in X]
+    means = [sum(column) / 12 for column in zip(*exact, strict=True)]
+    assert rows == pytest.approx(
+        np.array([[float(v - m) for v, m in zip(row, means, strict=True)] for row in exact]),
+        rel=1e-15,
+        abs=0,
+    )
+    assert others[1] == pytest.approx(
+        [float(Fraction(float(v)) - m) for v, m in zip(other[1], means, strict=True)], rel=1e-15
+    )
+
+
+@pytest.mark.parametrize("value", [0.1, 1e6 + 0.1, 1e300])
+def test_a_constant_column_has_no_deviations(value):
+    X = np.full((3001, 1), value)
+    assert not deviations(X)[0].any()
+    X[::3] = np.nextafter(value, np.inf)
+    assert not deviations(X)[0].any()
+    X[5] += 1e-9 * value
+    assert deviations(X)[0].all()
+
+
+def test_dust_is_rounding_of_the_mean():
+    rows = np.array([[1e-15, 1e-14], [-1e-15, 0.0]])
+    assert dust(rows, np.array([1.0, 1.0])).tolist() == [True, False]
+
+
+def test_a_binary_unit_bounds_the_numbers():
+    assert binary_unit(np.array([0.75])) == 0
+    assert binary_unit(np.array([-1e300, 2.0])) == math.frexp(1e300)[1]
+    assert binary_unit(np.zeros((0, 2))) == 0
+
+
+def test_a_small_penalty_makes_nothing_of_rounding():
+    X = 1e20 * window(3, 6)
+    whitened = whiten(X, X, penalty=1.0)
+    assert (whitened**2).sum(axis=1) == pytest.approx(np.ones(3), rel=1e-12)

@@ -202,3 +202,16 @@ def test_ten_million_slides_do_not_wear_it():
         errors.append(np.abs(memory.coef - exact).max() / np.abs(exact).max())
     assert max(errors) < 1e-12
     assert np.mean(errors[50:]) < 3 * np.mean(errors[:50])
+
+
+def test_the_places_of_rows_that_left_hold_zeros():
+    rng = np.random.default_rng(0)
+    memory = Memory(3, Penalty(), intercept=True)
+    for t in range(300):
+        memory.learn(rng.normal(size=3), 1.0, int(memory.n_rows >= 20))
+        if t % 50 == 49:
+            memory.remove(np.array([0, 7]))
+            memory.drop(3)
+        assert memory.clean
+    memory._y[-1] = 1e-300
+    assert not memory.clean

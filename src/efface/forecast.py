@@ -130,6 +130,8 @@ class _Walk:
         self.low = rows.min(axis=0, initial=np.inf)
         self.high = rows.max(axis=0, initial=-np.inf)
         centred = deviations(rows)[0] if self.intercept and len(rows) else rows
+        if len(rows) > self.d:
+            centred = np.asarray(np.linalg.qr(centred, mode="r"))  # has the same singular values
         _, singular, basis = np.linalg.svd(centred, full_matrices=False)
         largest = float(singular.max(initial=0.0))
         rank = int(np.count_nonzero(singular > self._cutoff(largest)))
@@ -242,11 +244,13 @@ def _largest(factor: Any, block: Array) -> tuple[Array, float]:
 
 
 def _smallest(factor: Any, block: Array) -> tuple[Array, float]:
-    """The smallest one, by two steps with the inverse."""
+    """The smallest one, by two steps with the inverse; 0 if there is no inverse."""
     for _ in range(2):
         block = np.linalg.qr(block)[0]
-        half = lapack.dtrtrs(factor, block, trans=1)[0]
-        block = lapack.dtrtrs(factor, half)[0]
-    _, singular, vt = np.linalg.svd(half, full_matrices=False)
+        half, singular = lapack.dtrtrs(factor, block, trans=1)
+        if singular:
+            return block[:, :_BLOCK], 0.0
+        block, _ = lapack.dtrtrs(factor, half)
+    _, lengths, vt = np.linalg.svd(half, full_matrices=False)
     q = np.linalg.qr(block @ vt.T)[0]
-    return q[:, :_BLOCK], 1.0 / float(singular[0])
+    return q[:, :_BLOCK], 1.0 / float(lengths[0])

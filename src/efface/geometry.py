@@ -149,7 +149,7 @@ def whiten(X: Array, vectors: Array, *, penalty: float = 0.0) -> Array:
     if penalty == 0 or len(basis) == X.shape[1]:
         return np.asarray(scaled)
     outside = vectors - inside @ basis
-    rounding = _EPS * max(X.shape) * np.linalg.norm(vectors, axis=-1, keepdims=True)
+    rounding = 8 * _EPS * max(X.shape) * np.linalg.norm(vectors, axis=-1, keepdims=True)
     outside[np.abs(outside) <= rounding] = 0.0  # a small penalty would make much of it
     return np.concatenate([scaled, outside / math.sqrt(penalty)], axis=-1)
 

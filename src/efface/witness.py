@@ -116,7 +116,11 @@ class _Solver(NamedTuple):
 
     def primal(self, pull: Array) -> Array:
         """Coefficients; within the span of the rows, where every solution lies."""
-        return np.asarray((self.right @ pull / (self.singular**2 + self.penalty)) @ self.right)
+        inside = self.right @ pull
+        coef = (inside / (self.singular**2 + self.penalty)) @ self.right
+        if self.rank < pull.size and self.penalty > 1e-8 * float(self.singular.max(initial=0)) ** 2:
+            coef += (pull - inside @ self.right) / self.penalty  # rounding of the span, too
+        return np.asarray(coef)
 
     def dual_holds(self, intercept: bool) -> bool:
         """Whether weights of the rows say it all: doubled precision bears so small a penalty."""
