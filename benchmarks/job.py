@@ -144,7 +144,13 @@ def child(path: Path) -> dict[str, Any]:
 
         def conclude() -> None:
             summary = summarise(
-                way, file=path.name, roles=roles, model=model, interval=interval, seconds=1.0
+                way,
+                file=path.name,
+                roles=roles,
+                model=model,
+                interval=interval,
+                compiling=0.0,
+                seconds=1.0,
             )
             write_summary(Path(place), summary)
             write_report(Path(place) / "report.html", summary, way.log)

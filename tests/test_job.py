@@ -80,7 +80,7 @@ def test_progress_is_told(file, tmp_path):
     told = []
     wish = Wish("y", ["a"])
     run(Job(file, wish), tmp_path / "out", tell=lambda rows, share: told.append((rows, share)))
-    assert told == [(N, 1.0)]
+    assert told == [(0, 0.0), (N, 1.0)]
 
 
 @pytest.mark.parametrize("model", ["adaptive", "ridge", "ols", "switching"])

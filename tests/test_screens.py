@@ -61,8 +61,12 @@ def test_without_a_terminal_there_is_no_bar():
 def test_on_a_terminal_the_bar_tells_rows_and_rate():
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     with progress(console, "replay") as tell:
+        console.print("before")
+        tell(0, 0.0)
         tell(1234, 0.5)
         tell(2345, math.nan)
         console.print("between")
-    assert "2,345 rows" in console.file.getvalue()
+    shown = console.file.getvalue()
+    assert shown.index("compiling") < shown.index("replay")
+    assert "2,345 rows" in shown
     assert "rows/s" in console.file.getvalue()

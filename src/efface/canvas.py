@@ -116,11 +116,12 @@ class Canvas:
         self.theme(band.glyph, fill_color=colour)
         return band
 
-    def dots(self, plot: Any, source: Any, name: str, label: str) -> Any:
-        dots = plot.scatter(
-            "x", name, source=source, size=3.5, line_color=None, fill_alpha=0.75, legend_label=label
-        )
-        self.theme(dots.glyph, fill_color="truth")
+    def dots(self, plot: Any, source: Any, name: str, colour: str, label: str = "") -> Any:
+        """One dot a row."""
+        labels = {"legend_label": label} if label else {}
+        dots = plot.scatter("x", name, source=source, size=3.5, line_color=None, **labels)
+        dots.glyph.fill_alpha = 0.75
+        self.theme(dots.glyph, fill_color=colour)
         return dots
 
     def hover(self, plot: Any, renderer: Any, lines: list[tuple[str, str]]) -> None:

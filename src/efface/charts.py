@@ -22,6 +22,7 @@ _PREDICTED = [
     ("prediction", f"@prediction{_SHORTLY}"),
     ("interval", f"@lower{_SHORTLY} to @upper{_SHORTLY}"),
 ]
+_FEW = 60  # points, below which each is drawn
 _NEAR = 1500  # rows in view, from which on they are drawn one by one
 _BY_DISTANCE = """
 const close = axis.end - axis.start < limit
@@ -108,7 +109,7 @@ class _Artist:
         line = self.canvas.line(plot, source, "prediction", "ours", 1.6, "prediction")
         band = self.canvas.band(plot, source, "lower", "upper", "band", 0.55, "interval")
         band.level = "underlay"
-        dots = self.canvas.dots(plot, source, "y", "truth")
+        dots = self.canvas.dots(plot, source, "y", "truth", "truth")
         self.canvas.hover(plot, line, [("truth", f"@y{_SHORTLY}"), *_PREDICTED])
         return [band, dots, line]
 
@@ -184,7 +185,8 @@ class _Artist:
 
     def condition(self) -> Chart:
         says = (
-            "The condition number of the system that is solved, at its highest; large is fragile."
+            "The condition number of the live rows, taken now and then; the larger it is, the "
+            "fewer digits of the coefficients can be relied on."
         )
         return self._series("condition", "Condition", says, "condition", "high", log_scale=True)
 
@@ -224,6 +226,8 @@ class _Artist:
             plot.y_range = Range1d(start=0, end=1.1 * values[known].max(initial=0.0) or 1.0)
         source = as_source({"x": x[known], "value": values[known]})
         line = self.canvas.line(plot, source, "value", colour, 1.8)
+        if known.sum() < _FEW:
+            self.canvas.dots(plot, source, "value", colour)
         self.canvas.hover(plot, line, [(label, "@value{0.[0000]a}")])
         return Chart(name, title, says, plot)
 

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from efface.baselines import Baseline, baselines
 from efface.errors import InvalidValue, unusable
 from efface.frames import open_table
+from efface.history import replay
 from efface.intervals import MethodName
 from efface.journey import Journey, travel
 from efface.models import OLS, AdaptiveRidge, Model, Ridge, SwitchingRidge
@@ -59,10 +60,9 @@ def run(
     *,
     form: Form = "parquet",
     overwrite: bool = False,
-    tell: Tell | None = None,
+    tell: Tell = lambda rows, share: None,
 ) -> dict[str, Any]:
     """Do a job, and give its summary; the folder ``out`` appears when all is written."""
-    start = time.perf_counter()
     policy = _policy(job)
     model = _maker(job, policy)
     model().partial_fit(np.empty((0, 1)), np.empty(0))  # refuses parameters before reading
@@ -72,11 +72,13 @@ def run(
     roles = assign(table, job.wish)
     journey = _journey(job, model, policy, table, roles)
     with folder(out, overwrite=overwrite) as inside, _one_thread():
+        compiling = _compile(job, model, policy, roles)
+        start = time.perf_counter()
+        tell(0, 0.0)
         with Predictions(inside, form, roles) as predictions:
             for steps in travel(table, roles, journey, job.missing):
                 predictions.write(steps)
-                if tell is not None:
-                    tell(journey.log.rows, table.progress())
+                tell(journey.log.rows, table.progress())
         if not journey.log.rows:
             raise InvalidValue(unusable(table.name, "all gaps", "rows without", "impute some"))
         summary = summarise(
@@ -85,11 +87,27 @@ def run(
             roles=roles,
             model=_described(job, model()),
             interval={"level": job.level, "method": job.method},
+            compiling=compiling,
             seconds=time.perf_counter() - start,
         )
         write_summary(inside, summary)
         write_report(inside / REPORT, summary, journey.log)
     return summary
+
+
+def _compile(job: Job, model: Callable[[], Model], policy: Any, roles: Roles) -> float:
+    """Let a few made-up rows through, so that kernels are compiled before rows are timed."""
+    start = time.perf_counter()
+    X = np.random.default_rng(0).normal(size=(8, 2))
+    at: Any
+    y, at = X.sum(axis=1), None if roles.time is None else np.arange(8.0)
+    if _calendar(roles):
+        at = np.arange(8).astype("datetime64[ns]")
+    replay(model(), X, y, at=at, diagnostics=True, interval=job.level, method=job.method)
+    if job.compare:
+        for other in baselines(model, policy).values():
+            other.predict(X, y, at)
+    return time.perf_counter() - start
 
 
 def _one_thread() -> Any:
@@ -148,8 +166,12 @@ def _requests(job: Job, roles: Roles) -> Requests:
     if job.forget is None:
         return NONE
     whole = roles.id is None or roles.types[roles.id] == pa.int64()
-    calendar = None if roles.time is None else bool(pa.types.is_timestamp(roles.types[roles.time]))
-    return read_requests(job.forget, whole=whole, calendar=calendar)
+    return read_requests(job.forget, whole=whole, calendar=_calendar(roles))
+
+
+def _calendar(roles: Roles) -> bool | None:
+    """Whether times are calendar times and not numbers; None without times."""
+    return None if roles.time is None else bool(pa.types.is_timestamp(roles.types[roles.time]))
 
 
 def _described(job: Job, model: Model) -> dict[str, Any]:

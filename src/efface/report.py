@@ -97,8 +97,13 @@ def _cards(summary: Mapping[str, Any]) -> list[Card]:
         note = "requests audited against a refit"
         cards.append(Card("Proven forgotten", f"{audits['held']} of {total}", note, tone))
     rate = summary["run"]["rows_per_second"]
-    cards.append(Card("Rows a second", f"{rate:,.0f}", f"{summary['run']['seconds']:.1f} s in all"))
+    cards.append(Card("Rows a second", f"{rate:,.0f}", _took(summary["run"])))
     return cards
+
+
+def _took(run: Mapping[str, Any]) -> str:
+    text = f"{run['seconds']:.1f} s in all"
+    return text + (f", after {run['compiling']:.0f} s to compile" if run["compiling"] >= 1 else "")
 
 
 def _beside(summary: Mapping[str, Any]) -> str:
@@ -124,8 +129,8 @@ def _forgotten(summary: Mapping[str, Any]) -> str:
     text += f". {rows['alive']:,} are alive. "
     if summary["requests"]:
         text += (
-            "After each request an audit compared the model with a refit on the rows left; the "
-            "number is the largest relative difference of their coefficients."
+            "After each request an audit compared the model with a refit on the rows left, and "
+            "looked for the id among them."
         )
     return text
 

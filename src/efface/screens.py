@@ -94,7 +94,10 @@ def _proof(entry: Mapping[str, Any]) -> str:
 
 @contextmanager
 def progress(console: Console, name: str) -> Iterator[Any]:
-    """A bar on a terminal: call what is given with the rows done and the share of the table."""
+    """A bar on a terminal: call what is given with the rows done and the share of the table.
+
+    Until it is called with no rows, what takes the time is compiling.
+    """
     columns = (
         TextColumn("[bold]{task.description}"),
         BarColumn(),
@@ -104,17 +107,19 @@ def progress(console: Console, name: str) -> Iterator[Any]:
     )
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     with bar:
-        task = bar.add_task(name, total=None, rows=0, rate=0.0)
+        task = bar.add_task("compiling", total=None, rows=0, rate=0.0)
 
         def tell(rows: int, share: float) -> None:
-            elapsed = bar.tasks[0].elapsed or 1e-9
+            if not rows:
+                bar.reset(task, total=None, description=name)
+                return
             known = share == share and share > 0
             bar.update(
                 task,
                 completed=share if known else None,
                 total=1.0 if known else None,
                 rows=rows,
-                rate=rows / elapsed,
+                rate=rows / (bar.tasks[0].elapsed or 1e-9),
             )
 
         yield tell

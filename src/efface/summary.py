@@ -13,7 +13,7 @@ errors          by contender, the model first: mae, rmse, r2, skill (against the
 left            rows that left: asked, window_full, time_up
 requests        one entry a request: id, asked, row, arrived, status, verdict, error, holds
 audits          held and failed
-run             seconds and rows_per_second
+run             compiling (seconds, before any row), seconds and rows_per_second
 ==============  ============================================================================
 
 Numbers that do not exist are null.
@@ -43,6 +43,7 @@ def summarise(
     roles: Roles,
     model: Mapping[str, Any],
     interval: Mapping[str, Any],
+    compiling: float,
     seconds: float,
 ) -> dict[str, Any]:
     """Everything that can be said of a journey in numbers and texts."""
@@ -92,7 +93,11 @@ def summarise(
         },
         "requests": [asdict(outcome) for outcome in log.outcomes],
         "audits": {"held": held, "failed": len(log.outcomes) - held},
-        "run": {"seconds": seconds, "rows_per_second": log.rows / seconds},
+        "run": {
+            "compiling": compiling,
+            "seconds": seconds,
+            "rows_per_second": log.rows / seconds,
+        },
     }
     plain: dict[str, Any] = _plain(summary)
     return plain
