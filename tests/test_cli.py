@@ -169,9 +169,9 @@ BAD = {
     ),
     "text": (b"a,b,y\nred,2,3\nblue,2,3\n", [], "'a' is 'red': expected a number; add --one-hot a"),
     "late text": (
-        b"a,b,y\n" + b"1,2,3\n" * 400_000 + b"1,two,3\n",
+        b"a,b,y\n" + b"1,2,3\n" * 200_000 + b"1,two,3\n",
         [],
-        "'bad.csv' at line 400002, column 'b' is 'two': expected a number",
+        "'bad.csv' at line 200002, column 'b' is 'two': expected a number",
     ),
     "duplicated ids": (
         b"a,b,y\n1,2,3\n2,2,4\n1,5,3\n",

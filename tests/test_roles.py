@@ -135,6 +135,15 @@ def test_rows_with_gaps_are_skipped_and_counted(tmp_path):
     assert counted == [4]
 
 
+def test_na_may_be_a_name(tmp_path):
+    found = table(tmp_path, "where,sky,x,y\nNA,NA,1,1\nDE,rain,2,2\n,rain,3,3\nDE,,4,4\n")
+    wish = Wish("y", ["x"], group="where", one_hot={"sky": ()})
+    assert assign(found, wish).names == ["x", "sky=rain"]
+    rows = rows_of(found, wish, "skip")
+    assert rows.groups == ["NA", "DE"]
+    np.testing.assert_array_equal(rows.X, [[1, 0], [2, 1]])
+
+
 def test_infinity_is_refused_even_where_gaps_are_skipped(tmp_path):
     found = table(tmp_path, "x,y\n1,2\ninf,3\n")
     with pytest.raises(BadTable, match=r"at line 3, column 'x' is inf: expected a finite number"):

@@ -188,7 +188,10 @@ def replay(
         float, typer.Option(help="The level of the intervals.", rich_help_panel=_FORGETTING)
     ] = 0.95,
     method: Annotated[
-        _Method, typer.Option(help="How intervals are made.", rich_help_panel=_FORGETTING)
+        _Method,
+        typer.Option(
+            help="How intervals are made; conformal ones take longest.", rich_help_panel=_FORGETTING
+        ),
     ] = _Method.gaussian,
     compare: Annotated[
         bool,

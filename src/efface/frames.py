@@ -13,12 +13,11 @@ import pyarrow.parquet
 
 from efface.errors import BadTable
 from efface.tables import TEXTS, Table, brief
-from efface.texts import Csv, Json, Pipe, Reopened, head_of
+from efface.texts import PACKED, Csv, Json, Pipe, Reopened, head_of
 
 _ROWS = 1 << 14  # rows in a chunk of a binary file
 _TABBED = (".tsv", ".tab")
 _LINES = (".jsonl", ".ndjson", ".json")
-_PACKED = (".gz", ".bz2", ".zst", ".lz4", ".br")
 _MAGIC = {b"PAR1": "Parquet", b"ARROW1": "Arrow", b"\xff\xff\xff\xff": "Arrow"}
 _SUFFIXES = {".parquet": "Parquet", ".pq": "Parquet", ".arrow": "Arrow", ".feather": "Arrow"}
 _SUFFIXES |= {".ipc": "Arrow", ".arrows": "Arrow"}
@@ -46,7 +45,7 @@ def open_table(source: str, delimiter: str | None = None, times: str | None = No
 
 
 def _suffix(path: Path) -> str:
-    name = path.with_suffix("") if path.suffix in _PACKED else path
+    name = path.with_suffix("") if path.suffix in PACKED else path
     return name.suffix.lower()
 
 

@@ -202,6 +202,7 @@ def _levels(table: Table, name: str) -> tuple[str, ...]:
     found: set[str] = set()
     for chunk in table.chunks({name: TEXTS}):
         found.update(chunk.column(name).drop_null().unique().to_pylist())
+        found.discard("")
         if len(found) > MOST_LEVELS:
             text = f"holds more than {MOST_LEVELS} different texts: expected a few"
             raise BadTable(f"'{table.name}', column {name!r} {text}; leave it out.")
@@ -231,13 +232,16 @@ def read(
 
 
 def _gaps(chunk: pa.RecordBatch) -> NDArray[np.bool_]:
-    """Which rows lack a value; NaN is none."""
+    """Which rows lack a value: null, NaN or, where texts are, nothing. "NA" may be a name."""
     gaps = np.zeros(chunk.num_rows, dtype=bool)
     for values in chunk.columns:
         if pa.types.is_floating(values.type):
             gaps |= np.isnan(values.to_numpy(zero_copy_only=False))
-        elif values.null_count:
+            continue
+        if values.null_count:
             gaps |= _flags(values.is_null())
+        if pa.types.is_string(values.type):
+            gaps |= _flags(pyarrow.compute.equal(values, "").fill_null(True))
     return gaps
 
 
@@ -287,7 +291,8 @@ def _encode(
     """A text as zeros and ones, one column a level after the first; how many columns."""
     levels, values = roles.levels[name], chunk.column(name)
     codes = pyarrow.compute.index_in(values, value_set=pa.array(levels, TEXTS))
-    unknown = _flags(codes.is_null()) & _flags(values.is_valid())
+    empty = _flags(pyarrow.compute.equal(values, "").fill_null(True))
+    unknown = _flags(codes.is_null()) & ~empty
     if unknown.any():
         row = int(unknown.argmax())
         expected = f"one of {', '.join(levels)}"

@@ -22,6 +22,7 @@ from efface.tables import TEXTS, Table, brief
 
 _HEAD = 1 << 20  # bytes that tell the columns and their kinds
 _BLOCK = 1 << 20  # bytes of text in a chunk; some thirty are read ahead
+PACKED = (".gz", ".bz2", ".zst", ".lz4", ".br")
 _NAMES = {"\t": "tabs", " ": "spaces"}
 
 
@@ -42,7 +43,7 @@ class Reopened:
     def __init__(self, path: Path) -> None:
         self.path: Path | None = path
         self.head = head_of(path)
-        self.size = path.stat().st_size
+        self.size = 0 if path.suffix in PACKED else path.stat().st_size  # 0: not known
 
     def open(self) -> Any:
         return pa.input_stream(str(self.path))
@@ -194,7 +195,6 @@ class Csv(_Text):
             convert_options=csv.ConvertOptions(
                 column_types=dict(wanted),
                 include_columns=list(wanted),
-                strings_can_be_null=True,
                 timestamp_parsers=parsers,
             ),
         )
