@@ -15,8 +15,8 @@ import numba
 import numpy as np
 
 from efface.blas import FAST, INNER, KERNEL, Ints, Matrix, Vector, copy, fill, part, take
-from efface.core import CONSTANT, DUAL, PENALTY, SIZE, Core, apply
-from efface.dense import EPS, SAFE, add_row, dot
+from efface.core import CONSTANT, DUAL, PENALTY, RHO, SIZE, Core, apply
+from efface.dense import EPS, SAFE, add_row, dot, solve
 from efface.moments import END, FIRST, HARD, HEAD, INTERCEPT, LAMBDA, START, STOP, WIDTH
 from efface.stream import Stream, open_stream, withdraw
 
@@ -31,9 +31,10 @@ _MOST_STEPS = 40
 _OUTSIDE = EPS**0.5  # of a row's length: more beyond the span, and the rows do not determine it
 
 
-def room_for(width: int, intercept: int) -> Matrix:
-    """Scratch for the kernels below."""
-    return np.zeros((_ROOM, width + intercept))
+def room_for(width: int, intercept: int, outside: int) -> Matrix:
+    """Scratch for the kernels below, and weights for as many rows as may be outside a core."""
+    p = width + intercept
+    return np.zeros((_ROOM + 2 * (1 + outside // p), p))
 
 
 @numba.njit(**INNER)
@@ -53,7 +54,7 @@ def leverages(s: Stream, x: Matrix, row: Vector, room: Matrix, count: int) -> tu
     head, penalty = dials[HEAD], s.values[LAMBDA]
     lo, k = head - dials[FIRST], dials[START] - head + dials[END] - dials[STOP]
     images, factor = part(s.outside.images, lo, lo + k), take(w.factor, 0, k, k)
-    weights, dual = part(w.weights[1], 0, k), c.dials[DUAL] == 1
+    work, dual = take(room, _ROOM * p, 2, max(p, k)), c.dials[DUAL] == 1
     u, z = part(room, 0, count), part(room, 2, 2 + count)
     for j in range(d):
         u[0, j] = row[j] - c.centre[j]
@@ -67,10 +68,10 @@ def leverages(s: Stream, x: Matrix, row: Vector, room: Matrix, count: int) -> tu
             copy(images[0], z[i])
         else:
             apply(c, u[i], z[i])
-        withdraw(c, images, factor, weights, u[i], z[i])
+    _withdraw_all(c, images, factor, work, u, z)
     fill(part(room, 4, 6), 0.0)
     if penalty != c.values[PENALTY]:
-        _bridge(c, images, factor, weights, room, count, penalty, p if dual else d)
+        _bridge(c, images, factor, work, room, count, penalty, p if dual else d)
     new, cross = _product(room, 0, 0), _product(room, 0, 1) if count == 2 else 0.0
     if dual and p > d:
         new += _constant(s, u[0], u[0])
@@ -130,11 +131,41 @@ def _dots(a: Vector, b: Vector, u: Vector, v: Vector) -> tuple[float, float, flo
 
 
 @numba.njit(**INNER)
+def _withdraw_all(
+    c: Core, images: Matrix, factor: Matrix, work: Matrix, g: Matrix, out: Matrix
+) -> None:
+    """``withdraw`` for each row of g; for two of them the images are read once."""
+    k = images.shape[0]
+    if g.shape[0] == 1:
+        withdraw(c, images, factor, part(work[0], 0, k), g[0], out[0])
+        return
+    first, second = part(work[0], 0, k), part(work[1], 0, k)
+    for j in range(0, k, 2):
+        i = min(j + 1, k - 1)
+        first[j], second[j], first[i], second[i] = _dots(images[j], images[i], g[0], g[1])
+    solve(factor, first)
+    solve(factor, second)
+    for j in range(k):
+        _add_rows(first[j], second[j], images[j], out[0], out[1])
+    if c.values[RHO] != 1.0:
+        for j in range(out.shape[1]):
+            out[0, j] /= c.values[RHO]
+            out[1, j] /= c.values[RHO]
+
+
+@numba.njit(**INNER, fastmath=FAST)
+def _add_rows(a: float, b: float, row: Vector, first: Vector, second: Vector) -> None:
+    for j in range(row.size):
+        first[j] -= a * row[j]
+        second[j] -= b * row[j]
+
+
+@numba.njit(**INNER)
 def _bridge(
     c: Core,
     images: Matrix,
     factor: Matrix,
-    weights: Vector,
+    work: Matrix,
     room: Matrix,
     count: int,
     penalty: float,
@@ -150,9 +181,9 @@ def _bridge(
             r[i, j] = -shift * z[i, j]
     for turn in range(_MOST_STEPS):
         _apply_all(c, r, y)
+        _withdraw_all(c, images, factor, work, r, y)
         running = False
         for i in range(count):
-            withdraw(c, images, factor, weights, r[i], y[i])
             energy, close = dot(r[i], y[i]), _CLOSE * dot(room[i], z[i])
             if energy <= close:
                 continue

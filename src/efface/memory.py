@@ -344,7 +344,8 @@ class Memory:
         return spectrum(self._x[lo:hi], penalty, self._shape[0] == 1, rank)
 
     def _room(self) -> Matrix:
-        return room_for(self.width, self._shape[0])
+        intercept, block, _ = self._shape
+        return room_for(self.width, intercept, 2 * block)
 
     def _solved_by_core(self) -> bool:
         """Solve anew: by the core, so that more can be solved with it, or by a refit?"""
