@@ -29,8 +29,8 @@ def naive_refits(x, y):
     return predictions
 
 
-def naive_grown(x, y):
-    model, predictions = OLS(), [0.0]
+def one_by_one(model, x, y):
+    predictions = [0.0]
     for t in range(1, len(y)):
         model.learn_one(x[t - 1], y[t - 1])
         predictions.append(model.predict_one(x[t]))
@@ -44,17 +44,14 @@ def test_refitting_now_and_then_equals_its_naive_twin():
 
 def test_never_forgetting_equals_its_naive_twin():
     found = everyone()["never forget (growing OLS)"].predict(X, Y, None)
-    np.testing.assert_allclose(found, naive_grown(X, Y), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found, one_by_one(OLS(), X, Y), rtol=1e-9, atol=1e-9)
 
 
 def test_fixed_penalties_are_those_of_ridge():
     for alpha in ALPHAS:
-        model, predictions = Ridge(WINDOW, alpha=alpha), [0.0]
-        for t in range(1, len(Y)):
-            model.learn_one(X[t - 1], Y[t - 1])
-            predictions.append(model.predict_one(X[t]))
         found = everyone()[f"Ridge, alpha={alpha:g}"].predict(X, Y, None)
-        np.testing.assert_allclose(found, predictions, rtol=1e-9, atol=1e-9)
+        expected = one_by_one(Ridge(WINDOW, alpha=alpha), X, Y)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_the_last_value_comes_again():

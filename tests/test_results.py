@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -61,6 +62,27 @@ def test_what_no_replay_wrote_is_never_replaced(tmp_path):
     ):
         pass
     assert names(out) == ["thesis.tex"]
+
+
+def test_what_was_there_comes_back_if_it_cannot_be_replaced(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / SUMMARY).write_text("old")
+
+    def begin():
+        with folder(out, overwrite=True) as inside:
+            shutil.rmtree(inside)  # nothing to rename
+
+    with pytest.raises(FileNotFoundError):
+        begin()
+    assert (out / SUMMARY).read_text() == "old"
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InvalidValue, match="cannot be written"), folder(tmp_path / "file" / "out"):
+        pass
 
 
 def test_summaries_hold_no_nan():

@@ -33,17 +33,37 @@ def folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     it holds nothing but results.
     """
     refuse_folder(path, overwrite)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
+    partial = _beside(path)
     try:
         inside = partial / path.name
         inside.mkdir()
         yield inside
-        if path.exists():
-            path.rename(partial / "replaced")
-        inside.rename(path)
+        _replace(path, inside, partial / "replaced")
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _beside(path: Path) -> Path:
+    """A new folder on the same disk, from which results can be renamed."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
+    except OSError as error:
+        text = f"'{path}' cannot be written: {error.strerror}; name another --out."
+        raise InvalidValue(text) from error
+
+
+def _replace(path: Path, new: Path, old: Path) -> None:
+    """Rename; if that fails, what was there before comes back."""
+    if not path.exists():
+        new.rename(path)
+        return
+    path.rename(old)
+    try:
+        new.rename(path)
+    except BaseException:
+        old.rename(path)
+        raise
 
 
 def refuse_folder(path: Path, overwrite: bool) -> None:
