@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-slow check bench lock clean
+.PHONY: help setup demo browser test test-slow check bench lock clean
 
 BIN := .venv/bin
 JOBS ?= 2
@@ -17,10 +17,22 @@ help: ## show this list
 
 setup: .venv/dev.stamp ## build .venv with everything, benchmarks included
 
-demo: .venv/demo.stamp ## take the tour
-	$(BIN)/python examples/tour.py
+demo: .venv/demo.stamp ## replay a year of bicycle hires, forget some rows, write a report
+	$(BIN)/efface replay src/efface/data/bikeshare.csv --target bikers --time time \
+		--features temp,hum,windspeed --one-hot slot --model ridge --alpha 0.1 --keep 30d \
+		--forget src/efface/data/requests.csv --compare --out demo --overwrite
 
-test: .venv/test.stamp ## run the tests and doctests, then the kernels as plain Python
+browser: ## install Chromium for the tests of the report, where that is allowed
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+		if command -v $$name >/dev/null; then exit 0; fi; done; \
+	if ! command -v apt-get >/dev/null; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ]; then as=; elif sudo -n true 2>/dev/null; then as=sudo; else exit 0; fi; \
+	install="apt-get install --yes --no-install-recommends chromium"; \
+	echo "installing Chromium, for the tests that look at a page"; \
+	{ $$as $$install || { $$as apt-get update && $$as $$install; }; } >/dev/null 2>&1 \
+		|| echo "it could not be installed: tests that need it are skipped"
+
+test: browser .venv/test.stamp ## run the tests and doctests, then the kernels as plain Python
 	$(BIN)/pytest -n $(JOBS)
 	$(if $(NOJIT_TESTS),NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n $(JOBS) $(NOJIT_TESTS))
 

@@ -18,7 +18,7 @@ from benchmarks.settings import Settings
 from benchmarks.subject import efface, missing
 from benchmarks.workloads import Array
 
-BIKES = Path(__file__).parent.parent / "examples" / "data" / "bikeshare.csv"
+BIKES = Path(__file__).parent.parent / "src" / "efface" / "data" / "bikeshare.csv"
 ALPHAS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 PAPER, BETTER = "response, 1", "residual, auto"
 PLUG_INS: dict[str, dict[str, Any]] = {
@@ -113,9 +113,8 @@ def bikes(features: str) -> tuple[Array, Array]:
         labels = np.array([row[name] for row in rows])
         columns += [(labels == label).astype(float) for label in np.unique(labels)[1:]]
     hours = len(rows) if features == "numbers" else 4000
-    return np.column_stack(columns)[:hours], np.array([float(row["bikers"]) for row in rows])[
-        :hours
-    ]
+    bikers = np.array([float(row["bikers"]) for row in rows])
+    return np.column_stack(columns)[:hours], bikers[:hours]
 
 
 def measure(stream: Stream, settings: Settings) -> dict[str, float]:

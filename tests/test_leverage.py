@@ -161,3 +161,4 @@ def test_conditioning_of_rows_that_lack_rank():
     X[:, 2] = X[:, 1]
     assert conditioning(X, False) == (0.0, np.inf)
     assert np.isnan(conditioning(X[:0], False)).all()
+    assert conditioning(np.ones((5, 2)), True) == (0.0, np.inf)  # all rows alike

@@ -5,8 +5,11 @@ Exit codes: 0 done; 1 done, but something that was to hold does not; 2 nothing w
 
 from __future__ import annotations
 
+import signal
 import sys
-from typing import Annotated
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -37,10 +40,284 @@ def _common(
     """Linear regression that forgets exactly."""
 
 
+# -- replay ----------------------------------------------------------------------------------------
+
+
+class _Model(StrEnum):
+    adaptive = "adaptive"
+    ridge = "ridge"
+    ols = "ols"
+    switching = "switching"
+
+
+class _Method(StrEnum):
+    gaussian = "gaussian"
+    conformal = "conformal"
+    self_normalized = "self-normalized"
+
+
+class _Missing(StrEnum):
+    raise_ = "raise"
+    skip = "skip"
+
+
+class _Form(StrEnum):
+    parquet = "parquet"
+    csv = "csv"
+
+
+_COLUMNS, _FORGETTING, _OUTPUT = "Columns", "Model and forgetting", "Output"
+
+_REPLAY_EXAMPLE = """[bold]Example[/bold], on hourly counts of a bicycle hire:
+
+  efface sample
+
+  efface replay bikeshare.csv --target bikers --time time \\
+    --features temp,hum,windspeed --one-hot slot --keep 30d \\
+    --model ridge --alpha 0.1 --forget requests.csv --compare
+
+[dim]Exit code 0: done. 1: done, but a request named an unknown id or an audit failed.
+2: nothing was done, and why. Results appear as a whole or not at all.[/dim]"""
+
+
+@app.command(epilog=_REPLAY_EXAMPLE)
+def replay(
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="CSV, TSV, JSON Lines, Parquet or Arrow; - for CSV on standard input.",
+            show_default=False,
+        ),
+    ],
+    target: Annotated[str, typer.Option(help="The column to predict.", rich_help_panel=_COLUMNS)],
+    features: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns to predict it from, with commas; all others without a role by default.",
+            rich_help_panel=_COLUMNS,
+            metavar="A,B,C",
+        ),
+    ] = None,
+    one_hot: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column of text to make zeros and ones of; once each. COL=a,b names its levels.",
+            rich_help_panel=_COLUMNS,
+            metavar="COL[=A,B]",
+        ),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            help="The time of a row; rows come in its order.",
+            rich_help_panel=_COLUMNS,
+            metavar="COL",
+        ),
+    ] = None,
+    id: Annotated[
+        str | None,
+        typer.Option(
+            help="The id of a row; rows are numbered from 0 by default.",
+            rich_help_panel=_COLUMNS,
+            metavar="COL",
+        ),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            help="One model for each value of this column.", rich_help_panel=_COLUMNS, metavar="COL"
+        ),
+    ] = None,
+    missing: Annotated[
+        _Missing, typer.Option(help="What to do about rows with gaps.", rich_help_panel=_COLUMNS)
+    ] = _Missing.raise_,
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            help="What separates values in CSV.", rich_help_panel=_COLUMNS, metavar="MARK"
+        ),
+    ] = None,
+    time_format: Annotated[
+        str | None,
+        typer.Option(
+            help="How times are written, if not as ISO 8601: '%d/%m/%Y %H:%M'.",
+            rich_help_panel=_COLUMNS,
+            metavar="FORMAT",
+        ),
+    ] = None,
+    model: Annotated[
+        _Model, typer.Option(help="How rows are regressed on.", rich_help_panel=_FORGETTING)
+    ] = _Model.adaptive,
+    window: Annotated[
+        int | None,
+        typer.Option(
+            help="Keep the newest so many rows; 500 unless --keep says otherwise.",
+            rich_help_panel=_FORGETTING,
+            metavar="ROWS",
+        ),
+    ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            help="Keep a row so long by its --time: 90d, 12h; a number if times are numbers.",
+            rich_help_panel=_FORGETTING,
+            metavar="AGE",
+        ),
+    ] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="The penalty of ridge; 1 by default.", rich_help_panel=_FORGETTING),
+    ] = None,
+    theta_max: Annotated[
+        float | None,
+        typer.Option(
+            help="How large coefficients may be, for adaptive and switching; 1 by default.",
+            rich_help_panel=_FORGETTING,
+        ),
+    ] = None,
+    forget: Annotated[
+        str | None,
+        typer.Option(
+            help="Rows to forget on request, each proven by an audit: ids, one a line, at the end; "
+            "or CSV with the header time,id or row,id, each at its place.",
+            rich_help_panel=_FORGETTING,
+            metavar="FILE",
+        ),
+    ] = None,
+    interval: Annotated[
+        float, typer.Option(help="The level of the intervals.", rich_help_panel=_FORGETTING)
+    ] = 0.95,
+    method: Annotated[
+        _Method,
+        typer.Option(
+            help="How intervals are made; conformal ones take longest.", rich_help_panel=_FORGETTING
+        ),
+    ] = _Method.gaussian,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare",
+            help="Also run what one would do otherwise: never forget (which keeps all rows in "
+            "memory), refit now and then, fixed penalties, River if it is installed.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder of the results; NAME-replay by default.",
+            rich_help_panel=_OUTPUT,
+            metavar="DIR",
+        ),
+    ] = None,
+    format: Annotated[
+        _Form, typer.Option(help="Of the predictions.", rich_help_panel=_OUTPUT)
+    ] = _Form.parquet,
+    overwrite: Annotated[
+        bool,
+        typer.Option(
+            "--overwrite", help="Replace a folder of earlier results.", rich_help_panel=_OUTPUT
+        ),
+    ] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the summary as JSON.", rich_help_panel=_OUTPUT)
+    ] = False,
+) -> None:
+    """Let the rows of a file through a model that forgets: predict, learn, let go, and report."""
+    from efface.job import Job
+    from efface.roles import Wish
+
+    wish = Wish(target, _listed(features), time, id, group, _levels(one_hot or []))
+    job = Job(
+        file,
+        wish,
+        model=model.value,
+        window=window,
+        keep=keep,
+        alpha=alpha,
+        theta_max=theta_max,
+        level=interval,
+        method=method.value,
+        forget=forget,
+        compare=compare,
+        missing=missing.value,
+        delimiter=_mark(delimiter),
+        time_format=time_format,
+    )
+    folder = out or Path(f"{'stdin' if file == '-' else Path(file).name.split('.')[0]}-replay")
+    summary = _shown(job, folder, form=format.value, overwrite=overwrite, json=json)
+    if summary["audits"]["failed"]:
+        raise typer.Exit(1)
+
+
+def _shown(job: Any, folder: Path, *, form: Any, overwrite: bool, json: bool) -> dict[str, Any]:
+    """Run a job with a bar on the terminal, and print what came of it."""
+    from rich.console import Console
+
+    from efface.job import run
+    from efface.results import REPORT, as_json
+    from efface.screens import progress, screen
+
+    with progress(Console(stderr=True), "replay") as tell:
+        summary = run(job, folder, form=form, overwrite=overwrite, tell=tell)
+    if json:
+        print(as_json(summary), end="")
+    else:
+        Console(highlight=False).print(screen(summary, folder / REPORT))
+    return summary
+
+
+def _listed(names: str | None) -> list[str] | None:
+    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
+
+
+def _levels(texts: list[str]) -> dict[str, tuple[str, ...]]:
+    """``COL`` or ``COL=a,b`` as a column and its levels, () where the file has to tell them."""
+    pairs = (text.partition("=") for text in texts)
+    return {column.strip(): tuple(_listed(levels) or ()) for column, _, levels in pairs}
+
+
+def _mark(delimiter: str | None) -> str | None:
+    return {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
+
+
+_SAMPLE_EXAMPLE = """[bold]Example[/bold]
+
+  efface sample"""
+
+
+@app.command(epilog=_SAMPLE_EXAMPLE)
+def sample(
+    folder: Annotated[Path, typer.Argument(help="Where to put it.", show_default="here")] = Path(),
+) -> None:
+    """Put a data set to try things on into a folder: bikeshare.csv and requests.csv."""
+    from importlib.resources import files
+
+    from efface.errors import InvalidValue
+
+    names = ("bikeshare.csv", "requests.csv")
+    for name in names:
+        if (folder / name).exists():
+            raise InvalidValue(f"'{folder / name}' is there already: choose another folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).write_bytes(files("efface").joinpath("data", name).read_bytes())
+        print(folder / name)
+
+
+# -- the way in ------------------------------------------------------------------------------------
+
+
 def main() -> None:
     """What ``efface`` runs: what is raised on purpose becomes one line and exit code 2."""
+    signal.signal(signal.SIGTERM, _stop)
     try:
         app()
     except EffaceError as error:
         print(f"efface: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+
+
+def _stop(*_: object) -> None:
+    """Asked to end: clean up on the way out."""
+    raise SystemExit(128 + signal.SIGTERM)

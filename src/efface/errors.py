@@ -8,7 +8,8 @@
     │   │   └── NotANumber (TypeError) a value that is no number at all
     │   ├── RepeatedId                 a new row carries the id of a live one
     │   ├── UnknownId (LookupError)    no live row carries this id
-    │   └── BadTime                    a time that is missing, or of another kind than the others
+    │   ├── BadTime                    a time that is missing, or of another kind than the others
+    │   └── BadTable                   a file of rows that cannot be used
     ├── NotFitted (ValueError,         the model has not seen a row yet
     │              AttributeError)
     └── UnreadableFile (ValueError)    ``load`` cannot use this file
@@ -57,6 +58,10 @@ class UnknownId(InvalidValue, LookupError):
 
 class BadTime(InvalidValue):
     """A time that is missing, or of another kind than the others."""
+
+
+class BadTable(InvalidValue):
+    """A file of rows that cannot be used."""
 
 
 class NotFitted(EffaceError, ValueError, AttributeError):

@@ -461,7 +461,7 @@ def conditioning(X: Matrix, intercept: bool) -> tuple[float, float]:
     rows = centred(X, intercept)
     values = np.linalg.eigvalsh(rows.T @ rows)
     low, high = float(values[0]), float(values[-1])
-    if low < _KEPT * high:
+    if low <= _KEPT * high:
         sigma = np.linalg.svd(rows, compute_uv=False)
         low, high = float(sigma[-1]) ** 2, float(sigma[0]) ** 2
         if sigma[-1] <= sigma[0] * max(n, d) * EPS:

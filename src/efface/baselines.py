@@ -1,0 +1,117 @@
+"""What one would do otherwise, on the same stream: the contenders of ``--compare``.
+
+Each predicts a row before it learns it, and goes on from chunk to chunk.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.history import replay
+from efface.models import OLS, Model, Ridge
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+EVERY = 100
+ALPHAS = (0.01, 1.0, 100.0)
+LAST = "the value before"
+
+
+class Baseline(ABC):
+    """Someone else who predicts."""
+
+    @abstractmethod
+    def predict(self, X: Matrix, y: Vector, at: Any) -> Vector:
+        """Predict these rows one by one, learning each before the next."""
+
+
+def baselines(make: Callable[[], Model], window: Any) -> dict[str, Baseline]:
+    """Everyone, by name: never forgetting, refitting now and then, fixed penalties, River.
+
+    >>> list(baselines(lambda: OLS(window=9), 9))[:3]
+    ['never forget (growing OLS)', 'refit every 100 rows', 'Ridge, alpha=0.01']
+    """
+    found: dict[str, Baseline] = {
+        "never forget (growing OLS)": _Replayed(OLS()),
+        f"refit every {EVERY} rows": _Refitted(make()),
+    }
+    for alpha in ALPHAS:
+        found[f"Ridge, alpha={alpha:g}"] = _Replayed(Ridge(window, alpha=alpha))
+    if find_spec("river"):
+        found["River LinearRegression"] = _River()
+    return found
+
+
+@final
+class LastValue(Baseline):
+    """The next is as the last; 0 before the first."""
+
+    def __init__(self) -> None:
+        self._last = 0.0
+
+    def predict(self, X: Matrix, y: Vector, at: Any) -> Vector:
+        before = np.concatenate([[self._last], y[:-1]])
+        self._last = float(y[-1])
+        return before
+
+
+@final
+class _Replayed(Baseline):
+    """Another model of efface."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def predict(self, X: Matrix, y: Vector, at: Any) -> Vector:
+        return replay(self._model, X, y, at=at).prediction
+
+
+@final
+class _Refitted(Baseline):
+    """The same model, but its coefficients change only after every so many rows."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._seen = 0
+        self._coef: Vector | None = None
+        self._intercept = 0.0
+
+    def predict(self, X: Matrix, y: Vector, at: Any) -> Vector:
+        predictions, start = np.zeros(len(y)), 0
+        while start < len(y):
+            stop = min(len(y), start + EVERY - self._seen % EVERY)
+            if self._coef is not None:
+                predictions[start:stop] = X[start:stop] @ self._coef + self._intercept
+            times = None if at is None else at[start:stop]
+            self._model.partial_fit(X[start:stop], y[start:stop], at=times)
+            self._seen += stop - start
+            if self._seen % EVERY == 0:
+                self._coef, self._intercept = self._model.coef_, self._model.intercept_
+            start = stop
+        return predictions
+
+
+@final
+class _River(Baseline):
+    """River's linear regression by stochastic gradient descent, on scaled features."""
+
+    def __init__(self) -> None:
+        from river.linear_model import LinearRegression
+        from river.preprocessing import StandardScaler
+
+        self._model = StandardScaler() | LinearRegression()
+
+    def predict(self, X: Matrix, y: Vector, at: Any) -> Vector:
+        model, predictions = self._model, np.empty(len(y))
+        for t, (row, response) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+            x = dict(enumerate(row))
+            predictions[t] = model.predict_one(x)
+            model.learn_one(x, response)
+        return predictions

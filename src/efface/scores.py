@@ -1,0 +1,88 @@
+"""How well predictions did, summed up as they come."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+@dataclass
+class Score:
+    """Errors of one contender, in one pass.
+
+    >>> score = Score()
+    >>> score.add(np.array([1.0, 2.0, 6.0]), np.array([1.0, 3.0, 4.0]))
+    >>> score.mae, round(score.rmse, 3), round(score.r2, 3)
+    (1.0, 1.291, 0.643)
+    """
+
+    count: int = 0
+    absolute: float = 0.0
+    squared: float = 0.0
+    _mean: float = 0.0  # of y, and
+    _spread: float = 0.0  # the sum of its squared deviations, merged chunk by chunk
+
+    def add(self, y: Vector, prediction: Vector) -> None:
+        """Take in more predictions."""
+        if not y.size:
+            return
+        error = prediction - y
+        self.absolute += float(np.abs(error).sum())
+        self.squared += float(error @ error)
+        mean, total = float(y.mean()), self.count + y.size
+        shift = mean - self._mean
+        self._spread += float(np.square(y - mean).sum()) + shift**2 * self.count * y.size / total
+        self._mean += shift * y.size / total
+        self.count = total
+
+    @property
+    def mae(self) -> float:
+        """The mean absolute error; NaN before the first prediction."""
+        return self.absolute / self.count if self.count else math.nan
+
+    @property
+    def rmse(self) -> float:
+        """The root of the mean squared error."""
+        return math.sqrt(self.squared / self.count) if self.count else math.nan
+
+    @property
+    def r2(self) -> float:
+        """The share of the variance of y that is explained; NaN where y does not vary."""
+        return 1.0 - self.squared / self._spread if self._spread > 0 else math.nan
+
+    def skill(self, naive: Score) -> float:
+        """How much smaller the mean absolute error is than another's: 0 as large, 1 none."""
+        return 1.0 - self.absolute / naive.absolute if naive.absolute > 0 else math.nan
+
+
+@dataclass
+class Coverage:
+    """How often an interval held the truth, and how wide it was; rows without one do not count."""
+
+    count: int = 0
+    held: int = 0
+    widths: float = 0.0
+
+    def add(self, y: Vector, lower: Vector, upper: Vector) -> Vector:
+        """Take in more intervals; 1, 0 or NaN for each: held, missed, none."""
+        known = np.isfinite(lower) & np.isfinite(upper)
+        inside = (lower <= y) & (y <= upper)
+        self.count += int(known.sum())
+        self.held += int((known & inside).sum())
+        self.widths += float((upper - lower)[known].sum())
+        return np.where(known, inside.astype(np.float64), np.nan)
+
+    @property
+    def rate(self) -> float:
+        """The share of intervals that held the truth."""
+        return self.held / self.count if self.count else math.nan
+
+    @property
+    def width(self) -> float:
+        """The mean width."""
+        return self.widths / self.count if self.count else math.nan

@@ -1,0 +1,107 @@
+"""A table: columns that are known from its head, rows that come in chunks when asked for.
+
+What is wrong with a file is said with its name, and the line or row and the column where that is
+known. Lines of text are counted from 1, as editors do; rows of binary files from 0, as ids are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from enum import Enum
+
+import pyarrow as pa
+
+from efface.errors import BadTable
+
+NUMBERS = pa.float64()
+TEXTS = pa.string()
+WHOLE = pa.int64()
+TIMES = pa.timestamp("ns")
+
+
+class Kind(Enum):
+    """What a column holds."""
+
+    NUMBER = "numbers"
+    TEXT = "text"
+    TIME = "times"
+    OTHER = "something else"
+
+
+class Table(ABC):
+    """Rows of a file: columns that are known, rows that are read when asked for."""
+
+    def __init__(self, name: str, columns: Mapping[str, pa.DataType]) -> None:
+        self.name = name
+        self.columns = dict(columns)
+
+    @abstractmethod
+    def chunks(self, wanted: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
+        """The rows, with these columns in these types."""
+
+    @abstractmethod
+    def sample(self, column: str) -> pa.Array:
+        """The first values of a column, as texts."""
+
+    @abstractmethod
+    def progress(self) -> float:
+        """The share of the table that has been read, as far as that can be told; else NaN."""
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether the rows can be read more than once."""
+        return True
+
+    def kind(self, column: str) -> Kind:
+        """What a column holds, by its head."""
+        return kind_of(self.columns[column])
+
+    def place(self, row: int) -> str:
+        """Where a row of the table is, counted from 0, in words."""
+        return f"row {row}"
+
+    def require(self, column: str) -> str:
+        """The name of a column that is there; otherwise the one that may have been meant."""
+        if column in self.columns:
+            return column
+        names = {name.lower(): name for name in self.columns}
+        near = get_close_matches(column.lower(), names, n=1, cutoff=0.5)
+        hint = f"did you mean {names[near[0]]!r}?" if near else "check its name."
+        raise BadTable(f"'{self.name}' has no column {column!r}: {hint} {self._has()}")
+
+    def wrong(
+        self, column: str, row: int, value: object, expected: str, advice: str = ""
+    ) -> BadTable:
+        """The error about one value."""
+        ending = f"; {advice}." if advice else "."
+        where = f"'{self.name}' at {self.place(row)}, column {column!r}"
+        return BadTable(f"{where} is {value!r}: expected {expected}{ending}")
+
+    def _has(self) -> str:
+        names = list(self.columns)
+        more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+        return f"Its columns are {', '.join(names[:12])}{more}."
+
+
+def kind_of(type: pa.DataType) -> Kind:
+    """The kind of a column's type; one without any value may still hold numbers.
+
+    >>> kind_of(pa.int32()), kind_of(pa.date32())
+    (<Kind.NUMBER: 'numbers'>, <Kind.TIME: 'times'>)
+    """
+    kinds = pa.types
+    if kinds.is_dictionary(type):
+        return kind_of(type.value_type)
+    numbers = (kinds.is_integer, kinds.is_floating, kinds.is_decimal, kinds.is_boolean)
+    if kinds.is_null(type) or any(test(type) for test in numbers):
+        return Kind.NUMBER
+    if kinds.is_string(type) or kinds.is_large_string(type) or kinds.is_string_view(type):
+        return Kind.TEXT
+    return Kind.TIME if kinds.is_timestamp(type) or kinds.is_date(type) else Kind.OTHER
+
+
+def brief(error: Exception) -> str:
+    """What a library said, in one line."""
+    return " ".join(str(error).split())[:160].rstrip(".")

@@ -1,0 +1,79 @@
+"""The contenders predict before they learn, and do not notice how rows are cut into chunks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from efface import OLS, Ridge
+from efface.baselines import ALPHAS, EVERY, LastValue, baselines
+
+RNG = np.random.default_rng(11)
+X = RNG.normal(size=(450, 3))
+Y = X @ [1.0, -2.0, 0.5] + 3.0 + 0.1 * RNG.normal(size=450)
+WINDOW = 60
+
+
+def everyone():
+    return baselines(lambda: OLS(WINDOW), WINDOW)
+
+
+def naive_refits(x, y):
+    """Least squares on the window, but anew only after every hundredth row."""
+    predictions, coef = [], None
+    for t in range(len(y)):
+        if t and t % EVERY == 0:
+            rows = np.column_stack([np.ones(WINDOW), x[t - WINDOW : t]])
+            coef = np.linalg.lstsq(rows, y[t - WINDOW : t], rcond=None)[0]
+        predictions.append(0.0 if coef is None else coef[0] + x[t] @ coef[1:])
+    return predictions
+
+
+def one_by_one(model, x, y):
+    predictions = [0.0]
+    for t in range(1, len(y)):
+        model.learn_one(x[t - 1], y[t - 1])
+        predictions.append(model.predict_one(x[t]))
+    return predictions
+
+
+def test_refitting_now_and_then_equals_its_naive_twin():
+    found = everyone()[f"refit every {EVERY} rows"].predict(X, Y, None)
+    np.testing.assert_allclose(found, naive_refits(X, Y), rtol=1e-9, atol=1e-9)
+
+
+def test_never_forgetting_equals_its_naive_twin():
+    found = everyone()["never forget (growing OLS)"].predict(X, Y, None)
+    np.testing.assert_allclose(found, one_by_one(OLS(), X, Y), rtol=1e-9, atol=1e-9)
+
+
+def test_fixed_penalties_are_those_of_ridge():
+    for alpha in ALPHAS:
+        found = everyone()[f"Ridge, alpha={alpha:g}"].predict(X, Y, None)
+        expected = one_by_one(Ridge(WINDOW, alpha=alpha), X, Y)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_the_last_value_comes_again():
+    last = LastValue()
+    assert last.predict(X, np.array([3.0, 4.0]), None).tolist() == [0.0, 3.0]
+    assert last.predict(X, np.array([5.0]), None).tolist() == [4.0]
+
+
+def test_river_takes_part_where_it_is_installed():
+    pytest.importorskip("river")
+    predictions = everyone()["River LinearRegression"].predict(X, Y, None)
+    late = slice(300, None)
+    assert predictions[0] == 0.0
+    assert np.abs(predictions - Y)[late].mean() < np.abs(Y - Y.mean())[late].mean()
+
+
+def test_chunks_change_nothing():
+    for name, whole in everyone().items():
+        parts = everyone()[name]
+        pieces = [
+            parts.predict(X[a:b], Y[a:b], None)
+            for a, b in ((0, 1), (1, 130), (130, 300), (300, 450))
+        ]
+        expected = whole.predict(X, Y, None)
+        np.testing.assert_allclose(np.concatenate(pieces), expected, rtol=1e-9, atol=1e-9)

@@ -1,0 +1,50 @@
+"""Scores in one pass equal those of scikit-learn on the whole."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
+
+from efface.scores import Coverage, Score
+
+
+def test_scores_do_not_depend_on_the_chunks():
+    rng = np.random.default_rng(3)
+    y = 1e6 + rng.normal(size=1000)
+    prediction = y + rng.normal(size=1000)
+    score = Score()
+    for part in (slice(0, 1), slice(1, 1), slice(1, 400), slice(400, None)):
+        score.add(y[part], prediction[part])
+    assert score.count == 1000
+    assert score.mae == pytest.approx(mean_absolute_error(y, prediction), rel=1e-9)
+    assert score.rmse == pytest.approx(root_mean_squared_error(y, prediction), rel=1e-9)
+    assert score.r2 == pytest.approx(r2_score(y, prediction), rel=1e-9)
+
+
+def test_skill_is_against_another():
+    bad, good = Score(), Score()
+    bad.add(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    good.add(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
+    assert good.skill(bad) == 0.5
+    assert bad.skill(bad) == 0.0
+
+
+def test_nothing_has_no_score():
+    assert math.isnan(Score().mae)
+    assert math.isnan(Score().rmse)
+    assert math.isnan(Score().r2)
+    assert math.isnan(Coverage().rate)
+
+
+def test_coverage_counts_only_rows_with_an_interval():
+    coverage, nan = Coverage(), float("nan")
+    held = coverage.add(
+        np.array([1.0, 1.0, 1.0, 1.0]),
+        np.array([0.0, 2.0, nan, -np.inf]),
+        np.array([1.0, 4.0, nan, np.inf]),
+    )
+    np.testing.assert_array_equal(held, [1.0, 0.0, nan, nan])
+    assert (coverage.rate, coverage.width) == (0.5, 1.5)
