@@ -9,7 +9,16 @@ from pathlib import Path
 from benchmarks.settings import Settings
 from benchmarks.threads import confine
 
-SUITES = ("rolling", "replay", "event", "growth", "memory", "startup", "accuracy")
+SUITES = (
+    "rolling",
+    "replay",
+    "event",
+    "growth",
+    "memory",
+    "startup",
+    "accuracy",
+    "experiments",
+)
 
 
 def main() -> int:

@@ -311,7 +311,7 @@ EITHER: tuple[Finding, ...] = (
         "Deletion lowers the rank of the window again and again (contexts on e_1 .. e_100).",
         "Def. 1, Fig. 2",
         "share of slides that lower the rank",
-        Range(low=0.0),
+        Range(low=0.001),
         rank_falls,
     ),
     *(

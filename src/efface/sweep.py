@@ -92,7 +92,7 @@ class Store:
     def load(self, path: Path) -> Numbers | None:
         """The numbers of a finished setting; None where there are none that can be read."""
         try:
-            with np.load(path, allow_pickle=False) as stored:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 return {name: stored[name] for name in stored.files}
         except FileNotFoundError:
             return None
