@@ -11,7 +11,7 @@ import worlds
 from efface.claims import claims
 from efface.examples import examples
 from efface.experiments import RidgeBound
-from efface.scorecard import number, to_json, to_markdown
+from efface.scorecard import number, to_json, to_markdown, to_summary
 from efface.verdicts import Place
 
 READINGS = ("standardized", "unit-norm")
@@ -45,8 +45,10 @@ def test_a_number_shows_the_digits_that_its_error_leaves(value, error, text):
 def test_the_table_has_a_line_for_each_finding_and_a_cell_for_each_reading(judged):
     text = to_markdown(judged, "8 runs")
     for finding in {claim.sentence for claim in judged}:
-        (line,) = [line for line in text.splitlines() if line.startswith(f"| {finding} |")]
-        assert line.count("**") == 2 * len(READINGS)
+        lines = [line for line in text.splitlines() if line.startswith(f"| {finding} |")]
+        assert len(lines) == 2
+        assert all(line.count("**") == 2 * len(READINGS) for line in lines)
+    assert to_summary(judged) in text
     assert "no number" in text
     assert "`fig3/s=80,sigma=3`" in text
 

@@ -49,6 +49,7 @@ class Claim:
     finding: str
     sentence: str
     source: str
+    target: str  # of ``efface reproduce``, whose files show it
     number: str
     wanted: Range
     reading: Reading | Either
@@ -65,6 +66,7 @@ class Finding:
     name: str
     sentence: str
     source: str
+    target: str
     number: str
     wanted: Range
     look: Callable[[Evidence], Places]
@@ -73,7 +75,7 @@ class Finding:
         """The verdict under one reading."""
         places = tuple(self.look(evidence))
         verdict, place, counts = judge(places, self.wanted)
-        head = (self.name, self.sentence, self.source, self.number, self.wanted)
+        head = (self.name, self.sentence, self.source, self.target, self.number, self.wanted)
         return Claim(*head, reading, verdict, place, counts, places)
 
 
@@ -90,6 +92,7 @@ FINDINGS: tuple[Finding, ...] = (
         "linear",
         "With a constant memory the regret of every method is linear in T.",
         _FIG3,
+        "fig3",
         "p of R ~ T^p over the second half",
         Range(0.95, 1.05),
         growth_exponents("fig3"),
@@ -98,6 +101,7 @@ FINDINGS: tuple[Finding, ...] = (
         "falls-with-s",
         "The regret of the adaptive ridge falls as the memory s grows.",
         _FIG3,
+        "fig3",
         _PER_STEP,
         Range(high=1.0),
         step_ratios("fig3", "s", "sigma", Panel.total, slice(0, 1)),
@@ -106,6 +110,7 @@ FINDINGS: tuple[Finding, ...] = (
         "grows-with-sigma",
         "The regret of every method grows with the noise level sigma.",
         _FIG3,
+        "fig3",
         _PER_STEP,
         Range(low=1.0),
         step_ratios("fig3", "sigma", "s", Panel.total),
@@ -114,6 +119,7 @@ FINDINGS: tuple[Finding, ...] = (
         "best",
         "The adaptive ridge is the best of the four at sigma = 2 and 3.",
         _FIG3,
+        "fig3",
         "its regret over that of the best fixed penalty",
         Range(high=1.0),
         ratios_to_the_best("fig3", Panel.total, (2.0, 3.0)),
@@ -122,6 +128,7 @@ FINDINGS: tuple[Finding, ...] = (
         "close-to-best",
         "The adaptive ridge is the best of the four or close to it (within 10 %) in every panel.",
         _FIG3,
+        "fig3",
         "its regret over that of the best fixed penalty",
         Range(high=CLOSE),
         ratios_to_the_best("fig3", Panel.total),
@@ -130,6 +137,7 @@ FINDINGS: tuple[Finding, ...] = (
         "comparable",
         "The fixed penalty 100 sigma is comparable to the adaptive ridge (within 10 %).",
         _FIG3,
+        "fig3",
         "its regret over that of the adaptive ridge",
         Range(1 / CLOSE, CLOSE),
         regret_ratios("fig3", fixed_line(100.0), lambda panel: ADAPTIVE),
@@ -138,6 +146,7 @@ FINDINGS: tuple[Finding, ...] = (
         "robust-to-sigma",
         "Small fixed penalties (sigma, 10 sigma) suffer more from noise than the adaptive ridge.",
         _FIG3,
+        "fig3",
         "growth of their regret from sigma = 1 to 3 over that of the adaptive ridge",
         Range(low=1.0),
         sensitivities("fig3", "sigma"),
@@ -146,6 +155,7 @@ FINDINGS: tuple[Finding, ...] = (
         "l2-bounded",
         "The L2 error of the adaptive ridge is bounded by 1.",
         _APP_G,
+        "fig6",
         "L2 error, averaged over time",
         Range(high=1.0),
         l2_levels,
@@ -154,6 +164,7 @@ FINDINGS: tuple[Finding, ...] = (
         "l2-about-1",
         "The L2 error of the adaptive ridge is at most about 1 (1.05).",
         _APP_G,
+        "fig6",
         "L2 error, averaged over time",
         Range(high=ABOUT_ONE),
         l2_levels,
@@ -162,6 +173,7 @@ FINDINGS: tuple[Finding, ...] = (
         "l2-falls-with-s",
         "The L2 error of the adaptive ridge falls as the memory s grows.",
         _APP_G,
+        "fig6",
         "ratio to the panel before",
         Range(high=1.0),
         step_ratios("fig3", "s", "sigma", Panel.mean_l2, slice(0, 1)),
@@ -170,6 +182,7 @@ FINDINGS: tuple[Finding, ...] = (
         "l2-grows-with-sigma",
         "The L2 error of every method grows with the noise level sigma.",
         _APP_G,
+        "fig6",
         "ratio to the panel before",
         Range(low=1.0),
         step_ratios("fig3", "sigma", "s", Panel.mean_l2),
@@ -178,6 +191,7 @@ FINDINGS: tuple[Finding, ...] = (
         "l2-narrow",
         "The error bars of the adaptive ridge's L2 error are narrower than those of fixed ridges.",
         _APP_G,
+        "fig6",
         "width over that of a fixed penalty",
         Range(high=1.0),
         l2_bars,
@@ -186,6 +200,7 @@ FINDINGS: tuple[Finding, ...] = (
         "l2-close-to-best",
         "In L2 error the adaptive ridge is the best of the four or close to it (within 10 %).",
         _APP_G,
+        "fig6",
         "its error over that of the best fixed penalty",
         Range(high=CLOSE),
         ratios_to_the_best("fig3", Panel.mean_l2),
@@ -194,6 +209,7 @@ FINDINGS: tuple[Finding, ...] = (
         "falls-with-df",
         "With Student-t noise the regret of every method falls as df grows.",
         _FIG4,
+        "fig4",
         _PER_STEP,
         Range(high=1.0),
         step_ratios("fig4", "df", "s", Panel.total),
@@ -202,6 +218,7 @@ FINDINGS: tuple[Finding, ...] = (
         "robust-to-tails",
         "Small fixed penalties (1, 10) suffer more from heavy tails than the adaptive ridge.",
         _FIG4,
+        "fig4",
         "growth of their regret from df = 15 to 5 over that of the adaptive ridge",
         Range(low=1.0),
         sensitivities("fig4", "df"),
@@ -210,6 +227,7 @@ FINDINGS: tuple[Finding, ...] = (
         "sublinear",
         "With (+k, -1) the regret of every method is sublinear in T.",
         _FIG5,
+        "fig5",
         "p of R ~ T^p over the second half",
         Range(high=1.0),
         growth_exponents("fig5"),
@@ -218,6 +236,7 @@ FINDINGS: tuple[Finding, ...] = (
         "switching-wins",
         "Switching to OLS beats the adaptive ridge at sigma = 1.",
         _FIG5,
+        "fig5",
         "its regret over that of the adaptive ridge",
         Range(high=1.0),
         regret_ratios("fig5", lambda panel: SWITCHING, lambda panel: ADAPTIVE, (1.0,)),
@@ -226,6 +245,7 @@ FINDINGS: tuple[Finding, ...] = (
         "switching-loses",
         "Switching to OLS loses to the adaptive ridge at sigma = 2 and 3.",
         _FIG5,
+        "fig5",
         "its regret over that of the adaptive ridge",
         Range(low=1.0),
         regret_ratios("fig5", lambda panel: SWITCHING, lambda panel: ADAPTIVE, (2.0, 3.0)),
@@ -234,6 +254,7 @@ FINDINGS: tuple[Finding, ...] = (
         "switching-loses-to-fixed",
         "Switching to OLS loses to the fixed penalty sigma at sigma = 2 and 3.",
         _FIG5,
+        "fig5",
         "its regret over that of the fixed penalty",
         Range(low=1.0),
         regret_ratios("fig5", lambda panel: SWITCHING, fixed_line(1.0), (2.0, 3.0)),
@@ -242,6 +263,7 @@ FINDINGS: tuple[Finding, ...] = (
         "frt-range",
         "The forgetting regret term lies in [0, 2].",
         "Def. 2",
+        "claims",
         "largest term of a run",
         Range(0.0, 2.0),
         largest_terms,
@@ -250,6 +272,7 @@ FINDINGS: tuple[Finding, ...] = (
         "lemma-2",
         "The cumulative representation term is at most 2 eta plus the sum of FRT.",
         "Lemma 2",
+        "claims",
         "what the bound leaves, over the term",
         Range(low=0.0),
         lemma_2_slack,
@@ -259,6 +282,7 @@ FINDINGS: tuple[Finding, ...] = (
         "The ellipsoid of Lemma 1 covers with probability 95 %.",
         "Lemma 1",
         "coverage",
+        "coverage",
         Range(low=0.95),
         coverages("paper, Lemma 1"),
     ),
@@ -266,6 +290,7 @@ FINDINGS: tuple[Finding, ...] = (
         "lemma-1-ball",
         "The radius of Lemma 1, as the Euclidean ball that its proof is about, covers with 95 %.",
         "Lemma 1, proof",
+        "coverage",
         "coverage",
         Range(low=0.95),
         coverages("Euclidean ball, OLS"),
@@ -275,6 +300,7 @@ FINDINGS: tuple[Finding, ...] = (
         "The ellipsoid of Lemma 4 covers with probability 95 %.",
         "Lemma 4",
         "coverage",
+        "coverage",
         Range(low=0.95),
         coverages("paper, Lemma 4"),
     ),
@@ -282,6 +308,7 @@ FINDINGS: tuple[Finding, ...] = (
         "theorem-1",
         "The bound of Theorem 1 is above the regret.",
         "Theorem 1",
+        "claims",
         "log10 of the bound over the measured absolute regret",
         Range(low=0.0),
         bound_factors(OlsBound, "bound"),
@@ -290,6 +317,7 @@ FINDINGS: tuple[Finding, ...] = (
         "theorem-2",
         "The bound of Theorem 2, as printed, is above the regret.",
         "Theorem 2",
+        "claims",
         "log10 of the bound over the measured absolute regret",
         Range(low=0.0),
         bound_factors(RidgeBound, "bound"),
@@ -298,6 +326,7 @@ FINDINGS: tuple[Finding, ...] = (
         "theorem-2-exact",
         "The bound of Theorem 2, with the exact ratio of determinants for C2, is above the regret.",
         "Theorem 2",
+        "claims",
         "log10 of the bound over the measured absolute regret",
         Range(low=0.0),
         bound_factors(RidgeBound, "exact_c2_bound"),
@@ -310,6 +339,7 @@ EITHER: tuple[Finding, ...] = (
         "rank-swings",
         "Deletion lowers the rank of the window again and again (contexts on e_1 .. e_100).",
         "Def. 1, Fig. 2",
+        "fig2",
         "share of slides that lower the rank",
         Range(low=0.001),
         rank_falls,
@@ -319,6 +349,7 @@ EITHER: tuple[Finding, ...] = (
             f"example-{name}",
             f"The figures that the paper gives for its example window {name} are right.",
             "App. D",
+            "examples",
             "figures that are wrong",
             Range(high=0.0),
             wrong_figures(name),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from efface.claims import Claim
@@ -34,22 +34,41 @@ def number(place: Place) -> str:
 
 def to_markdown(claims: Sequence[Claim], setting: str) -> str:
     """A table with a line for each finding, then every place of those that say how close."""
-    parts = ["# The paper's findings, checked", setting, RULE, _table(claims)]
+    parts = ["# The paper's findings, checked", setting, to_summary(claims)]
+    parts += ["## What decides", RULE, _table(claims)]
     for finding in ("close-to-best", "switching-wins", "switching-loses", "theorem-1"):
         parts.append(_every_place([claim for claim in claims if claim.finding == finding]))
     return "\n\n".join(parts) + "\n"
 
 
-def _table(claims: Sequence[Claim]) -> str:
-    readings = list(dict.fromkeys(claim.reading for claim in claims if claim.reading != "either"))
-    lines = [_line("finding", "where", "number", "must be", *readings)]
-    lines.append(_line(*["---"] * (4 + len(readings))))
+def to_summary(claims: Sequence[Claim]) -> str:
+    """The short table: finding, command, and the number and verdict under each reading."""
+    readings = _readings(claims)
+    lines = [_line("finding", "command", *readings), _line(*["---"] * (2 + len(readings)))]
+    for found in _by_finding(claims):
+        cells = [f"**{claim.verdict}** {number(claim.decided_by)}" for claim in found]
+        lines.append(_line(found[0].sentence, f"`efface reproduce {found[0].target}`", *cells))
+    return "\n".join(lines)
+
+
+def _readings(claims: Sequence[Claim]) -> list[str]:
+    return list(dict.fromkeys(claim.reading for claim in claims if claim.reading != "either"))
+
+
+def _by_finding(claims: Sequence[Claim]) -> Iterator[list[Claim]]:
+    """The claims of each finding, one for each reading."""
+    readings = len(_readings(claims))
     for name in dict.fromkeys(claim.finding for claim in claims):
         found = [claim for claim in claims if claim.finding == name]
-        cells = [_cell(claim) for claim in found]
-        first = found[0]
-        if first.reading == "either":
-            cells *= len(readings)
+        yield found * readings if found[0].reading == "either" else found
+
+
+def _table(claims: Sequence[Claim]) -> str:
+    readings = _readings(claims)
+    lines = [_line("finding", "where", "number", "must be", *readings)]
+    lines.append(_line(*["---"] * (4 + len(readings))))
+    for found in _by_finding(claims):
+        first, cells = found[0], [_cell(claim) for claim in found]
         lines.append(_line(first.sentence, first.source, first.number, str(first.wanted), *cells))
     return "\n".join(lines)
 
@@ -90,6 +109,7 @@ def _plain(claim: Claim) -> dict[str, Any]:
         "finding": claim.finding,
         "sentence": claim.sentence,
         "source": claim.source,
+        "target": claim.target,
         "reading": claim.reading,
         "number": claim.number,
         "low": _rounded(claim.wanted.low),
