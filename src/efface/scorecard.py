@@ -28,7 +28,7 @@ def number(place: Place) -> str:
         return "no number"
     if not (math.isfinite(place.error) and place.error > 0):
         return f"{place.value:.4g}"
-    digits = max(0, 1 - math.floor(math.log10(place.error)))
+    digits = min(9, max(0, 1 - math.floor(math.log10(place.error))))
     return f"{place.value:,.{digits}f} ± {place.error:,.{digits}f}"
 
 

@@ -61,11 +61,11 @@ def show(done: Reproduced, console: Console | None = None) -> None:
 def verdicts(claims: Sequence[Claim]) -> Table:
     """A line for each finding, a column for each reading."""
     readings = list(dict.fromkeys(claim.reading for claim in claims if claim.reading != "either"))
-    table = Table(box=box.SIMPLE_HEAD, title="The paper's findings")
-    table.add_column("finding", ratio=3)
-    table.add_column("number", ratio=2, style="dim")
+    table = Table(box=box.SIMPLE_HEAD, title="The paper's findings", expand=True, leading=1)
+    table.add_column("finding", ratio=4)
+    table.add_column("number", ratio=3, style="dim")
     for reading in readings:
-        table.add_column(reading, ratio=2)
+        table.add_column(reading, ratio=3)
     for name in dict.fromkeys(claim.finding for claim in claims):
         found = [claim for claim in claims if claim.finding == name]
         cells = [_cell(claim) for claim in found]

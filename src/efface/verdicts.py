@@ -46,13 +46,10 @@ class Range:
         return "holds" if room > margin or room >= margin == 0 else "open"
 
     def __str__(self) -> str:
+        low, high = f"{self.low:.3g}", f"{self.high:.3g}"
         if math.isinf(self.low):
-            return f"at most {self.high:g}"
-        return (
-            f"at least {self.low:g}"
-            if math.isinf(self.high)
-            else f"from {self.low:g} to {self.high:g}"
-        )
+            return f"at most {high}"
+        return f"at least {low}" if math.isinf(self.high) else f"from {low} to {high}"
 
 
 @dataclass(frozen=True)
