@@ -91,9 +91,9 @@ class Experiment(ABC):
         """What the setting is called, whatever the reading."""
 
     @property
-    @abstractmethod
     def rows_needed(self) -> int:
-        """Rows in memory before the first prediction: the horizon must be longer."""
+        """The window, if there is one: the horizon must be longer."""
+        return int(getattr(self, "s", None) or 0)
 
     @property
     @abstractmethod
@@ -131,10 +131,6 @@ class Ranks(Experiment):
     @property
     def id(self) -> str:
         return f"fig2/s={self.s}"
-
-    @property
-    def rows_needed(self) -> int:
-        return self.s
 
     @property
     def cost(self) -> float:
@@ -181,10 +177,6 @@ class Comparison(Experiment):
         memory = f"s={self.s}" if self.s is not None else f"k={self.k}"
         noise = f"sigma={self.sigma:g}" if self.df is None else f"df={self.df}"
         return f"{self.figure}/{memory},{noise}"
-
-    @property
-    def rows_needed(self) -> int:
-        return self.s or 0
 
     @property
     def cost(self) -> float:
@@ -255,10 +247,6 @@ class Slides(Experiment):
         return f"slides/d={self.d},s={self.s}"
 
     @property
-    def rows_needed(self) -> int:
-        return self.s
-
-    @property
     def cost(self) -> float:
         return self.horizon * 0.0004 * self.d
 
@@ -290,10 +278,6 @@ class _Bound(Experiment):
     @property
     def id(self) -> str:
         return f"{self.kind}/d={self.d},s={self.s}"
-
-    @property
-    def rows_needed(self) -> int:
-        return self.s
 
     @property
     def cost(self) -> float:
