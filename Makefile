@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo browser test test-slow check bench lock clean
+.PHONY: help setup demo browser test test-slow check bench paper lock clean
 
 BIN := .venv/bin
 JOBS ?= 2
@@ -47,6 +47,9 @@ check: .venv/test.stamp ## lint, formatting, types, layers
 
 bench: .venv/dev.stamp ## time efface beside its peers
 	$(BIN)/python -m benchmarks
+
+paper: .venv/test.stamp ## reproduce the paper's figures and findings, half an hour on two cores
+	$(BIN)/efface reproduce all --reading both --jobs $(JOBS) --out paper
 
 lock: $(BIN)/pip ## refresh requirements/*.lock (LOCK_FLAGS=--upgrade for newer versions)
 	$(BIN)/pip install --quiet uv

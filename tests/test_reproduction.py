@@ -1,0 +1,160 @@
+"""Requests, files and long-form rows, from small horizons and few runs."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from efface import reproduction
+from efface.errors import InvalidValue
+from efface.experiments import Comparison, Ranks, panels
+from efface.reproduction import (
+    Request,
+    folder_of,
+    readings_of,
+    reproduce,
+    rows_of,
+    to_csv,
+    workers_of,
+)
+from efface.simulate import READINGS
+
+HEAD = ["figure", "reading"]
+BOTH_REGRETS = ["regret_mean", "regret_se", "abs_regret_mean", "abs_regret_se"]
+
+
+def table(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"target": "fig9"}, "'figure' is 'fig9': expected one of fig2, fig3"),
+        ({"runs": 0}, "'runs' is 0: expected a whole number of at least 1"),
+        ({"seed": -1}, "'seed' is -1"),
+        (
+            {"horizon": 80},
+            "'horizon' is 80: expected more than the memory of fig3/s=80,sigma=1, 80",
+        ),
+        ({"target": "all", "horizon": 500}, "memory of fig2/s=500, 500 rows"),
+        ({"target": "claims", "horizon": 150}, "'horizon' is 150"),
+    ],
+)
+def test_what_cannot_be_reproduced_is_refused_at_once(values, message):
+    with pytest.raises(InvalidValue, match=message):
+        Request(**{"target": "fig3", **values})
+
+
+def test_unusable_options_are_refused(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    for call, message in (
+        (lambda: readings_of("whitened"), "'reading' is 'whitened'"),
+        (lambda: workers_of(0, "loky", None), "'jobs' is 0"),
+        (lambda: workers_of(1, "spark", None), "'backend' is 'spark'"),
+        (lambda: workers_of(1, "loky", "tcp://x:1"), "'scheduler' is 'tcp://x:1'"),
+        (lambda: folder_of(blocked / "out"), "a folder that can be written"),
+    ):
+        with pytest.raises(InvalidValue, match=message):
+            call()
+
+
+def test_all_needs_every_setting_once():
+    settings = Request("all", readings=READINGS).experiments()
+    assert len(settings) == len(set(settings)) == 5 + 2 * (12 + 12 + 9 + 12)
+
+
+def test_a_figure_of_the_paper_is_written_for_both_readings(tmp_path):
+    request = Request("fig3", runs=2, horizon=90, readings=READINGS)
+    done = reproduce(request, tmp_path)
+    names = {path.name for path in done.files}
+    assert names == {"fig3.csv"} | {
+        f"fig3{reading}.{kind}" for reading in ("", "-unit-norm") for kind in ("png", "svg")
+    }
+    rows = table(tmp_path / "fig3.csv")
+    assert list(rows[0]) == [*HEAD, "s", "sigma", "method", "penalty", "t", "runs", *BOTH_REGRETS]
+    assert {row["reading"] for row in rows} == set(READINGS)
+    assert {row["method"] for row in rows} == {"adaptive", "fixed"}
+    assert rows[-1]["t"] == "90"
+
+
+def test_the_same_request_gives_the_same_bytes_with_and_without_what_was_kept(tmp_path):
+    request = Request("fig6", runs=2, horizon=90)
+    first = {path.name: path.read_bytes() for path in reproduce(request, tmp_path / "a").files}
+    again = {path.name: path.read_bytes() for path in reproduce(request, tmp_path / "a").files}
+    fresh = {path.name: path.read_bytes() for path in reproduce(request, tmp_path / "b").files}
+    assert first == again == fresh
+
+
+def test_rows_are_means_and_standard_errors_of_the_runs():
+    setting = Comparison("standardized", 40, "fig5", k=2, d=6)
+    runs = [setting.run(0, run) for run in range(5)]
+    numbers = {name: np.stack([run[name] for run in runs]) for name in runs[0]}
+    rows = rows_of("fig5", {setting: numbers})
+    assert len(rows) == 5 * len(setting.times)
+    last = rows[-1]
+    assert (last["method"], last["penalty"], last["t"], last["runs"]) == ("fixed", 100.0, 40, 5)
+    for name in ("regret", "abs_regret", "l2", "lambda"):
+        values = [run[name][-1, -1] for run in runs]
+        assert last[f"{name}_mean"] == pytest.approx(np.mean(values))
+        assert last[f"{name}_se"] == pytest.approx(np.std(values, ddof=1) / np.sqrt(5))
+
+
+def test_columns_that_do_not_apply_are_left_out():
+    setting = Comparison("standardized", 30, "fig4", s=8, df=5, d=6)
+    numbers = {name: value[np.newaxis] for name, value in setting.run(0, 0).items()}
+    head = to_csv(rows_of("fig4", {setting: numbers})).splitlines()[0].split(",")
+    assert head == [*HEAD, "s", "sigma", "df", "method", "penalty", "t", "runs", *BOTH_REGRETS]
+
+
+def test_the_standard_error_of_one_run_is_left_empty():
+    setting = Ranks("unit-norm", 20, s=5, d=4)
+    numbers = {name: value[np.newaxis] for name, value in setting.run(0, 0).items()}
+    line = to_csv(rows_of("fig2", {setting: numbers})).splitlines()[1]
+    assert line.endswith(",")
+
+
+def small_panels(figure, horizon, readings):
+    """The settings of the paper in ten dimensions, so that all of them take seconds."""
+    small = []
+    for each in panels(figure, 3000, readings):
+        values = {**each.setting(), "horizon": horizon}
+        if values.get("s"):
+            values["s"] = max(3, values["s"] // 10)
+        values["d"] = min(values["d"], 10)
+        if each.kind in ("slides", "theorem1"):
+            values["s"] = values["d"] + max(2, values["s"] // 4)
+        names = [name for name in values if name not in ("kind", "format")]
+        small.append(type(each)(**{name: values[name] for name in names}))
+    return tuple(dict.fromkeys(small))
+
+
+def test_the_claims_of_a_seed_are_the_same_to_the_last_byte(tmp_path, monkeypatch):
+    monkeypatch.setattr(reproduction, "panels", small_panels)
+    coverage = reproduction.coverage_table
+    few = {"settings": [(2, 50)], "replicates": 100}
+    monkeypatch.setattr(reproduction, "coverage_table", lambda **rest: coverage(**few, **rest))
+    request = Request("claims", runs=3, horizon=120, readings=READINGS, seed=4)
+    first, second = (reproduce(request, tmp_path / name) for name in ("a", "b"))
+    assert [path.name for path in first.files] == ["claims.json", "claims.md"]
+    for one, other in zip(first.files, second.files, strict=True):
+        assert one.read_bytes() == other.read_bytes(), one.name
+    document = json.loads(first.files[0].read_text("utf-8"))
+    assert document["setting"] == {"runs": 3, "horizon": 120, "seed": 4}
+    assert "The paper's findings, checked" in first.text
+
+
+def test_tables_are_told_and_written(tmp_path, monkeypatch):
+    coverage = reproduction.coverage_table
+    few = {"settings": [(2, 50)], "replicates": 100}
+    monkeypatch.setattr(reproduction, "coverage_table", lambda **rest: coverage(**few, **rest))
+    done = reproduce(Request("coverage"), tmp_path)
+    assert "paper, Lemma 1" in done.text
+    rows = table(tmp_path / "coverage.csv")
+    assert {row["reading"] for row in rows} == {"standardized"}
+    assert {row["windows"] for row in rows} == {"100"}
