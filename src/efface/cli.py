@@ -172,7 +172,8 @@ def replay(
     theta_max: Annotated[
         float | None,
         typer.Option(
-            help="How large coefficients may be, for adaptive and switching; 1 by default.",
+            help="The largest coefficient, for adaptive and switching; a pilot fit tells it "
+            "by default.",
             rich_help_panel=_FORGETTING,
         ),
     ] = None,
@@ -308,7 +309,7 @@ def sample(
 
 # -- reproduce -------------------------------------------------------------------------------------
 
-_REPRODUCE_EXAMPLE = """[bold]Example[/bold], in a minute or two; 100 runs of everything take some twenty:
+_REPRODUCE_EXAMPLE = """[bold]Example[/bold], in a minute; 100 runs of all take fifteen:
 
   efface reproduce fig3 --runs 5"""
 

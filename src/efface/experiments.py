@@ -58,7 +58,8 @@ class Line(NamedTuple):
 
 def model_of(line: Line, window: Any, delta: float) -> Model:
     """The paper's model: sd(y) stands for the noise level and 1 for the largest coefficient."""
-    plug_ins: dict[str, Any] = {"delta": delta, "theta_max": 1.0, "fit_intercept": False}
+    plug_ins: dict[str, Any] = {"noise": "response", "theta_max": 1.0, "delta": delta}
+    plug_ins["fit_intercept"] = False
     if line.method == "adaptive":
         return AdaptiveRidge(window, **plug_ins)
     if line.method == "switching":
