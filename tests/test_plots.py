@@ -66,6 +66,15 @@ def test_a_method_has_one_colour_in_every_figure():
     assert colours[0] == colours[2]
 
 
+@pytest.mark.parametrize("figure", list(SHAPES)[1:])
+def test_no_line_leaves_its_panel(figure):
+    for axis in plots.draw(figure, rows(figure)).axes:
+        low, high = axis.get_ylim()
+        for line in axis.lines:
+            assert low <= min(line.get_ydata())
+            assert max(line.get_ydata()) <= high
+
+
 def test_no_label_is_clipped():
     drawn = plots.draw("fig5", rows("fig5"))
     drawn.canvas.draw()
