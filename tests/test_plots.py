@@ -66,6 +66,15 @@ def test_a_method_has_one_colour_in_every_figure():
     assert colours[0] == colours[2]
 
 
+@pytest.mark.parametrize("figure", list(SHAPES)[1:])
+def test_no_line_leaves_its_panel(figure):
+    for axis in plots.draw(figure, rows(figure)).axes:
+        low, high = axis.get_ylim()
+        for line in axis.lines:
+            assert low <= min(line.get_ydata())
+            assert max(line.get_ydata()) <= high
+
+
 def test_no_label_is_clipped():
     drawn = plots.draw("fig5", rows("fig5"))
     drawn.canvas.draw()
@@ -77,13 +86,13 @@ def test_no_label_is_clipped():
 
 
 def test_the_same_rows_give_the_same_bytes(tmp_path):
-    table = rows("fig3")
+    table = rows("fig2")
     for name in ("a", "b"):
-        plots.save(plots.draw("fig3", table), tmp_path / f"{name}.png", tmp_path / f"{name}.svg")
+        plots.save(plots.draw("fig2", table), tmp_path / f"{name}.png", tmp_path / f"{name}.svg")
     for suffix in ("png", "svg"):
         assert (tmp_path / f"a.{suffix}").read_bytes() == (tmp_path / f"b.{suffix}").read_bytes()
     assert imread(tmp_path / "a.png").shape[1] > 1000
-    assert "σ = 3" in (tmp_path / "a.svg").read_text("utf-8")
+    assert "s = 500" in (tmp_path / "a.svg").read_text("utf-8")
 
 
 def test_labels_beside_a_panel_keep_apart_and_below_the_top():

@@ -146,8 +146,9 @@ def _dress(axis: Axes, layout: _Layout) -> None:
         axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.yaxis.set_minor_formatter(FuncFormatter(_few_labels))
     else:
-        axis.set_ylim(bottom=0)
         axis.yaxis.set_major_formatter(FuncFormatter(_tick))
+    if layout.final:
+        axis.set_ylim(bottom=0)
 
 
 def _tick(value: float, _: object) -> str:

@@ -382,11 +382,14 @@ def bridge(
     for j in range(free):
         r[j] = -shift * theta[j]
     size = part(theta, 0, free)
-    before = 1.0
+    before, floor = 1.0, c.values[PENALTY] if free == r.size else 0.0
     for i in range(_MOST_STEPS):
+        enough = _CLOSE**2 * penalty * dot(size, size)
+        if dot(r, r) <= enough * floor:  # no eigenvalue of H0 is below its penalty: energy is less
+            return True
         precondition(c, images, factor, weights, r, z)
         energy = dot(r, z)
-        if energy <= _CLOSE**2 * penalty * dot(size, size):
+        if energy <= enough:
             return True
         ratio = energy / before if i > 0 else 0.0
         for j in range(r.size):
