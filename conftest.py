@@ -15,7 +15,7 @@ CACHES = ROOT / ".numba_cache"
 
 def name_of_the_sources() -> str:
     digest = hashlib.sha256()
-    for path in sorted((ROOT / "src" / "efface").glob("*.py")):
+    for path in sorted((ROOT / "src" / "efface").rglob("*.py")):
         if "numba" in (text := path.read_text(encoding="utf-8")):
             digest.update(text.encode())
     return digest.hexdigest()[:16]

@@ -54,7 +54,7 @@ def line(s: int, record: dict[str, Any] | None, reason: str | None) -> tuple[str
 
 def measure(s: int, settings: Settings) -> dict[str, Any]:
     """Both on the same stream in turns; they must agree."""
-    from efface.experiments import Comparison
+    from efface.paper.experiments import Comparison
 
     panel = Comparison("standardized", HORIZON // (5 if settings.quick else 1), "fig3", s=s)
     ours, theirs = panel.run(0, 0), loop(panel)
@@ -72,7 +72,7 @@ def measure(s: int, settings: Settings) -> dict[str, Any]:
 
 def loop(panel: Any) -> dict[str, Any]:
     """What one writes first: draw the stream, then one `numpy.linalg.solve` a step and method."""
-    from efface.simulate import linear_stream
+    from efface.paper.simulate import linear_stream
 
     data = linear_stream(0, 0, panel.horizon, panel.d)
     X, y, theta, s, d = data.X, data.y, data.theta, panel.s, panel.d
@@ -91,7 +91,7 @@ def loop(panel: Any) -> dict[str, Any]:
 
 def whole(report: Report, settings: Settings) -> None:
     """Processor seconds of 100 runs of everything under one reading, from the first run of each."""
-    from efface.experiments import panels
+    from efface.paper.experiments import panels
 
     rows, total = [], 0.0
     for part in ("fig2", "fig3", "fig4", "fig5", "theory"):

@@ -109,15 +109,15 @@ class Clock:
 
 
 def child(path: Path) -> dict[str, Any]:
-    """The job as `efface.job` does it, with a clock between its parts."""
+    """The job as `efface.files.job` does it, with a clock between its parts."""
     from threadpoolctl import threadpool_limits
 
     from efface import AdaptiveRidge, journey
-    from efface.frames import open_table
-    from efface.report import write_report
-    from efface.results import Predictions, write_summary
-    from efface.roles import Wish, assign, read
-    from efface.summary import summarise
+    from efface.files.frames import open_table
+    from efface.files.report import write_report
+    from efface.files.results import Predictions, write_summary
+    from efface.files.roles import Wish, assign, read
+    from efface.files.summary import summarise
 
     clock, replay = Clock(), journey.replay
 

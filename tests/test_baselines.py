@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from efface import OLS, Ridge
-from efface.baselines import ALPHAS, EVERY, LastValue, baselines
+from efface.files.baselines import ALPHAS, EVERY, LastValue, baselines
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(450, 3))

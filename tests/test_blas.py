@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from efface.blas import add_gram, multiply, multiply_transposed, subtract_products, take
+from efface.kernels.blas import add_gram, multiply, multiply_transposed, subtract_products
 
 
 @pytest.fixture
@@ -42,11 +42,3 @@ def test_empty_products_leave_everything_as_it_is():
     add_gram(np.zeros((0, 2)), out)
     multiply(np.zeros((0, 3)), np.zeros((3, 2)), out[:0], 1.0, 0.0)
     assert (out == 1.0).all()
-
-
-def test_take_is_a_view_that_starts_where_it_is_told():
-    floats = np.arange(20.0)
-    view = take(floats, 3, 2, 4)
-    assert view.tolist() == [[3.0, 4.0, 5.0, 6.0], [7.0, 8.0, 9.0, 10.0]]
-    view[1, 1] = -1.0
-    assert floats[8] == -1.0

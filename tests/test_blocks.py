@@ -4,7 +4,7 @@ import naive
 import numpy as np
 import pytest
 
-from efface.blocks import block_length, slide_blocks
+from efface.kernels.blocks import block_length, slide_blocks
 
 
 @pytest.mark.parametrize("length", [1, 2, 5, 16])

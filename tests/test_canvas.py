@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from efface.canvas import LIGHT, Canvas, as_source
+from efface.files.canvas import LIGHT, Canvas, as_source
 
 
 def test_figures_share_the_axis_and_the_marks():

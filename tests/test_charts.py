@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from efface import OLS
-from efface.baselines import baselines
-from efface.canvas import DARK, LIGHT
-from efface.charts import draw
-from efface.journey import Journey
-from efface.roles import Rows
+from efface.files.baselines import baselines
+from efface.files.canvas import DARK, LIGHT
+from efface.files.charts import draw
+from efface.files.journey import Journey
+from efface.files.roles import Rows
 
 ERRORS = {"mae": 1.0}
 

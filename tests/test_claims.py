@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import worlds
 
-from efface.claims import EITHER, FINDINGS, claims
 from efface.examples import examples
-from efface.experiments import Comparison, OlsBound, Ranks, RidgeBound, Slides
+from efface.paper.claims import EITHER, FINDINGS, claims
+from efface.paper.experiments import Comparison, OlsBound, Ranks, RidgeBound, Slides
 
 READING = ("standardized",)
 

@@ -2,7 +2,7 @@ import naive
 import numpy as np
 import pytest
 
-from efface.core import (
+from efface.kernels.core import (
     carve,
     centre_dual,
     finish,
@@ -14,7 +14,7 @@ from efface.core import (
     place,
     room_for,
 )
-from efface.sums import NEVER, SEEN, depth_for
+from efface.kernels.sums import NEVER, SEEN, depth_for
 
 
 def made(d, p, k, rows):

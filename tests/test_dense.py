@@ -1,7 +1,15 @@
 import numpy as np
 import pytest
 
-from efface.dense import PANEL_ROOM, divide_rows, factorise, factorise_rows, invert, lopsided, solve
+from efface.kernels.dense import (
+    PANEL_ROOM,
+    divide_rows,
+    factorise,
+    factorise_rows,
+    invert,
+    lopsided,
+    solve,
+)
 
 
 def positive_definite(n, seed=0, condition=1.0):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from efface.digests import Digest
+from efface.files.digests import Digest
 
 
 def naive(values, bins):

@@ -4,7 +4,7 @@ import naive
 import numpy as np
 import pytest
 
-from efface.equations import slide_equations
+from efface.kernels.equations import slide_equations
 
 
 @pytest.mark.parametrize("intercept", [False, True])

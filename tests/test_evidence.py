@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import worlds
 
-from efface import evidence as subject
-from efface.evidence import Evidence, growth_exponents, ratios_to_the_best, step_ratios
 from efface.examples import examples
-from efface.experiments import Comparison, RidgeBound
+from efface.paper import evidence as subject
+from efface.paper.evidence import Evidence, growth_exponents, ratios_to_the_best, step_ratios
+from efface.paper.experiments import Comparison, RidgeBound
 
 
 @pytest.fixture

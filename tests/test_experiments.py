@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from efface.bounds import representation_bound
-from efface.experiments import (
+from efface.paper.experiments import (
     Comparison,
     Experiment,
     Line,
@@ -17,7 +17,7 @@ from efface.experiments import (
     Slides,
     panels,
 )
-from efface.simulate import READINGS, linear_stream, unit_vectors
+from efface.paper.simulate import READINGS, linear_stream, unit_vectors
 
 FIGURES = ("fig2", "fig3", "fig4", "fig5", "theory")
 

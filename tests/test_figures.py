@@ -1,6 +1,6 @@
 """Numbers as people read them."""
 
-from efface.figures import figure, share
+from efface.files.figures import figure, share
 
 
 def test_figures_have_three_or_four_digits():

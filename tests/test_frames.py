@@ -14,8 +14,8 @@ import pyarrow.parquet
 import pytest
 
 from efface.errors import BadTable
-from efface.frames import open_table
-from efface.tables import NUMBERS, TEXTS, TIMES, WHOLE, Kind
+from efface.files.frames import open_table
+from efface.files.tables import NUMBERS, TEXTS, TIMES, WHOLE, Kind
 
 TEXT = "when,who,x,y\n2011-01-01 05:00,ann,1.5,2\n2011-01-02 06:30,bob,-2,3e2\n"
 WANTED = {"when": TIMES, "who": TEXTS, "x": NUMBERS, "y": NUMBERS}

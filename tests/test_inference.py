@@ -4,8 +4,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from efface.inference import infer_windows
-from efface.windows import slide_windows
+from efface.kernels.inference import infer_windows
+from efface.kernels.windows import slide_windows
 
 
 def directly(X, y, intercept):

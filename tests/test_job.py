@@ -8,8 +8,8 @@ import pytest
 
 from efface import OLS, KeepFor, Ridge, replay
 from efface.errors import EffaceError
-from efface.job import Job, run
-from efface.roles import Wish
+from efface.files.job import Job, run
+from efface.files.roles import Wish
 
 RNG = np.random.default_rng(9)
 N = 260

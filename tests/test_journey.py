@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from naive_journey import walk
 
 from efface import OLS, AdaptiveRidge, KeepFor, Ridge, audit, replay
-from efface.baselines import LAST, baselines
 from efface.errors import BadRow, BadTable
-from efface.frames import open_table
-from efface.journey import VALUES, Journey, travel
-from efface.requests import Request, Requests
-from efface.roles import Rows, Wish, assign
+from efface.files.baselines import LAST, baselines
+from efface.files.frames import open_table
+from efface.files.journey import VALUES, Journey, travel
+from efface.files.requests import Request, Requests
+from efface.files.roles import Rows, Wish, assign
 
 RNG = np.random.default_rng(7)
 N, D = 400, 3

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from efface.lanes import LANES, TILE, entries_for, padded, solve_lanes
+from efface.kernels.lanes import LANES, TILE, entries_for, padded, solve_lanes
 
 
 def laid_out(matrices, targets):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from efface.leverage import conditioning, interpolated, rank_of, spectrum
+from efface.kernels.leverage import conditioning, interpolated, rank_of, spectrum
 from efface.memory import ADAPTIVE, FIXED, Memory, Penalty
 
 PENALTIES = [Penalty(), Penalty(FIXED, 2.0), Penalty(ADAPTIVE)]

@@ -4,8 +4,8 @@ import naive
 import numpy as np
 import pytest
 
+from efface.kernels.pilot import AUTO, RESIDUAL, RESPONSE
 from efface.memory import ADAPTIVE, SWITCHING, Penalty
-from efface.pilot import AUTO, RESIDUAL, RESPONSE
 from efface.plugin import Pilot
 
 BOTH = Penalty(ADAPTIVE, theta_max=AUTO, noise=RESIDUAL)

@@ -7,9 +7,9 @@ import pytest
 import worlds
 from matplotlib.image import imread
 
-from efface import plots
-from efface.experiments import panels
-from efface.reproduction import rows_of
+from efface.paper import plots
+from efface.paper.experiments import panels
+from efface.paper.reproduction import rows_of
 
 SHAPES = {
     "fig2": (1, 5),

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from efface.kernels.pilot import AUTO, RESIDUAL
 from efface.memory import ADAPTIVE, Memory, Penalty
-from efface.pilot import AUTO, RESIDUAL
 from efface.plugin import PluggedMemory, memory_for
 
 PENALTY = Penalty(ADAPTIVE, theta_max=AUTO, noise=RESIDUAL)

@@ -78,7 +78,7 @@ def test_importing_the_package_is_quick():
 
 SMALLEST_KERNEL = """
 import numpy as np
-from efface.stream import learn_row
+from efface.kernels.stream import learn_row
 learn_row(np.zeros((4, 2)), np.zeros(4), np.zeros(16, np.int64), np.ones(2), 1.0, 0)
 print(sum(learn_row.stats.cache_hits.values()), learn_row.stats.cache_path)
 """

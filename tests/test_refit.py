@@ -2,7 +2,7 @@ import naive
 import numpy as np
 import pytest
 
-from efface.refit import refit
+from efface.kernels.refit import refit
 
 
 def windowed(condition, noise, seed, n=40, d=5):

@@ -11,9 +11,9 @@ import pytest
 from browser import Visit, launched
 from PIL import Image
 
-from efface.canvas import DARK, LIGHT
-from efface.job import Job, run
-from efface.roles import Wish
+from efface.files.canvas import DARK, LIGHT
+from efface.files.job import Job, run
+from efface.files.roles import Wish
 
 NAMES = (
     "predictions",

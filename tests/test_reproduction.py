@@ -8,10 +8,10 @@ import json
 import numpy as np
 import pytest
 
-from efface import reproduction
 from efface.errors import InvalidValue
-from efface.experiments import Comparison, Ranks, panels
-from efface.reproduction import (
+from efface.paper import reproduction
+from efface.paper.experiments import Comparison, Ranks, panels
+from efface.paper.reproduction import (
     Request,
     folder_of,
     readings_of,
@@ -20,7 +20,7 @@ from efface.reproduction import (
     to_csv,
     workers_of,
 )
-from efface.simulate import READINGS
+from efface.paper.simulate import READINGS
 
 HEAD = ["figure", "reading"]
 BOTH_REGRETS = ["regret_mean", "regret_se", "abs_regret_mean", "abs_regret_se"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from efface.errors import BadTable
-from efface.requests import Request, Requests, read_requests
+from efface.files.requests import Request, Requests, read_requests
 
 
 def read(tmp_path, text, *, whole=True, calendar=None):

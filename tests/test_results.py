@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from efface.errors import InvalidValue
-from efface.results import SUMMARY, as_json, folder, write_summary
+from efface.files.results import SUMMARY, as_json, folder, write_summary
 
 
 def names(path):

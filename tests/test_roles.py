@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from efface.errors import BadTable
-from efface.frames import open_table
-from efface.roles import Wish, assign, read
+from efface.files.frames import open_table
+from efface.files.roles import Wish, assign, read
 
 TEXT = """when,who,sky,x,z,y
 2011-01-01,7,clear,1,10,1.5

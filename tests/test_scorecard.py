@@ -8,11 +8,11 @@ import math
 import pytest
 import worlds
 
-from efface.claims import claims
 from efface.examples import examples
-from efface.experiments import RidgeBound
-from efface.scorecard import number, to_json, to_markdown, to_summary
-from efface.verdicts import Place
+from efface.paper.claims import claims
+from efface.paper.experiments import RidgeBound
+from efface.paper.scorecard import number, to_json, to_markdown, to_summary
+from efface.paper.verdicts import Place
 
 READINGS = ("standardized", "unit-norm")
 

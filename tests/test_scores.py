@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
-from efface.scores import Coverage, Score
+from efface.files.scores import Coverage, Score
 
 
 def test_scores_do_not_depend_on_the_chunks():

@@ -8,11 +8,11 @@ from pathlib import Path
 import worlds
 from rich.console import Console
 
-from efface import screen
-from efface.claims import claims
 from efface.examples import examples
-from efface.experiments import Ranks
-from efface.reproduction import Reproduced
+from efface.paper import screen
+from efface.paper.claims import claims
+from efface.paper.experiments import Ranks
+from efface.paper.reproduction import Reproduced
 
 
 def judged():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from efface.screens import progress, screen
+from efface.files.screens import progress, screen
 
 
 def summary(requests=0, failed=0):

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from efface.errors import InvalidValue
-from efface.simulate import READINGS, linear_stream, unit_vectors
+from efface.paper.simulate import READINGS, linear_stream, unit_vectors
 
 
 @pytest.mark.parametrize("reading", READINGS)

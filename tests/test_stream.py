@@ -2,8 +2,8 @@ import naive
 import numpy as np
 import pytest
 
+from efface.kernels.stream import block_for
 from efface.memory import ADAPTIVE, Memory, Penalty
-from efface.stream import block_for
 
 
 def test_tails_grow_with_the_number_of_features():

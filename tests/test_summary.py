@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-import efface.summary
-from efface.job import Job, run
-from efface.roles import Wish
+import efface.files.summary
+from efface.files.job import Job, run
+from efface.files.roles import Wish
 
 
 def test_every_key_is_documented_and_there(tmp_path):
@@ -17,7 +17,7 @@ def test_every_key_is_documented_and_there(tmp_path):
     found = run(job, tmp_path / "out")
     documented = [
         line.split()[0]
-        for line in efface.summary.__doc__.splitlines()
+        for line in efface.files.summary.__doc__.splitlines()
         if line[:1].islower() and "  " in line
     ]
     assert list(found) == documented

@@ -3,7 +3,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from efface.sums import NEVER, SEEN, carve_sums, depth_for, room_for_sums, shift_down, slide_to
+from efface.kernels.sums import (
+    NEVER,
+    SEEN,
+    carve_sums,
+    depth_for,
+    room_for_sums,
+    shift_down,
+    slide_to,
+)
 
 
 def made(d, rows, unit):

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from distributed import LocalCluster
 
-from efface import sweep as subject
 from efface.errors import InvalidValue
-from efface.experiments import Comparison, Ranks, Slides
-from efface.sweep import LostWorker, Store, Workers, sweep, written_beside
+from efface.paper import sweep as subject
+from efface.paper.experiments import Comparison, Ranks, Slides
+from efface.paper.sweep import LostWorker, Store, Workers, sweep, written_beside
 
 SETTINGS = (
     Comparison("standardized", 60, "fig3", s=8, d=12),
@@ -116,7 +116,7 @@ def test_a_changed_setting_uses_no_stale_numbers(tmp_path):
 def test_a_new_format_or_version_uses_no_stale_numbers(tmp_path, monkeypatch):
     store, setting = Store(tmp_path), SETTINGS[0]
     before = store.path(setting, 4, 0)
-    monkeypatch.setattr("efface.experiments.FORMAT", 99)
+    monkeypatch.setattr("efface.paper.experiments.FORMAT", 99)
     after = store.path(setting, 4, 0)
     monkeypatch.setattr("efface.__version__", "99.0")
     assert len({before, after, store.path(setting, 4, 0)}) == 3

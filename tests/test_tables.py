@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from efface.errors import BadTable
-from efface.tables import Kind, brief, kind_of
+from efface.files.tables import Kind, brief, kind_of
 
 
 @pytest.mark.parametrize(

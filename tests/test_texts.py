@@ -7,8 +7,8 @@ import io
 import pytest
 
 from efface.errors import BadTable
-from efface.tables import NUMBERS, TEXTS
-from efface.texts import Csv, Json, Pipe, Reopened
+from efface.files.tables import NUMBERS, TEXTS
+from efface.files.texts import Csv, Json, Pipe, Reopened
 
 
 def csv(tmp_path, text, delimiter=","):

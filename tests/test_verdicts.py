@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from efface.verdicts import ERRORS, Place, Range, jackknife, judge
+from efface.paper.verdicts import ERRORS, Place, Range, jackknife, judge
 
 
 @pytest.mark.parametrize(

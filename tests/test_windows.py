@@ -2,7 +2,7 @@ import naive
 import numpy as np
 import pytest
 
-from efface.windows import slide_windows
+from efface.kernels.windows import slide_windows
 
 SHAPES = [(1, 1), (1, 4), (3, 2), (4, 4), (5, 6), (6, 30), (30, 12), (31, 70)]
 

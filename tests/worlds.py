@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from efface.coverage import METHODS, SETTINGS, CoverageRow
-from efface.experiments import Comparison, Ranks, Slides, panels
+from efface.paper.experiments import Comparison, Ranks, Slides, panels
 
 RUNS = 8
 FIGURES = ("fig2", "fig3", "fig4", "fig5", "theory")

@@ -226,8 +226,8 @@ def replay(
     ] = False,
 ) -> None:
     """Let the rows of a file through a model that forgets: predict, learn, let go, and report."""
-    from efface.job import Job
-    from efface.roles import Wish
+    from efface.files.job import Job
+    from efface.files.roles import Wish
 
     wish = Wish(target, _listed(features), time, id, group, _levels(one_hot or []))
     job = Job(
@@ -256,9 +256,9 @@ def _shown(job: Any, folder: Path, *, form: Any, overwrite: bool, json: bool) ->
     """Run a job with a bar on the terminal, and print what came of it."""
     from rich.console import Console
 
-    from efface.job import run
-    from efface.results import REPORT, as_json
-    from efface.screens import progress, screen
+    from efface.files.job import run
+    from efface.files.results import REPORT, as_json
+    from efface.files.screens import progress, screen
 
     with progress(Console(stderr=True), "replay") as tell:
         summary = run(job, folder, form=form, overwrite=overwrite, tell=tell)
@@ -343,8 +343,8 @@ def reproduce(
 
     Finished settings are kept in the folder: a command that was stopped goes on from them.
     """
-    from efface.reproduction import Request, readings_of, reproduce, workers_of
-    from efface.screen import progress, show
+    from efface.paper.reproduction import Request, readings_of, reproduce, workers_of
+    from efface.paper.screen import progress, show
 
     request = Request(figure, runs, horizon, readings_of(reading), seed)
     workers = workers_of(jobs, backend, scheduler)

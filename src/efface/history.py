@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import InvalidValue, unusable
-from efface.inference import Inference, infer_windows
 from efface.intervals import MethodName, as_method
+from efface.kernels.inference import Inference, infer_windows
+from efface.kernels.windows import slide_windows
 from efface.live import Arrivals, LiveRows
 from efface.memory import Trace
 from efface.parameters import non_negative, truth, whole
 from efface.rows import Matrix, Vector, as_matrix, as_vector
 from efface.significance import Statistics, statistics
-from efface.windows import slide_windows
 
 if TYPE_CHECKING:
     from efface.models import Model

@@ -21,8 +21,9 @@ import numba
 import numpy as np
 from scipy.special import stdtrit
 
-from efface.blas import KERNEL, Matrix, Vector
 from efface.errors import InvalidValue, unusable
+from efface.kernels.compilation import KERNEL
+from efface.kernels.views import Matrix, Vector
 from efface.live import LiveRows, Windows
 from efface.memory import Gauges, Memory
 from efface.parameters import probability

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from efface import moments, stream
-from efface.blas import Ints, Matrix, Vector
-from efface.leverage import (
+from efface.kernels import moments, stream
+from efface.kernels.leverage import (
     GAUGES,
     REACH,
     SPECTRAL,
@@ -26,9 +25,10 @@ from efface.leverage import (
     spectrum,
     summary,
 )
-from efface.moments import ADAPTIVE, FIXED, SWITCHING
-from efface.sums import depth_for
-from efface.trace import diagnose_rows, forgetting_term, replay_rows
+from efface.kernels.moments import ADAPTIVE, FIXED, SWITCHING
+from efface.kernels.sums import depth_for
+from efface.kernels.trace import diagnose_rows, forgetting_term, replay_rows
+from efface.kernels.views import Ints, Matrix, Vector
 
 __all__ = ["ADAPTIVE", "FIXED", "SWITCHING", "Gauges", "Memory", "Penalty", "Trace"]
 

@@ -8,11 +8,19 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from efface import moments, stream
-from efface.blas import Ints, Matrix, Vector
+from efface.kernels import moments, stream
+from efface.kernels.moments import GIVEN, PILOT
+from efface.kernels.pilot import (
+    AUTO,
+    RESIDUAL,
+    RESPONSE,
+    idle,
+    plug_in,
+    plug_in_directly,
+    plug_in_rows,
+)
+from efface.kernels.views import Ints, Matrix, Vector
 from efface.memory import ADAPTIVE, Memory, Penalty, Trace
-from efface.moments import GIVEN, PILOT
-from efface.pilot import AUTO, RESIDUAL, RESPONSE, idle, plug_in, plug_in_directly, plug_in_rows
 
 __all__ = ["AUTO", "RESIDUAL", "RESPONSE", "memory_for"]
 

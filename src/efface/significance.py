@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.inference import Inference
+from efface.kernels.inference import Inference
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -1,0 +1,437 @@
+"""Many features, or few rows: windows a block at a time, from a core that they share.
+
+With the core's system A = L D L' and the rows U outside it (see ``core``), S = rho I + U M U' is
+made of U L^-T alone; the small systems S_JJ w = r_J of eight windows are solved side by side; the
+coefficients of the block are (g L^-T D^-1 + W U L^-T D^-1) L^-1, where g A^-1 solves the core. The
+dual form has A = XX' + penalty I, and X U' where the primal form has U.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from efface.kernels.blas import multiply, multiply_transposed
+from efface.kernels.compilation import FAST, INNER, KERNEL
+from efface.kernels.core import centre_dual, gather, trusted
+from efface.kernels.dense import PANEL_ROOM, SAFE, divide_rows, dot, factorise_rows, lopsided
+from efface.kernels.lanes import (
+    LANES,
+    TILE,
+    aligned,
+    entries_for,
+    padded,
+    set_all,
+    set_from,
+    solve_lanes,
+)
+from efface.kernels.sums import NEVER, SEEN, Sums, carve_sums, depth_for, room_for_sums
+from efface.kernels.views import Ints, Matrix, Vector, block, copy, fill, part, take
+
+_BAND = 32
+_DIALS = 6
+DUAL, SIZE, COUNT, FIRST, TAIL, OUTSIDE = range(_DIALS)
+
+
+class Block(NamedTuple):
+    """Working store for a block of windows: p unknowns, room for k rows outside the core."""
+
+    sums: Sums
+    lanes: Matrix  # systems side by side
+    rows: Matrix  # (p + k, p): X in the dual form only, U after it
+    raw: Matrix  # (p + k + 2, p): A; U, or U X'; right-hand sides. Then L^-T has been applied.
+    scaled: Matrix  # the same, times D^-1
+    scale: Vector  # (p,)
+    scratch: Vector
+    schur: Matrix  # (k, k): S, the lower triangle, where two rows share a window
+    diagonals: Matrix  # (length, k): S again, by diagonals: windows side by side are so in them
+    weight: Vector  # (k,): the inverse of what the pivots of S are measured against
+    residual: Matrix  # (2, k): r, for the response and for ones
+    weights: Matrix  # (2 count, k): W
+    inner: Matrix  # (2 count, p): coefficients before the last step
+    thetas: Matrix  # (2 count, p)
+    margins: Vector  # (count,)
+    dials: Ints  # dual?, rows of A, windows, first row of the first, tail rows, rows outside
+
+
+def block_length(p: int) -> int:
+    """Windows a block: enough to pay for its core, few enough that its own rows stay cheap."""
+    return LANES if p <= 28 else 16 if p <= 64 else 24 if p <= 160 else 48
+
+
+def _shapes(p: int, length: int) -> tuple[tuple[int, int], ...]:
+    """Of the arrays of a block, in the order in which they are laid out."""
+    k = 2 * (length - 1)
+    return (
+        (entries_for(length), LANES), (p + k, p), (p + k + 2, p), (p + k + 2, p), (1, p),
+        (1, PANEL_ROOM), (k, k), (length, k), (1, k), (2, k), (2 * length, k), (2 * length, p),
+        (2 * length, p), (1, length),
+    )  # fmt: skip
+
+
+def slide_blocks(
+    x: Matrix,
+    y: Vector,
+    s: int,
+    penalty: float,
+    intercept: bool,
+    first: int,
+    stop: int,
+    coef: Matrix,
+    level: Vector,
+    margin: Vector,
+    length: int = 0,
+) -> int:
+    """Coefficients, intercept and margin of the window of s rows that ends at each row.
+
+    From row ``first`` on; the last block is the one that reaches ``stop``. The row after it.
+    """
+    d, p = x.shape[1], x.shape[1] + int(intercept)
+    length = length or block_length(p)
+    depth = depth_for(min(s, y.size), length)
+    ends = np.cumsum([0] + [rows * columns for rows, columns in _shapes(p, length)])
+    floats, ints = room_for_sums(d, depth)
+    held = aligned(int(ends[-1])), np.zeros(floats), np.zeros(ints + _DIALS, np.int64), ends
+    problem, answers = (x, y, s, penalty, intercept, first, stop), (coef, level, margin)
+    return int(_slide_blocks(*problem, *answers, *held, length, depth))
+
+
+@numba.njit(**INNER, inline="always")
+def _carve(
+    f: Vector, floats: Vector, ints: Ints, o: Ints, d: int, p: int, length: int, depth: int
+) -> Block:
+    k = 2 * (length - 1)
+    return Block(
+        carve_sums(floats, part(ints, _DIALS, ints.size), d, depth),
+        take(f, o[0], (o[1] - o[0]) // LANES, LANES),
+        take(f, o[1], p + k, p),
+        take(f, o[2], p + k + 2, p),
+        take(f, o[3], p + k + 2, p),
+        part(f, o[4], o[5]),
+        part(f, o[5], o[6]),
+        take(f, o[6], k, k),
+        take(f, o[7], length, k),
+        part(f, o[8], o[9]),
+        take(f, o[9], 2, k),
+        take(f, o[10], 2 * length, k),
+        take(f, o[11], 2 * length, p),
+        take(f, o[12], 2 * length, p),
+        part(f, o[13], o[14]),
+        part(ints, 0, _DIALS),
+    )
+
+
+@numba.njit(**KERNEL, nogil=True)
+def _slide_blocks(
+    x: Matrix,
+    y: Vector,
+    s: int,
+    penalty: float,
+    intercept: bool,
+    first: int,
+    stop: int,
+    coef: Matrix,
+    level: Vector,
+    margin: Vector,
+    store: Vector,
+    floats: Vector,
+    ints: Ints,
+    ends: Ints,
+    length: int,
+    depth: int,
+) -> int:
+    n, d = x.shape
+    p = d + 1 if intercept else d
+    w = _carve(store, floats, ints, ends, d, p, length, depth)
+    w.sums.dials[SEEN] = NEVER
+    t = first
+    while t < stop:
+        count = _windows_here(t, s, p, penalty, length, n)
+        _solve_block(w, x, y, t, count, s, penalty, intercept, coef, level)
+        copy(w.margins, part(margin, t, t + count))
+        t += count
+    return t
+
+
+@numba.njit(**INNER)
+def _windows_here(t: int, s: int, p: int, penalty: float, length: int, stop: int) -> int:
+    """How many windows, from the one that ends at row t, can share a core that determines them."""
+    most = min(length, stop - t)
+    if penalty > 0.0:
+        return most
+    rows = min(t + 1, s)
+    if rows > p:
+        return max(1, min(most, (rows - p) // 2 + 1))
+    return most if s <= p else max(1, min(most, p - rows + 1))
+
+
+@numba.njit(**INNER, inline="always")
+def _solve_block(
+    w: Block,
+    x: Matrix,
+    y: Vector,
+    t: int,
+    count: int,
+    s: int,
+    penalty: float,
+    intercept: bool,
+    coef: Matrix,
+    level: Vector,
+) -> None:
+    """Windows that end at rows t .. t + count - 1, from their core and the rows outside it."""
+    p, dials = w.raw.shape[1], w.dials
+    first, a = max(0, t - s + 1), max(0, t + count - s)
+    b = max(a, t + 1)
+    primal = b - a > p or (b - a == p and penalty == 0.0 and min(t + count, s) > p)
+    dials[DUAL], dials[SIZE], dials[COUNT] = 0 if primal else 1, p if primal else b - a, count
+    dials[FIRST], dials[TAIL], dials[OUTSIDE] = first, a - first, a - first + t + count - b
+    if primal:
+        gather(w.sums, x, y, a, b, count, intercept)
+        _form_primal(w, x, y, b, penalty, intercept)
+    else:
+        _form_dual(w, x, y, a, penalty, intercept)
+    responses = 1 if primal or not intercept else 2
+    n = dials[SIZE]
+    end = n + dials[OUTSIDE] + responses
+    fill(w.margins, 0.0)
+    least = SAFE if primal else 10.0 * SAFE  # what is left of a row has lost digits already
+    if not _sound(w, x.shape[1], penalty, intercept):
+        return
+    raw, scaled = block(w.raw, 0, end, 0, n), block(w.scaled, 0, end, 0, n)
+    margin = factorise_rows(raw, scaled, n, w.scale, w.scratch)
+    if margin >= least:
+        _complement(w, t, s, 1.0 if primal else penalty, responses)
+        fill(w.weights, 0.0)
+        for j in range(0, count, LANES):
+            _solve_run(w, t, j, s, responses)
+        for i in range(count):
+            if not w.margins[i] >= least:
+                w.margins[i] = 0.0
+        _combine(w, responses)
+        out = part(coef, t, t + count)
+        _finish(w.thetas, not primal, w.sums.centre, intercept, out, part(level, t, t + count))
+
+
+@numba.njit(**INNER, inline="always")
+def _sound(w: Block, d: int, penalty: float, intercept: bool) -> bool:
+    """Is the core's rank beyond doubt, or a matter for singular values?"""
+    if w.dials[DUAL] == 1:
+        return penalty > 0.0 or not lopsided(part(w.scale, 0, w.dials[SIZE]))
+    return trusted(w.scale, w.sums.total, w.sums.centre, d, penalty, intercept) > 0.0
+
+
+@numba.njit(**INNER)
+def _place(
+    x: Matrix, y: Vector, row: int, count: int, sums: Sums, constant: float, u: Matrix, r: Vector
+) -> None:
+    """``count`` rows of x from ``row`` on, centred, to u, and of y to r; a constant if not 0."""
+    d, centre = x.shape[1], sums.centre
+    shift = centre[d + 1] if constant > 0.0 else 0.0
+    for i in range(count):
+        for j in range(d):
+            u[i, j] = x[row + i, j] - centre[j]
+        if constant > 0.0:
+            u[i, d] = constant
+        r[i] = y[row + i] - shift
+
+
+@numba.njit(**INNER, inline="always")
+def _form_primal(w: Block, x: Matrix, y: Vector, b: int, penalty: float, intercept: bool) -> None:
+    """A from the core's sums, gathered before, the rows outside it, and the right-hand side."""
+    raw, total, d, p = w.raw, w.sums.total, x.shape[1], w.raw.shape[1]
+    first, tail, k = w.dials[FIRST], w.dials[TAIL], w.dials[OUTSIDE]
+    shift = 0.0 if intercept else w.sums.centre[d + 1]
+    for i in range(p):
+        for j in range(i + 1):
+            raw[i, j] = total[i, j]
+        if i < d:
+            raw[i, i] += penalty
+        w.scale[i] = raw[i, i]
+        raw[p + k, i] = total[d + 1, i] + shift * total[d, i]
+    constant = 1.0 if intercept else 0.0
+    old, new = part(raw, p, p + tail), part(raw, p + tail, p + k)
+    _place(x, y, first, tail, w.sums, constant, old, w.residual[0])
+    _place(x, y, b, k - tail, w.sums, constant, new, part(w.residual[0], tail, k))
+
+
+@numba.njit(**INNER, inline="always")
+def _form_dual(w: Block, x: Matrix, y: Vector, a: int, penalty: float, intercept: bool) -> None:
+    """A from the core's rows, the rows outside it, and the right-hand sides."""
+    raw, rows, n = w.raw, w.rows, w.dials[SIZE]
+    first, tail, k = w.dials[FIRST], w.dials[TAIL], w.dials[OUTSIDE]
+    b, end = a + n, n + k
+    last = b if n > 0 else first + k
+    start = a if n > 0 else first
+    centre_dual(w.sums, x, y, start, last, intercept)
+    constant = _constant(x, w.sums.centre, start, last) if intercept else 0.0
+    _place(x, y, a, n, w.sums, constant, rows, raw[end])
+    old, new = part(rows, n, n + tail), part(rows, n + tail, end)
+    _place(x, y, first, tail, w.sums, constant, old, w.residual[0])
+    _place(x, y, b, k - tail, w.sums, constant, new, part(w.residual[0], tail, k))
+    fill(raw[end + 1], 1.0)
+    fill(w.residual[1], 1.0)
+    for h in range(0, end, _BAND):
+        m = min(h + _BAND, end)
+        out = block(raw, h, m, 0, min(m, n))
+        multiply_transposed(part(rows, h, m), part(rows, 0, min(m, n)), out, 1.0, 0.0)
+    for i in range(n):
+        raw[i, i] += penalty
+        w.scale[i] = raw[i, i]
+
+
+@numba.njit(**INNER)
+def _constant(x: Matrix, centre: Vector, lo: int, hi: int) -> float:
+    """The size of the constant feature: that of a row."""
+    square = 0.0
+    for i in range(lo, hi):
+        for j in range(x.shape[1]):
+            square += (x[i, j] - centre[j]) ** 2 / (hi - lo)
+    return np.sqrt(square) if square > 0.0 else 1.0
+
+
+@numba.njit(**INNER, inline="always")
+def _complement(w: Block, t: int, s: int, rho: float, responses: int) -> None:
+    """S where two rows share a window, and r, from the factorised core."""
+    n, k, first = w.dials[SIZE], w.dials[OUTSIDE], w.dials[FIRST]
+    dual, last = w.dials[DUAL] == 1, w.dials[COUNT] - 1
+    raw, scaled = block(w.raw, n, n + k, 0, n), block(w.scaled, n, n + k, 0, n)
+    u = part(w.rows, n, n + k)
+    for h in range(0, k, _BAND):
+        m = min(h + _BAND, k)
+        window = max(0, h - (k - last) + 1)  # the first that has row h
+        lo = min(h, max(0, t + window - s + 1) - first)
+        out = block(w.schur, h, m, lo, m)
+        if dual:
+            multiply_transposed(part(u, h, m), part(u, lo, m), out, 1.0, 0.0)
+            for i in range(h, m):
+                w.weight[i] = 1.0 / (w.schur[i, i] + rho)
+        sign, keep = (-1.0, 1.0) if dual else (1.0, 0.0)
+        left, right = block(scaled, h, m, 0, n), block(raw, lo, m, 0, n)
+        multiply_transposed(left, right, out, sign, keep)
+        for i in range(h, m):
+            w.schur[i, i] += rho
+            if not dual:
+                w.weight[i] = 1.0 / w.schur[i, i]
+            for j in range(max(lo, i - w.diagonals.shape[0] + 1), i + 1):
+                w.diagonals[i - j, j] = w.schur[i, j]
+    targets = block(w.raw, n + k, n + k + responses, 0, n)
+    multiply_transposed(targets, scaled, block(w.residual, 0, responses, 0, k), -1.0, 1.0)
+
+
+@numba.njit(**INNER, inline="always")
+def _solve_run(w: Block, t: int, j: int, s: int, responses: int) -> None:
+    """W and the margins of up to eight windows of a block that starts at t, from window j on."""
+    f, first, k, count = w.lanes, w.dials[FIRST], w.dials[OUTSIDE], w.dials[COUNT]
+    width, length = min(LANES, count - j), w.margins.size
+    last = j + width - 1  # the rows of a window are never fewer than those of the one before
+    most = k - count + 1 + last - (max(0, t + last - s + 1) - first)
+    m = padded(most)
+    answers = m * (m + 1)
+    if width == LANES and t + j - s + 1 >= 0:
+        lo = t + j - s + 1 - first
+        _fill_all(f, m, lo, most, w.diagonals, w.weight, w.residual)
+    else:
+        for lane in range(LANES):
+            i = min(lane, width - 1)
+            lo = max(0, t + j + i - s + 1) - first
+            size = k - count + 1 + j + i - lo
+            _fill(f, m, lane, w.schur, lo, size, w.weight, w.residual)
+    solve_lanes(f, m, responses, 0, 0)
+    for lane in range(width):
+        lo = max(0, t + j + lane - s + 1) - first
+        w.margins[j + lane] = f[(m + TILE) * (m + 1) + m, lane]
+        for g in range(responses):
+            for i in range(k - count + 1 + j + lane - lo):
+                w.weights[g * length + j + lane, lo + i] = f[answers + g * (m + 1) + i, lane]
+
+
+@numba.njit(**INNER)
+def _fill(
+    f: Matrix,
+    m: int,
+    lane: int,
+    schur: Matrix,
+    lo: int,
+    size: int,
+    weight: Vector,
+    residual: Matrix,
+) -> None:
+    """One window's system in its lane, padded by the identity."""
+    step = m + 1
+    for i in range(size):
+        for j in range(i + 1):
+            f[i * step + j, lane] = schur[lo + i, lo + j]
+    for i in range(size, m):
+        for j in range(i + 1):
+            f[i * step + j, lane] = 1.0 if i == j else 0.0
+    for i in range(m):
+        f[(m + TILE) * step + i, lane] = weight[lo + i] if i < size else 1.0
+        for g in range(TILE):
+            f[(m + g) * step + i, lane] = residual[g, lo + i] if g < 2 and i < size else 0.0
+
+
+@numba.njit(**INNER)
+def _fill_all(
+    f: Matrix, m: int, lo: int, size: int, diagonals: Matrix, weight: Vector, residual: Matrix
+) -> None:
+    """The systems of eight windows of one size, the first of which begins at row ``lo``."""
+    step, k = m + 1, weight.size
+    for i in range(size):
+        for j in range(i + 1):
+            set_from(f, i * step + j, diagonals, (i - j) * k + lo + j)
+        set_from(f, (m + TILE) * step + i, weight, lo + i)
+        set_from(f, m * step + i, residual, lo + i)
+        set_from(f, (m + 1) * step + i, residual, k + lo + i)
+    for i in range(size, m):
+        for j in range(i):
+            set_all(f, i * step + j, 0.0)
+        set_all(f, i * step + i, 1.0)
+        set_all(f, (m + TILE) * step + i, 1.0)
+        set_all(f, m * step + i, 0.0)
+        set_all(f, (m + 1) * step + i, 0.0)
+    for i in range((m + 2) * step, (m + TILE) * step):
+        set_all(f, i, 0.0)
+
+
+@numba.njit(**INNER, inline="always")
+def _combine(w: Block, responses: int) -> None:
+    """The coefficients of the block, in centred features."""
+    n, k, count = w.dials[SIZE], w.dials[OUTSIDE], w.dials[COUNT]
+    dual, outside = w.dials[DUAL] == 1, block(w.scaled, n, n + k, 0, n)
+    for g in range(responses):
+        lo = g * w.margins.size
+        hi = lo + count
+        weights, theta = block(w.weights, lo, hi, 0, k), part(w.thetas, lo, hi)
+        inner = block(w.inner if dual else w.thetas, lo, hi, 0, n)
+        for i in range(count):
+            copy(w.scaled[n + k + g], part(inner[i], 0, n))
+        multiply(weights, outside, inner, -1.0 if dual else 1.0, 1.0)
+        divide_rows(inner, w.scaled, n)
+        if dual:
+            multiply(weights, part(w.rows, n, n + k), theta, 1.0, 0.0)
+            multiply(inner, part(w.rows, 0, n), theta, 1.0, 1.0)
+
+
+@numba.njit(**INNER, fastmath=FAST)
+def _finish(
+    thetas: Matrix, dual: bool, centre: Vector, intercept: bool, coef: Matrix, level: Vector
+) -> None:
+    """From the solutions in centred features to coefficients and intercepts."""
+    (count, d), ones = coef.shape, thetas.shape[0] // 2
+    for i in range(count):
+        slope = 0.0
+        level[i] = 0.0
+        if intercept:
+            level[i] = thetas[i, d]
+            if dual:
+                level[i] /= thetas[ones + i, d]
+                slope = level[i]
+        for j in range(d):
+            coef[i, j] = thetas[i, j]
+        if dual and intercept:
+            for j in range(d):
+                coef[i, j] -= slope * thetas[ones + i, j]
+        if intercept:
+            level[i] += centre[d + 1] - dot(coef[i], part(centre, 0, d))

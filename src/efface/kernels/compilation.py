@@ -1,0 +1,96 @@
+"""How kernels are compiled: quickly, and on disk only what Python calls."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba._dynfunc import make_function
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+
+# Reductions may be reordered so that they vectorise; NaN and infinity keep their meaning.
+# Inner loops start at 0, over a slice where need be: from elsewhere Numba must allow for negative
+# indices at every step, and nothing vectorises.
+FAST = {"reassoc", "contract", "nsz", "arcp"}
+
+
+class _KernelCompiler(Compiler):  # type: ignore[misc]
+    """Collects no garbage meanwhile: that takes an eighth of the time, and there is hardly any."""
+
+    def compile_extra(self, func: Any) -> Any:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return super().compile_extra(func)
+        finally:
+            if collects:
+                gc.enable()
+
+
+class _Part(JITCodeLibrary):  # type: ignore[misc]
+    """Code of a function that only kernels call: optimised and turned to machine code in them."""
+
+    def finalize(self) -> None:
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+
+class _PartCompiler(Compiler):  # type: ignore[misc]
+    def compile_extra(self, func: Any) -> Any:
+        context = self.state.targetctx  # this function's own
+        self.state.library = _Part(context.codegen(), func.__qualname__)
+        context.get_executable = _no_way_in
+        return super().compile_extra(func)
+
+
+def _no_way_in(library: _Part, descriptor: Any, env: Any) -> Any:
+    name = descriptor.qualname
+    return make_function(descriptor.lookup_module(), name, name, 0, env, (library,))
+
+
+# How kernels are compiled. They allocate nothing, so they count no references, and they divide like
+# NumPy: less code to compile.
+KERNEL: dict[str, Any] = {
+    "cache": True,
+    "no_cfunc_wrapper": True,
+    "_nrt": False,
+    "error_model": "numpy",
+    "pipeline_class": _KernelCompiler,
+}
+# Those that only kernels call. Python must not: there is no way in. Nor on disk: what is cached
+# there are the kernels.
+INNER: dict[str, Any] = {
+    **KERNEL,
+    "cache": False,
+    "no_cpython_wrapper": True,
+    "pipeline_class": _PartCompiler,
+}
+
+
+class Shared:
+    """A function that kernels call, and another that Python calls in its place."""
+
+    def __init__(self, function: Any, outer: Callable[..., Any], options: dict[str, Any]) -> None:
+        self.__doc__, self.__name__ = function.__doc__, function.__name__
+        self._outer = outer
+        if not numba.config.DISABLE_JIT:
+            self._inner = numba.njit(**INNER, **options)(function)  # its type holds it weakly
+            self._numba_type_ = self._inner._numba_type_
+
+    def __call__(self, *args: Any) -> Any:
+        return self._outer(*args)
+
+
+def shared(**options: Any) -> Callable[[Callable[..., Any]], Shared]:
+    """Python can call it too, and only then is its way in compiled."""
+    return lambda function: Shared(function, numba.njit(**KERNEL, **options)(function), options)
+
+
+def carving(function: Callable[..., Any]) -> Shared:
+    """Views into a store: plain in Python, for a view that is not counted cannot cross."""
+    return Shared(function, function, {})

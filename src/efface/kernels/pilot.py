@@ -1,0 +1,241 @@
+"""A pilot fit, and the penalty of Lemma 3 with what it found plugged in.
+
+Lemma 3 asks for the noise level sigma and for max|theta|. A fit of the live rows tells both, if it
+is hardly penalised: started from a strong penalty, coefficients are small and residuals large, so
+the next penalty is larger still. The pilot fit is a ridge regression with the penalty
+
+    lam0 = PILOT_SHARE 2^rint(log2(tr(Phi) / n)),
+
+a small share of the mean squared length of a row: no more than a safeguard where rows are about as
+many as features. With H0 its hat matrix (without the intercept's share),
+
+    sigma^2    = y'(I - H0)y / (n - intercept - tr(H0))
+    max|theta| = the largest coefficient, or sigma / sqrt(tr(Phi)) if all are smaller,
+
+both finite for any number of rows. The lower limit is at most the standard error of a coefficient;
+it keeps the penalty finite where all coefficients vanish.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from efface.kernels.blas import multiply_transposed
+from efface.kernels.compilation import INNER, KERNEL
+from efface.kernels.core import CONSTANT, DUAL, SIZE
+from efface.kernels.dense import EPS, dot, solve
+from efface.kernels.moments import (
+    DELTA,
+    END,
+    FIRST,
+    HEAD,
+    INTERCEPT,
+    KEPT,
+    LAMBDA,
+    LARGEST,
+    NOISE,
+    START,
+    STOP,
+    SWITCH_AT,
+    THETA_MAX,
+    TRACE,
+    VARIANCE,
+    WIDTH,
+    plugged,
+)
+from efface.kernels.stream import COMPACT, DONE, Stream, learn_row, open_stream, refresh
+from efface.kernels.views import Ints, Matrix, Vector, block, copy, part, take
+
+AUTO = 0.0  # in the place of a largest coefficient: that of the pilot fit
+RESPONSE, RESIDUAL = 0, 1  # whose standard deviation stands for the noise
+
+
+@numba.njit(**KERNEL)
+def plug_in(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> float:
+    """The penalty of the live rows, from a pilot fit that is up to date."""
+    return _plug_in(open_stream(floats, ints), x, y)
+
+
+@numba.njit(**KERNEL, nogil=True)
+def plug_in_rows(
+    x: Matrix,
+    y: Vector,
+    floats: Vector,
+    ints: Ints,
+    rows: Matrix,
+    responses: Vector,
+    leaving: Ints,  # (n,): how many of the oldest rows go once row t is learned
+    penalties: Vector,  # (n,): NaN where it is not known yet
+    start: int,
+) -> tuple[int, int]:
+    """The penalty before each row, which is then learned.
+
+    The row at which something else is to be done first, and what; or the end, DONE.
+    """
+    s = open_stream(floats, ints)
+    for t in range(start, responses.size):
+        if np.isnan(penalties[t]):
+            penalties[t] = 0.0
+            if not idle(s.dials, s.values):
+                code = refresh(s, x, y, True)
+                penalties[t] = _plug_in(s, x, y) if code == DONE else np.nan
+                if code != DONE:
+                    return t, code
+        if not learn_row(x, y, s.dials, rows[t], responses[t], leaving[t]):
+            return t, COMPACT
+    return responses.size, DONE
+
+
+@numba.njit(**KERNEL)
+def idle(dials: Ints, values: Vector) -> bool:
+    """Is there no penalty, whatever the fit?"""
+    n = dials[END] - dials[HEAD]
+    return n < 2 or n > values[SWITCH_AT] * dials[WIDTH]
+
+
+@numba.njit(**KERNEL)
+def penalty_from(
+    values: Vector, n: int, d: int, unexplained: float, freedom: float, theta: float
+) -> float:
+    """Lemma 3, for what a pilot fit left unexplained and its largest coefficient."""
+    square = unexplained / freedom if values[NOISE] == RESIDUAL else values[VARIANCE]
+    noise = np.sqrt(square)
+    if noise == 0.0:
+        return 0.0
+    if values[THETA_MAX] != AUTO:
+        theta = values[THETA_MAX]
+    else:
+        theta = max(theta, noise / np.sqrt(values[TRACE]))
+    return plugged(n, d, values[DELTA], noise, values[LARGEST], theta)
+
+
+@numba.njit(**KERNEL)
+def constant(values: Vector, level: float, intercept: bool) -> bool:
+    """Is the response constant but for rounding, so that an intercept explains it?"""
+    return intercept and values[VARIANCE] <= (16.0 * EPS * level) ** 2
+
+
+@numba.njit(**INNER)
+def _plug_in(s: Stream, x: Matrix, y: Vector) -> float:
+    dials, d = s.dials, s.dials[WIDTH]
+    n, intercept = dials[END] - dials[HEAD], dials[INTERCEPT] == 1
+    if s.values[TRACE] == 0.0 or constant(s.values, y[dials[HEAD]], intercept):
+        return 0.0
+    theta = 0.0
+    for j in range(d):
+        theta = max(theta, abs(s.coef[j]))
+    unexplained, freedom = 0.0, 1.0
+    if s.values[NOISE] == RESIDUAL:
+        unexplained, freedom = _unexplained(s, x, y), _freedom(s, x)
+    return penalty_from(s.values, n, d, unexplained, freedom, theta)
+
+
+@numba.njit(**INNER)
+def _unexplained(s: Stream, x: Matrix, y: Vector) -> float:
+    """y'(I - H0)y: the squared residuals and the penalty on the coefficients."""
+    if s.core.dials[DUAL] == 0:
+        before, after = _unexplained_by_sums(s)
+        if after > KEPT * before:
+            return after
+    c, d, intercept = s.core, s.dials[WIDTH], s.dials[INTERCEPT] == 1
+    level, total = 0.0, s.values[LAMBDA] * dot(s.coef, s.coef)
+    if intercept:
+        level = s.work.theta[0, d]
+        if c.dials[DUAL] == 1:
+            level /= s.work.theta[1, d]
+        level += c.centre[d + 1]
+    for i in range(s.dials[HEAD], s.dials[END]):
+        left = y[i] - level
+        for j in range(d):
+            left -= (x[i, j] - c.centre[j]) * s.coef[j]
+        total += left * left
+    return total
+
+
+@numba.njit(**INNER)
+def _unexplained_by_sums(s: Stream) -> tuple[float, float]:
+    """y'y and y'(I - H0)y, from a core in primal form and the rows outside it."""
+    c, total, theta = s.core, s.sums.total, s.core.theta[0]
+    d, n = s.dials[WIDTH], c.dials[SIZE]
+    shift = 0.0 if s.dials[INTERCEPT] == 1 else c.centre[d + 1]
+    before = total[d + 1, d + 1] + shift * (2.0 * total[d + 1, d] + shift * n)
+    explained = 0.0
+    for i in range(theta.size):
+        explained += theta[i] * (total[d + 1, i] + shift * total[d, i])
+    lo, k = _outside(s)
+    residual, weights = part(s.outside.residual[0], lo, lo + k), part(s.work.weights[1], 0, k)
+    copy(residual, weights)
+    solve(take(s.work.factor, 0, k, k), weights)
+    added = dot(residual, weights)
+    return before + added, before - explained + added
+
+
+@numba.njit(**INNER)
+def _outside(s: Stream) -> tuple[int, int]:
+    """The first of the live rows outside the core, and their number."""
+    lo = s.dials[HEAD] - s.dials[FIRST]
+    return lo, s.dials[START] - s.dials[HEAD] + s.dials[END] - s.dials[STOP]
+
+
+@numba.njit(**INNER)
+def _freedom(s: Stream, x: Matrix) -> float:
+    """n - intercept - tr(H0), from the trace of the inverse of the system of the live rows.
+
+    That inverse is M - Z' S^-1 Z (see ``core``); in the dual form, rho times it.
+    """
+    c, d, penalty = s.core, s.dials[WIDTH], s.values[LAMBDA]
+    p, size, trace = c.inverse.shape[0], c.dials[SIZE], 0.0
+    if c.dials[DUAL] == 0:
+        for i in range(d):
+            trace += c.inverse[i, i]
+        n = s.dials[END] - s.dials[HEAD]
+        return n - p + penalty * (trace - _outer_trace(s, d))
+    inverse = take(c.inverse, 0, size, size)
+    for i in range(size):
+        trace += inverse[i, i]
+    freedom = penalty * trace + _outside(s)[1] - _outer_trace(s, p)
+    return freedom - _share_of_ones(s, x) if s.dials[INTERCEPT] == 1 else freedom
+
+
+@numba.njit(**INNER)
+def _outer_trace(s: Stream, columns: int) -> float:
+    """tr(Z' S^-1 Z), for the first columns of Z."""
+    lo, k = _outside(s)
+    images, total = block(s.outside.images, lo, lo + k, 0, columns), 0.0
+    factor, products = take(s.work.factor, 0, k, k), take(s.work.weights[1], 0, 1, k)
+    for i in range(k):
+        multiply_transposed(block(images, i, i + 1, 0, columns), images, products, 1.0, 0.0)
+        solve(factor, products[0])
+        total += products[0, i]
+    return total
+
+
+@numba.njit(**INNER)
+def _share_of_ones(s: Stream, x: Matrix) -> float:
+    """What the intercept takes: 1'G^2 1 / 1'G1, G being the inverse of the dual system."""
+    c, d, theta = s.core, s.dials[WIDTH], s.work.theta[1]
+    total, squares = 0.0, 0.0
+    for i in range(s.dials[HEAD], s.dials[END]):
+        left = 1.0 - c.values[CONSTANT] * theta[d]
+        for j in range(d):
+            left -= (x[i, j] - c.centre[j]) * theta[j]
+        total += left
+        squares += left * left
+    return squares / total
+
+
+def plug_in_directly(x: Matrix, y: Vector, values: Vector, coef: Vector, intercept: bool) -> float:
+    """``plug_in`` from the rows themselves, where they had to be refitted."""
+    n, d = x.shape
+    if values[TRACE] == 0.0 or constant(values, y[0], intercept):
+        return 0.0
+    rows = x - x.mean(axis=0) if intercept else x
+    for _ in range(int(intercept)):  # once more: what rounding leaves of a large mean
+        rows -= rows.mean(axis=0)
+    squares, penalty = np.linalg.svd(rows, compute_uv=False) ** 2, values[LAMBDA]
+    left = y - y.mean() - rows @ coef if intercept else y - rows @ coef
+    left -= left.mean() * intercept
+    freedom = n - intercept - squares.size + (penalty / (squares + penalty)).sum()
+    unexplained = left @ left + penalty * (coef @ coef)
+    return float(penalty_from(values, n, d, unexplained, freedom, np.abs(coef).max()))

@@ -1,0 +1,497 @@
+"""The live rows, one event at a time: rows come and go, coefficients on demand.
+
+A core of rows is solved now and then (see ``core``). Rows that come are placed outside it; the
+oldest rows, the tail, are outside it from the start, so that they can leave without a trace. When
+the tail is used up, or too many rows came, a new core is formed from the rows alive: its sums by
+addition, its inverse from those. The penalty may move at every event; the core keeps the one it was
+formed with, and a few steps of conjugate gradients, for which it is a nearly perfect
+preconditioner, bring the solution to the penalty of the moment. Where rounding would show, rows are
+refitted.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+
+from efface.kernels.compilation import INNER, KERNEL, carving
+from efface.kernels.core import (
+    DUAL,
+    LEAST,
+    PENALTY,
+    RESPONSES,
+    RHO,
+    Core,
+    Outside,
+    add_rows,
+    apply,
+    carve,
+    centre_dual,
+    finish,
+    form_dual,
+    form_primal,
+    gather,
+    join,
+    join_all,
+    place,
+    room_for,
+)
+from efface.kernels.dense import SAFE, add_row, dot, factorise, lopsided, solve
+from efface.kernels.moments import (
+    ALPHA,
+    BLOCK,
+    DEPTH,
+    DIRTY,
+    END,
+    FIRST,
+    FIXED,
+    HARD,
+    HEAD,
+    INTERCEPT,
+    KIND,
+    LAMBDA,
+    LEVEL,
+    PILOT,
+    PLACED,
+    RANK,
+    SHRINKS,
+    START,
+    STOP,
+    VALID,
+    WIDTH,
+    WIPED,
+    Stats,
+    observe,
+    observe_rows,
+    observe_sums,
+    observe_tail,
+    penalty_of,
+    unpenalised,
+)
+from efface.kernels.refit import refit
+from efface.kernels.sums import BOUNDED, NEVER, SEEN, Sums, shift_down
+from efface.kernels.views import Ints, Matrix, Vector, borrow, copy, fill, part, take
+
+_DIALS = 16
+_VALUES = 11
+_CLOSE = 1e-12  # of the solution, in norm: where conjugate gradients stop
+_MOST_STEPS = 40
+DONE, FORM, FORM_DUAL, REFIT, COMPACT = range(5)  # what a stream needs next
+
+
+class Work(NamedTuple):
+    """Where the rows outside the core are solved."""
+
+    theta: Matrix  # (2, p)
+    factor: Matrix  # (k, k)
+    weights: Matrix  # (2, k)
+    vectors: Matrix  # (4, p)
+
+
+class Stream(NamedTuple):
+    """Everything that is not the rows themselves; t rows in a tail, k = 2 t outside the core."""
+
+    sums: Sums
+    core: Core
+    outside: Outside
+    stats: Stats
+    work: Work
+    dials: Ints
+    values: Vector  # the penalty's parameters, the intercept, the penalty, what it was made of
+    coef: Vector  # (d,)
+
+
+def block_for(width: int) -> int:
+    """Rows in a tail: the more features, the more slides must pay for one inverse."""
+    return 8 if width <= 32 else 12 if width <= 160 else 32
+
+
+def stream_room(d: int, p: int, t: int, depth: int) -> tuple[int, int]:
+    """How many floats and ints a stream needs."""
+    k = 2 * t
+    floats, ints = room_for(d, p, k, depth)
+    stats = (t + 3) * (d + 4) + (t + 3) * 2 * d + d + 1
+    return floats + stats + 6 * p + k * k + 2 * k + _VALUES + d, ints + _DIALS
+
+
+@carving
+def open_stream(floats: Vector, ints: Ints) -> Stream:
+    """The stream that lies in two flat arrays; its dials say its shape."""
+    f, dials = borrow(floats), part(ints, 0, _DIALS)
+    d, t, depth = dials[WIDTH], dials[BLOCK], dials[DEPTH]
+    p, k, m = d + dials[INTERCEPT], 2 * t, d + 4
+    o, _ = room_for(d, p, k, depth)
+    sums, core, outside = carve(f, part(ints, _DIALS, ints.size), d, p, k, depth)
+    bounds = o + (t + 3) * m
+    origin = bounds + (t + 3) * 2 * d
+    stats = Stats(
+        take(f, o, 2, m),
+        take(f, o + 2 * m, t + 1, m),
+        take(f, bounds, 2, 2 * d),
+        take(f, bounds + 4 * d, t + 1, 2 * d),
+        part(f, origin, origin + d + 1),
+    )
+    o = origin + d + 1
+    work = Work(
+        take(f, o, 2, p),
+        take(f, o + 2 * p, k, k),
+        take(f, o + 2 * p + k * k, 2, k),
+        take(f, o + 2 * p + k * k + 2 * k, 4, p),
+    )
+    o += 6 * p + k * k + 2 * k
+    return Stream(
+        sums,
+        core,
+        outside,
+        stats,
+        work,
+        dials,
+        part(f, o, o + _VALUES),
+        part(f, o + _VALUES, o + _VALUES + d),
+    )
+
+
+@numba.njit(**INNER)
+def refresh(s: Stream, x: Matrix, y: Vector, watched: bool | None) -> int:
+    """Bring coefficients, intercept, penalty and rank up to date with the live rows.
+
+    Unless DONE, something rarer is to be done first, or in its place: FORM, FORM_DUAL or REFIT.
+    They are left to the caller, so that each is compiled only once, and only when it is needed.
+    ``watched`` is None where the penalty is fixed: what an adaptive one needs is then not compiled.
+    """
+    dials, values, c = s.dials, s.values, s.core
+    if dials[DIRTY] == 0:
+        return DONE
+    n, d, intercept = dials[END] - dials[HEAD], dials[WIDTH], dials[INTERCEPT] == 1
+    if n == 0:
+        dials[DIRTY], dials[VALID], dials[RANK] = 0, 0, 0
+        fill(s.coef, 0.0)
+        values[LEVEL] = 0.0
+        values[LAMBDA] = values[ALPHA] if values[KIND] == FIXED else 0.0
+        return DONE
+    if not _holds(dials, c, n):
+        return _choose(dials, values)
+    penalty = values[ALPHA]
+    if watched is not None:
+        for row in range(dials[PLACED], dials[END]):
+            observe(s.stats.moments[1], s.stats.bounds[1], s.stats.origin, x[row], y[row])
+    _admit(c, s.outside, s.stats, dials, x, y)
+    if watched is not None:
+        penalty = penalty_of(s.stats, dials, values, n, d, x, y)
+        if _moved(penalty, c.values[PENALTY]):
+            return _choose(dials, values)
+    values[LAMBDA] = penalty
+    if dials[HARD] == 1 or not _solve(c, s.outside, s.work, dials, penalty):
+        return REFIT
+    if watched is not None:  # noqa: SIM102 - alone, so that the branch is not even compiled
+        if not _bridge_all(c, s.outside, s.work, dials, penalty):
+            return REFIT
+    values[LEVEL] = finish(c, s.work.theta, d, intercept, s.coef)
+    dials[DIRTY] = 0
+    dials[RANK] = min(d, n - dials[INTERCEPT]) if penalty == 0.0 else -1
+    return DONE
+
+
+@numba.njit(**INNER)
+def _moved(penalty: float, anchor: float) -> bool:
+    """Is the penalty too far from that of the core for a few steps to bridge?"""
+    if penalty == anchor:
+        return False
+    return penalty == 0.0 or anchor == 0.0 or abs(penalty - anchor) > 0.25 * anchor
+
+
+@numba.njit(**INNER)
+def _holds(dials: Ints, c: Core, n: int) -> bool:
+    """Does the core still lie within the live rows, with room outside it for the others?"""
+    if dials[VALID] == 0 or dials[HEAD] > dials[START]:
+        return False
+    if dials[FIRST] == dials[HEAD] and dials[STOP] == dials[END]:
+        return True  # a core of these very rows: it cannot be formed better
+    outside = dials[START] - dials[FIRST] + dials[END] - dials[STOP]
+    if outside > 2 * dials[BLOCK]:
+        return False
+    crowded = n > dials[WIDTH] + dials[INTERCEPT]
+    return not (crowded and c.dials[DUAL] == 1 and c.values[PENALTY] == 0.0)
+
+
+@numba.njit(**INNER)
+def _choose(dials: Ints, values: Vector) -> int:
+    """Choose a new core, all live rows but the oldest few, which are about to leave; its form."""
+    head, end, d = dials[HEAD], dials[END], dials[WIDTH]
+    n, p = end - head, d + dials[INTERCEPT]
+    tail = min(n, dials[BLOCK]) if dials[SHRINKS] == 1 else 0
+    if n > p and unpenalised(values, n, d):
+        tail = min(tail, max(1, (n - p) // 2))
+    core = n - tail
+    dials[FIRST], dials[START], dials[STOP], dials[PLACED] = head, head + tail, end, end
+    dials[WIPED], dials[VALID] = head, 0
+    return FORM if core > p or (core == p and n > p) else FORM_DUAL
+
+
+@numba.njit(**KERNEL, nogil=True)
+def form_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints, watched: bool | None) -> None:
+    """What FORM asks for: a core with rows enough for its normal equations."""
+    s = open_stream(floats, ints)
+    dials = s.dials
+    start, end, d, intercept = dials[START], dials[STOP], dials[WIDTH], dials[INTERCEPT] == 1
+    gather(s.sums, x, y, start, end, dials[BLOCK], intercept)
+    if watched is not None:
+        observe_sums(s.stats, s.sums, d)
+    penalty = _anchor(s, x, y, watched)
+    _enclose(s, x, y, form_primal(s.core, s.sums.total, d, penalty, intercept))
+    fill(s.core.scratch, 0.0)
+
+
+@numba.njit(**KERNEL, nogil=True)
+def form_dual_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints, watched: bool | None) -> None:
+    """What FORM_DUAL asks for: a core of fewer rows than that."""
+    s = open_stream(floats, ints)
+    dials = s.dials
+    start, end, intercept = dials[START], dials[STOP], dials[INTERCEPT] == 1
+    centre_dual(s.sums, x, y, start if end > start else dials[FIRST], end, intercept)
+    if watched is not None:
+        observe_rows(s.stats, dials, x, y)
+    penalty = _anchor(s, x, y, watched)
+    _enclose(s, x, y, form_dual(s.core, x, y, start, end, dials[FIRST], penalty, intercept))
+    fill(s.core.scratch, 0.0)
+
+
+@numba.njit(**INNER)
+def _anchor(s: Stream, x: Matrix, y: Vector, watched: bool | None) -> float:
+    """The penalty that a core is formed with: that of the moment."""
+    if watched is None:
+        return s.values[ALPHA]
+    observe_tail(s.stats, s.dials, x, y)
+    n = s.dials[STOP] - s.dials[FIRST]
+    return penalty_of(s.stats, s.dials, s.values, n, s.dials[WIDTH], x, y)
+
+
+@numba.njit(**INNER)
+def _enclose(s: Stream, x: Matrix, y: Vector, margin: float) -> None:
+    """Place the tail outside a core that was just solved."""
+    dials, c, tail = s.dials, s.core, s.dials[START] - s.dials[FIRST]
+    _wipe(s.outside, s.work)
+    if s.values[KIND] == PILOT:
+        c.values[LEAST] = SAFE  # in both forms: a few digits of a penalty may go
+    dials[HARD] = 0 if margin >= c.values[LEAST] else 1
+    dials[VALID] = 1
+    if dials[HARD] == 0:
+        place(c, s.outside, x, y, dials[FIRST], tail, tail - tail, dials[INTERCEPT] == 1)
+        join_all(c, s.outside, tail)
+
+
+@numba.njit(**INNER)
+def _wipe(o: Outside, w: Work) -> None:
+    """Forget what was outside the last core."""
+    for kept in (o.rows, o.images, o.schur, o.residual, w.factor, w.weights, w.vectors):
+        fill(kept, 0.0)
+    fill(o.weight, 0.0)
+
+
+@numba.njit(**INNER)
+def _admit(c: Core, o: Outside, stats: Stats, dials: Ints, x: Matrix, y: Vector) -> None:
+    """Place the rows that came since, and wipe those of the tail that left."""
+    lo, came = dials[HEAD] - dials[FIRST], dials[END] - dials[PLACED]
+    for i in range(dials[WIPED] - dials[FIRST], lo):
+        for kept in (o.rows, o.images, o.schur, stats.tail_moments, stats.tail_bounds):
+            fill(kept[i], 0.0)
+        for j in range(o.weight.size):
+            o.schur[j, i] = 0.0
+        o.weight[i], o.residual[0, i], o.residual[1, i] = 0.0, 0.0, 0.0
+    dials[WIPED] = dials[HEAD]
+    at = dials[START] - dials[FIRST] + dials[PLACED] - dials[STOP]
+    if dials[HARD] == 0:
+        place(c, o, x, y, dials[PLACED], came, at, dials[INTERCEPT] == 1)
+        join(c, o, lo, at, came)
+    dials[PLACED] = dials[END]
+
+
+@numba.njit(**INNER)
+def _solve(c: Core, o: Outside, w: Work, dials: Ints, penalty: float) -> bool:
+    """theta from the core and the rows outside it; False where rounding would show."""
+    lo = dials[HEAD] - dials[FIRST]
+    k = dials[START] - dials[FIRST] + dials[END] - dials[STOP] - lo
+    factor, weight = take(w.factor, 0, k, k), part(o.weight, lo, lo + k)
+    images, weights = part(o.images, lo, lo + k), part(w.weights[0], 0, k)
+    for i in range(k):
+        for j in range(i, k):
+            factor[i, j] = o.schur[lo + i, lo + j]
+    if not factorise(factor, w.weights[0], weight) >= c.values[LEAST]:
+        return False
+    if penalty == 0.0 and lopsided(weight):
+        return False
+    for g in range(c.dials[RESPONSES]):
+        theta = w.theta[g]
+        copy(part(o.residual[g], lo, lo + k), weights)
+        solve(factor, weights)
+        copy(c.theta[g], theta)
+        add_rows(weights, images, 1.0, theta)
+    return True
+
+
+@numba.njit(**INNER)
+def _bridge_all(c: Core, o: Outside, w: Work, dials: Ints, penalty: float) -> bool:
+    """From the core's penalty to that of the moment, for every response just solved."""
+    if penalty == c.values[PENALTY]:
+        return True
+    lo = dials[HEAD] - dials[FIRST]
+    k = dials[START] - dials[FIRST] + dials[END] - dials[STOP] - lo
+    images, factor = part(o.images, lo, lo + k), take(w.factor, 0, k, k)
+    free = w.theta.shape[1] if c.dials[DUAL] == 1 else dials[WIDTH]
+    for g in range(c.dials[RESPONSES]):
+        if not bridge(c, images, factor, w, w.theta[g], penalty, free):
+            return False
+    return True
+
+
+@numba.njit(**INNER)
+def precondition(
+    c: Core, images: Matrix, factor: Matrix, weights: Vector, g: Vector, out: Vector
+) -> None:
+    """out = H0^-1 g, H0 being the system of all live rows with the core's penalty."""
+    apply(c, g, out)
+    withdraw(c, images, factor, weights, g, out)
+
+
+@numba.njit(**INNER)
+def withdraw(
+    c: Core, images: Matrix, factor: Matrix, weights: Vector, g: Vector, out: Vector
+) -> None:
+    """From M g to H0^-1 g: what the rows outside the core take away."""
+    for i in range(weights.size):
+        weights[i] = dot(images[i], g)
+    solve(factor, weights)
+    add_rows(weights, images, -1.0, out)
+    if c.values[RHO] != 1.0:
+        for j in range(out.size):
+            out[j] /= c.values[RHO]
+
+
+@numba.njit(**INNER)
+def bridge(
+    c: Core, images: Matrix, factor: Matrix, w: Work, theta: Vector, penalty: float, free: int
+) -> bool:
+    """From the solution for the core's penalty to that for ``penalty``, by conjugate gradients.
+
+    H = H0 + shift J, so H z = r + shift J z for z = H0^-1 r: no product with H is ever formed. J
+    is the identity on the first ``free`` entries: not on the intercept of the primal form.
+    """
+    shift, weights = penalty - c.values[PENALTY], part(w.weights[1], 0, factor.shape[0])
+    r, z, step, image = w.vectors[0], w.vectors[1], w.vectors[2], w.vectors[3]
+    fill(w.vectors, 0.0)
+    for j in range(free):
+        r[j] = -shift * theta[j]
+    size = part(theta, 0, free)
+    before, floor = 1.0, c.values[PENALTY] if free == r.size else 0.0
+    for i in range(_MOST_STEPS):
+        enough = _CLOSE**2 * penalty * dot(size, size)
+        if dot(r, r) <= enough * floor:  # no eigenvalue of H0 is below its penalty: energy is less
+            return True
+        precondition(c, images, factor, weights, r, z)
+        energy = dot(r, z)
+        if energy <= enough:
+            return True
+        ratio = energy / before if i > 0 else 0.0
+        for j in range(r.size):
+            step[j] = z[j] + ratio * step[j]
+            image[j] = r[j] + (shift * z[j] if j < free else 0.0) + ratio * image[j]
+        length = energy / dot(step, image)
+        add_row(length, step, theta)
+        add_row(-length, image, r)
+        before = energy
+    return False
+
+
+@numba.njit(**INNER)
+def learn(x: Matrix, y: Vector, dials: Ints, row: Vector, response: float) -> None:
+    """A row comes as the newest; there must be a place for it."""
+    end = dials[END]
+    for j in range(row.size):
+        x[end, j] = row[j]
+    y[end] = response
+    dials[END] = end + 1
+    dials[DIRTY] = 1
+
+
+@numba.njit(**INNER)
+def drop(x: Matrix, y: Vector, dials: Ints, count: int) -> None:
+    """The oldest rows go; their places are zeroed at once."""
+    head = dials[HEAD]
+    fill(part(x, head, head + count), 0.0)
+    fill(part(y, head, head + count), 0.0)
+    dials[HEAD] = head + count
+    dials[DIRTY] = 1
+
+
+@numba.njit(**KERNEL)
+def predict_row(
+    x: Matrix, y: Vector, floats: Vector, ints: Ints, row: Vector, watched: bool | None
+) -> tuple[int, float]:
+    """What the live rows say of one more row, once it is DONE."""
+    s = open_stream(floats, ints)
+    return refresh(s, x, y, watched), dot(s.coef, row) + s.values[LEVEL]
+
+
+@numba.njit(**KERNEL)
+def learn_row(x: Matrix, y: Vector, ints: Ints, row: Vector, response: float, leaving: int) -> bool:
+    """A row comes as the newest, then the oldest ``leaving`` go; False if there is no place."""
+    if ints[END] == y.size:
+        return False
+    learn(x, y, ints, row, response)
+    if leaving > 0:
+        drop(x, y, ints, leaving)
+    return True
+
+
+@numba.njit(**KERNEL)
+def drop_rows(x: Matrix, y: Vector, ints: Ints, count: int) -> None:
+    drop(x, y, ints, count)
+
+
+def compact_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> None:
+    """Move the live rows to the front of their array and zero the places they leave."""
+    by, end = int(ints[HEAD]), int(ints[END])
+    for rows in (x, y):
+        rows[: end - by] = rows[by:end]
+        rows[end - by : end] = 0.0
+    for dial in (HEAD, END, FIRST, START, STOP, PLACED, WIPED):
+        ints[dial] -= by
+    shift_down(open_stream(floats, ints).sums, by)
+
+
+def refit_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> None:
+    """What REFIT asks for, and all that is left to do then."""
+    lo, hi, d = ints[HEAD], ints[END], ints[WIDTH]
+    values, coef = solution(floats, d)
+    values[LEVEL], ints[RANK] = refit(
+        x[lo:hi], y[lo:hi], values[LAMBDA], ints[INTERCEPT] == 1, coef
+    )
+    ints[DIRTY] = 0
+
+
+def solution(floats: Vector, d: int) -> tuple[Vector, Vector]:
+    """A stream's values and coefficients, which lie at the end of its store."""
+    return floats[-d - _VALUES : floats.size - d], floats[floats.size - d :]
+
+
+def reset(floats: Vector, ints: Ints, penalty: Vector) -> None:
+    """A stream that knows its shape and penalty and nothing else."""
+    floats[:] = 0.0
+    ints[_DIALS:] = 0
+    ints[FIRST:WIDTH] = 0
+    s = open_stream(floats, ints)
+    s.values[: penalty.size] = penalty
+    s.dials[DIRTY] = 1
+    s.sums.dials[SEEN] = NEVER
+    s.sums.dials[BOUNDED] = penalty[KIND] != FIXED
+
+
+@numba.njit(**KERNEL)
+def disturb(floats: Vector, ints: Ints, place_: int) -> None:
+    """A row was put in at ``place_``: what was built from rows beyond it is not theirs any more."""
+    s = open_stream(floats, ints)
+    s.dials[VALID] = 0
+    s.dials[DIRTY] = 1
+    if place_ < s.sums.dials[SEEN]:
+        s.sums.dials[SEEN] = NEVER

@@ -1,0 +1,43 @@
+"""Coefficients of every window of an array.
+
+The windows of a block share a core of rows; each has a few more of its own: the last of those about
+to leave (the tail) and the first of those that came after the block's first window (fresh ones).
+In the order tail, fresh the rows of a window follow each other, and so they do in the next window,
+one place on. Sums are made by addition alone: a row that a window does not have is in none of them.
+``equations`` and ``blocks`` are two ways to solve them, for few features and for many.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from efface.kernels.blocks import slide_blocks
+from efface.kernels.dense import SAFE
+from efface.kernels.equations import MOST, slide_equations
+from efface.kernels.refit import refit
+from efface.kernels.views import Ints, Matrix, Vector
+
+
+def slide_windows(
+    x: Matrix, y: Vector, s: int, penalty: float, intercept: bool, first: int, length: int = 0
+) -> tuple[Matrix, Vector, Ints]:
+    """Coefficients, intercept and rank of the window of s rows that ends at each row.
+
+    Before row ``first`` they are NaN and 0. Can run in several threads at once.
+    """
+    n, d = x.shape
+    p, penalty = d + int(intercept), float(penalty)
+    coef, level, margin = np.empty((n, d)), np.empty(n), np.full(n, np.inf)
+    coef[:first], level[:first] = np.nan, np.nan
+    problem, answers = (x, y, s, penalty, intercept), (coef, level, margin)
+    # Each way is compiled only when windows need it.
+    begin = min(p, n) if p <= MOST and s > p else n
+    t = slide_blocks(*problem, first, begin, *answers, length) if first < begin else first
+    if t < n:
+        slide_equations(*problem, t, *answers)
+    rank = np.minimum(np.minimum(np.arange(1, n + 1), s) - int(intercept), d)
+    rank[:first] = 0
+    for e in np.flatnonzero(~(margin >= SAFE)):
+        window = slice(max(0, e - s + 1), e + 1)
+        level[e], rank[e] = refit(x[window], y[window], penalty, intercept, coef[e])
+    return coef, level, rank
