@@ -69,8 +69,8 @@ def jackknife(statistic: Callable[..., float], *samples: Array) -> tuple[float, 
     between samples of the same runs are paired. The error of a single run is infinite.
 
     >>> value, error = jackknife(np.mean, np.array([1.0, 2.0, 3.0]))
-    >>> value, round(error, 6) == round(np.std([1, 2, 3], ddof=1) / np.sqrt(3), 6)
-    (2.0, True)
+    >>> value, round(error, 4)  # 1 / sqrt(3)
+    (2.0, 0.5774)
     """
     value, n = float(statistic(*samples)), len(samples[0])
     if n == 1:
