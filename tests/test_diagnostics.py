@@ -23,9 +23,9 @@ from efface import (
     diagnose,
     forecast_forgetting,
     load,
-    stream,
 )
 from efface.errors import BadRow, InvalidValue, NotFitted
+from efface.kernels import stream
 
 MODELS = {
     "OLS": OLS,
