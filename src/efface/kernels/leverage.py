@@ -18,10 +18,11 @@ from efface.kernels.compilation import FAST, INNER, KERNEL
 from efface.kernels.core import CONSTANT, DUAL, PENALTY, RHO, SIZE, Core, apply
 from efface.kernels.dense import EPS, SAFE, add_row, dot, solve
 from efface.kernels.moments import END, FIRST, HARD, HEAD, INTERCEPT, LAMBDA, START, STOP, WIDTH
-from efface.kernels.stream import Stream, open_stream, withdraw
+from efface.kernels.stream import COMPACT, Stream, open_stream, withdraw
 from efface.kernels.views import Ints, Matrix, Vector, copy, fill, part, take
 
-SPECTRAL, UNRANKED = 4, 5  # beside what a stream needs: singular values of the rows, their rank
+# Beside what a stream needs: singular values of the rows, their rank.
+SPECTRAL, UNRANKED = COMPACT + 1, COMPACT + 2
 REACH, STRETCH, UNEXPLAINED, SCATTER, SIZE_2 = range(5)  # places in a column of gauges
 GAUGES = 5
 _ROOM = 14
