@@ -112,7 +112,8 @@ def child(path: Path) -> dict[str, Any]:
     """The job as `efface.files.job` does it, with a clock between its parts."""
     from threadpoolctl import threadpool_limits
 
-    from efface import AdaptiveRidge, journey
+    from efface import AdaptiveRidge
+    from efface.files import journey
     from efface.files.frames import open_table
     from efface.files.report import write_report
     from efface.files.results import Predictions, write_summary
