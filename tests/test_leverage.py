@@ -1,11 +1,10 @@
-"""Leverages, gauges and ranks, by the core and by the rows, against dense algebra."""
+"""Leverages and gauges of a replay, against dense algebra."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from efface.kernels.leverage import conditioning, interpolated, rank_of, spectrum
 from efface.memory import ADAPTIVE, FIXED, Memory, Penalty
 
 PENALTIES = [Penalty(), Penalty(FIXED, 2.0), Penalty(ADAPTIVE)]
@@ -101,64 +100,3 @@ def test_a_row_outside_the_span_is_out_of_reach(intercept):
     inside, outside = memory.gauge(np.eye(4)[2:]).reach
     assert np.isfinite(inside)
     assert np.isinf(outside)
-
-
-@pytest.mark.parametrize("n", [2, 4, 5])
-@intercepts
-def test_independent_rows_agree_with_their_singular_values(n, intercept):
-    X, _ = stream(n + 1, 5)
-    rows, new = X[:n], X[n]
-    fast = interpolated(rows, intercept, new)
-    slow = spectrum(rows, 0.0, intercept, n - intercept).products(new, rows[0])
-    assert fast == pytest.approx(slow, rel=1e-9)
-    assert np.isinf(fast.reach) == (n - intercept < 5)
-
-
-@intercepts
-@pytest.mark.parametrize(("n", "d"), [(1, 3), (3, 5), (5, 5), (6, 5), (40, 5)])
-def test_the_rank_needs_no_singular_values_on_ordinary_rows(n, d, intercept, monkeypatch):
-    X, _ = stream(n, d)
-    want = np.linalg.matrix_rank(X - X.mean(axis=0) * intercept)
-    monkeypatch.setattr(np.linalg, "svd", None)
-    rank, newest = rank_of(X, intercept)
-    assert rank == want
-    assert newest > 0
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [
-        [1.0, 1.0, 0.0],
-        [1e-4, 1.0, 1e4],
-        [1e-16, 1.0, 1.0],
-        [1e-30, 1.0, 1.0],
-    ],
-)
-def test_the_rank_is_numpys(columns):
-    X = stream(30, 3)[0] * columns
-    assert rank_of(X, False)[0] == np.linalg.matrix_rank(X)
-
-
-def test_rounding_around_a_large_mean_is_no_rank():
-    X = stream(40, 3)[0]
-    X[:, 1] = 1e8 / 3
-    assert rank_of(X, True) == (2, 0)
-
-
-def test_conditioning_is_that_of_the_singular_values():
-    for scale in (1.0, 1e-5, 1e-9):
-        X = stream(50, 3)[0] * [1.0, 1.0, scale]
-        sigma = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
-        phi2, condition = conditioning(X, True)
-        assert phi2 == pytest.approx(sigma[-1] ** 2 / 50, rel=1e-9)
-        assert condition == pytest.approx(sigma[0] / sigma[-1], rel=1e-9)
-
-
-def test_conditioning_of_rows_that_lack_rank():
-    X = stream(50, 3)[0]
-    assert conditioning(X[:2], False) == (0.0, np.inf)
-    assert conditioning(X[:3], True) == (0.0, np.inf)
-    X[:, 2] = X[:, 1]
-    assert conditioning(X, False) == (0.0, np.inf)
-    assert np.isnan(conditioning(X[:0], False)).all()
-    assert conditioning(np.ones((5, 2)), True) == (0.0, np.inf)  # all rows alike

@@ -15,17 +15,19 @@ from efface.kernels.leverage import (
     STRETCH,
     UNEXPLAINED,
     UNRANKED,
+    gauge_rows,
+    room_for,
+)
+from efface.kernels.moments import ADAPTIVE, FIXED, SWITCHING
+from efface.kernels.spectrum import (
     Spectrum,
     centred,
     conditioning,
-    gauge_rows,
     interpolated,
     rank_of,
-    room_for,
     spectrum,
     summary,
 )
-from efface.kernels.moments import ADAPTIVE, FIXED, SWITCHING
 from efface.kernels.sums import depth_for
 from efface.kernels.trace import diagnose_rows, forgetting_term, replay_rows
 from efface.kernels.views import Ints, Matrix, Vector
