@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numba
 from numba._dynfunc import make_function
+from numba.core import typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import Compiler, Flags
 
 # Reductions may be reordered so that they vectorise; NaN and infinity keep their meaning.
 # Inner loops start at 0, over a slice where need be: from elsewhere Numba must allow for negative
@@ -17,7 +18,60 @@ from numba.core.compiler import Compiler
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
-class _KernelCompiler(Compiler):  # type: ignore[misc]
+class _Options(Flags):  # type: ignore[misc]
+    """Compiler options, with one copy for each set of values.
+
+    Numba keeps a copy of the options in force, by which it looks up what every operation means; to
+    compare two of them value by value, again and again, takes a twentieth of the time.
+    """
+
+    __slots__ = ()
+    _hash = hash(Flags())  # that of any options
+    _copies: ClassVar[dict[str, _Options]] = {}
+
+    def copy(self) -> _Options:
+        return self._copies.setdefault(repr(self), _Options(self))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other if type(other) is _Options else bool(super().__eq__(other))
+
+
+class _OwnCompiler(Compiler):  # type: ignore[misc]
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.state.flags = _Options(self.state.flags)
+        self.state.targetctx.refresh = _nothing  # it just was; for every view it would be again
+
+    def define_pipelines(self) -> Any:
+        (passes,) = super().define_pipelines()
+        passes.passes = [(kind, text) for kind, text in passes.passes if kind not in _IDLE]
+        return [passes]
+
+
+# Passes for what no kernel has: closures, with, raise, array expressions, threads.
+_IDLE = {
+    untyped_passes.WithLifting,
+    untyped_passes.InlineClosureLikes,
+    untyped_passes.RewriteDynamicRaises,
+    untyped_passes.MakeFunctionToJitFunction,
+    untyped_passes.FindLiterallyCalls,
+    untyped_passes.LiteralUnroll,
+    untyped_passes.LiteralPropagationSubPipelinePass,
+    typed_passes.InlineOverloads,
+    typed_passes.NopythonRewrites,
+    typed_passes.NoPythonSupportedFeatureValidation,
+    typed_passes.DumpParforDiagnostics,
+}
+
+
+def _nothing() -> None:
+    pass
+
+
+class _KernelCompiler(_OwnCompiler):
     """Collects no garbage meanwhile: that takes an eighth of the time, and there is hardly any."""
 
     def compile_extra(self, func: Any) -> Any:
@@ -40,7 +94,7 @@ class _Part(JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
 
-class _PartCompiler(Compiler):  # type: ignore[misc]
+class _PartCompiler(_OwnCompiler):
     def compile_extra(self, func: Any) -> Any:
         context = self.state.targetctx  # this function's own
         self.state.library = _Part(context.codegen(), func.__qualname__)
@@ -92,5 +146,6 @@ def shared(**options: Any) -> Callable[[Callable[..., Any]], Shared]:
 
 
 def carving(function: Callable[..., Any]) -> Shared:
-    """Views into a store: plain in Python, for a view that is not counted cannot cross."""
+    """A store's size and views into it: plain in Python, where a view that is not counted must not
+    come, and a few integers are not worth a way in."""
     return Shared(function, function, {})

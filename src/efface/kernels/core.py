@@ -63,7 +63,7 @@ class Outside(NamedTuple):
     residual: Matrix  # (2, k): r, for the response and for ones
 
 
-@shared()
+@carving
 def room_for(d: int, p: int, k: int, depth: int) -> tuple[int, int]:
     """How many floats and ints ``carve`` needs."""
     sums, ints = room_for_sums(d, depth)

@@ -56,7 +56,7 @@ def depth_for(rows: int, unit: int = 1) -> int:
     return depth
 
 
-@numba.njit(**KERNEL)
+@carving
 def _step(gap: int, unit: int) -> int:
     return (gap + FAN * unit - 1) // (FAN * unit) * unit
 
@@ -81,7 +81,7 @@ def carve_sums(floats: Vector, ints: Ints, d: int, depth: int) -> Sums:
     )
 
 
-@numba.njit(**KERNEL)
+@carving
 def room_for_sums(d: int, depth: int) -> tuple[int, int]:
     """How many floats and ints, all 0 at first, ``carve_sums`` needs."""
     q = d + 2
