@@ -102,8 +102,8 @@ def test_foreign_files_are_refused(content):
 
 
 def test_a_file_of_a_later_version_is_refused():
-    with pytest.raises(NewerFile, match="'f' has version 2: this efface reads up to 1; upgrade"):
-        decode(sealed(b"efface model 2\nwhatever"), "f")
+    with pytest.raises(NewerFile, match="'f' has version 3: this efface reads up to 2; upgrade"):
+        decode(sealed(b"efface model 3\nwhatever"), "f")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from efface.kernels.blocks import block_length, slide_blocks
+from efface.kernels.views import weighed
 
 
 @pytest.mark.parametrize("length", [1, 2, 5, 16])
@@ -15,7 +16,7 @@ def test_windows_equal_refits(d, s, penalty, intercept, length):
     n, first = 40, s - 1
     X, y = rng.normal(size=(n, d)), rng.normal(size=n)
     coef, level, margin = np.empty((n, d)), np.empty(n), np.zeros(n)
-    end = slide_blocks(X, y, s, penalty, intercept, first, n, coef, level, margin, length)
+    end = slide_blocks(X, weighed(y), s, penalty, intercept, first, n, coef, level, margin, length)
     assert end == n
     assert (margin[first:] > 1e-4).all()
     for t in range(first, n):
@@ -29,7 +30,7 @@ def test_the_last_block_is_the_one_that_reaches_the_stop():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
     answers = np.empty((60, 3)), np.empty(60), np.full(60, -1.0)
-    end = slide_blocks(X, y, 20, 1.0, False, 19, 30, *answers, 8)
+    end = slide_blocks(X, weighed(y), 20, 1.0, False, 19, 30, *answers, 8)
     assert 30 <= end < 38
     assert (answers[2][end:] == -1.0).all()
 

@@ -15,6 +15,7 @@ from efface.kernels.core import (
     room_for,
 )
 from efface.kernels.sums import NEVER, SEEN, depth_for
+from efface.kernels.views import weighed
 
 
 def made(d, p, k, rows):
@@ -43,12 +44,12 @@ def test_rows_outside_the_core_come_and_go_by_their_index(intercept, rows, penal
     X, y = rng.normal(size=(rows + 4, 5)) + 3.0, rng.normal(size=rows + 4)
     sums, core, outside, _held = made(5, 5 + intercept, 4, rows)
     if rows > 6:
-        gather(sums, X, y, 0, rows, 1, intercept)
+        gather(sums, X, weighed(y), 0, rows, 1, intercept)
         form_primal(core, sums.total, 5, penalty, intercept)
     else:
-        centre_dual(sums, X, y, 0, rows, intercept)
-        form_dual(core, X, y, 0, rows, 0, penalty, intercept)
-    place(core, outside, X, y, rows, 4, 0, intercept)
+        centre_dual(sums, X, weighed(y), 0, rows, intercept)
+        form_dual(core, X, weighed(y), 0, rows, 0, penalty, intercept)
+    place(core, outside, X, weighed(y), rows, 4, 0, intercept)
     if one_by_one:
         join(core, outside, 0, 0, 4)
     else:
@@ -65,9 +66,9 @@ def test_a_centre_that_no_longer_fits_is_left():
     X, y = np.random.default_rng(0).normal(size=(80, 2)), np.arange(80.0) * 0.01
     X[40:] += 1e6
     sums, _core, _outside, _held = made(2, 3, 2, 80)
-    gather(sums, X, y, 0, 30, 1, True)
+    gather(sums, X, weighed(y), 0, 30, 1, True)
     for a in range(0, 45):
-        gather(sums, X, y, a, a + 30, 1, True)
+        gather(sums, X, weighed(y), a, a + 30, 1, True)
     assert np.abs(sums.centre[:2] - 1e6).max() < 10.0
 
 
@@ -75,5 +76,5 @@ def test_a_constant_feature_beside_an_intercept_is_not_trusted():
     X, y = np.random.default_rng(0).normal(size=(30, 2)), np.ones(30)
     X[:, 1] = 0.1
     sums, core, _outside, _held = made(2, 3, 2, 30)
-    gather(sums, X, y, 0, 30, 1, True)
+    gather(sums, X, weighed(y), 0, 30, 1, True)
     assert form_primal(core, sums.total, 2, 0.0, True) == 0.0

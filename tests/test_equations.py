@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from efface.kernels.equations import slide_equations
+from efface.kernels.views import weighed
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -15,7 +16,7 @@ def test_windows_equal_refits_from_the_first_on(d, s, first, penalty, intercept)
     n = 45
     X, y = rng.normal(size=(n, d)), rng.normal(size=n)
     coef, level, margin = np.full((n, d), 7.0), np.full(n, 7.0), np.zeros(n)
-    slide_equations(X, y, s, penalty, intercept, first, coef, level, margin)
+    slide_equations(X, weighed(y), s, penalty, intercept, first, coef, level, margin)
     assert (coef[:first] == 7.0).all()
     for t in range(first, n):
         lo = max(0, t - s + 1)
@@ -30,6 +31,6 @@ def test_a_window_in_which_a_feature_is_constant_is_not_trusted():
     X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
     X[:20, 1] = 5.0
     margin = np.full(40, np.inf)
-    slide_equations(X, y, 10, 0.0, True, 9, np.empty((40, 2)), np.empty(40), margin)
+    slide_equations(X, weighed(y), 10, 0.0, True, 9, np.empty((40, 2)), np.empty(40), margin)
     assert not (margin[9:20] >= 1e-4).any()
     assert (margin[30:] >= 1e-4).all()

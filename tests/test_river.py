@@ -127,9 +127,10 @@ def test_times_let_rows_expire():
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (({"a": 1.0, "new": float("nan")}, 1.0), BadRow),
-        (({"a": 1.0, "new": 2.0}, float("inf")), InvalidValue),
-        (({"a": 1.0, "new": 2.0}, 1.0, 0), RepeatedId),
+        (({"a": 1.0, "new": float("nan")}, 1.0, 1.0, 7), BadRow),
+        (({"a": 1.0, "new": 2.0}, float("inf"), 1.0, 7), InvalidValue),
+        (({"a": 1.0, "new": 2.0}, 1.0, -1.0, 7), BadRow),
+        (({"a": 1.0, "new": 2.0}, 1.0, 1.0, 0), RepeatedId),
     ],
 )
 def test_what_is_refused_changes_nothing(arguments, error):
@@ -137,7 +138,7 @@ def test_what_is_refused_changes_nothing(arguments, error):
     model.learn_one({"a": 1.0}, 1.0)
     before = pickle.dumps(model)
     with pytest.raises(error):
-        model.learn_one(*arguments)
+        model.learn_one(*arguments[:3], id=arguments[3])
     assert pickle.dumps(model) == before
 
 

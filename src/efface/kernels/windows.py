@@ -15,11 +15,18 @@ from efface.kernels.blocks import slide_blocks
 from efface.kernels.dense import SAFE
 from efface.kernels.equations import MOST, slide_equations
 from efface.kernels.refit import refit
-from efface.kernels.views import Ints, Matrix, Vector
+from efface.kernels.views import Ints, Matrix, Vector, weighed
 
 
 def slide_windows(
-    x: Matrix, y: Vector, s: int, penalty: float, intercept: bool, first: int, length: int = 0
+    x: Matrix,
+    y: Vector,
+    s: int,
+    penalty: float,
+    intercept: bool,
+    first: int,
+    length: int = 0,
+    weights: Vector | None = None,
 ) -> tuple[Matrix, Vector, Ints]:
     """Coefficients, intercept and rank of the window of s rows that ends at each row.
 
@@ -29,7 +36,8 @@ def slide_windows(
     p, penalty = d + int(intercept), float(penalty)
     coef, level, margin = np.empty((n, d)), np.empty(n), np.full(n, np.inf)
     coef[:first], level[:first] = np.nan, np.nan
-    problem, answers = (x, y, s, penalty, intercept), (coef, level, margin)
+    responses = weighed(y, weights)
+    problem, answers = (x, responses, s, penalty, intercept), (coef, level, margin)
     # Each way is compiled only when windows need it.
     begin = min(p, n) if p <= MOST and s > p else n
     t = slide_blocks(*problem, first, begin, *answers, length) if first < begin else first
@@ -39,5 +47,5 @@ def slide_windows(
     rank[:first] = 0
     for e in np.flatnonzero(~(margin >= SAFE)):
         window = slice(max(0, e - s + 1), e + 1)
-        level[e], rank[e] = refit(x[window], y[window], penalty, intercept, coef[e])
+        level[e], rank[e] = refit(x[window], responses[window], penalty, intercept, coef[e])
     return coef, level, rank
