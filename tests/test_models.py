@@ -97,8 +97,10 @@ def streams(kind, n, d, seed):
         X *= 1e-8
     elif kind == "huge":
         X *= 1e8
-    elif kind == "one giant row":
+    elif kind in ("one giant row", "a giant without weight"):
         X[n // 3] *= 1e8
+    elif kind == "columns alike in three digits":
+        X += 1e3 * rng.normal(size=(n, 1))
     theta = rng.normal(size=d) / np.abs(X).mean(axis=0).clip(1e-12)
     return X, X @ theta + 0.3 * rng.normal(size=n) + (kind == "means of a million spreads")
 
@@ -112,12 +114,32 @@ CLASSES = [
     "tiny",
     "huge",
     "one giant row",
+    "a giant without weight",
+    "columns alike in three digits",
 ]
+WEIGHINGS = ["all 1", "integers", "from 1e-6 to 1e6", "some without weight", "one of 1e8", "all 0.1"]
 
 
-def tolerance(X, lam, intercept):
-    """1e-9 up to a condition of 1e4 (of columns at a common scale), 1e-6 up to 1e7."""
-    rows = X - X.mean(axis=0) if intercept else X
+def weigh(weighing, kind, n, seed):
+    """The weights of a stream."""
+    rng = np.random.default_rng([seed, n])
+    weights = {
+        "all 1": np.ones(n),
+        "integers": rng.integers(0, 4, size=n).astype(float),
+        "from 1e-6 to 1e6": 10.0 ** rng.uniform(-6, 6, size=n),
+        "some without weight": rng.choice([0.0, 0.5, 1.0, 2.5], size=n),
+        "one of 1e8": np.where(np.arange(n) == n // 4, 1e8, 1.0),
+        "all 0.1": np.full(n, 0.1),
+    }[weighing]
+    if kind == "a giant without weight":
+        weights[n // 3] = 0.0
+    return weights
+
+
+def tolerance(X, lam, intercept, weights):
+    """1e-9 up to a condition of 1e4 (of weighed columns at one scale), 1e-6 up to 1e7."""
+    rows = X - np.average(X, axis=0, weights=weights) if intercept else X
+    rows = np.sqrt(weights)[:, np.newaxis] * rows
     scale = np.abs(rows).max(axis=0, initial=0.0)
     scale[scale == 0] = 1.0
     rows = np.vstack([rows / scale, np.diag(np.sqrt(lam) / scale)])
@@ -129,16 +151,16 @@ def tolerance(X, lam, intercept):
 
 def check_exact(model, twin):
     """Everything the model says against a refit on the rows of its twin."""
-    X, y = twin.X, twin.y
     coef, level, lam, rank = twin.refit()
     assert model.ids_ == twin.ids
-    assert model.n_rows_ == len(X)
+    assert model.n_rows_ == len(twin.ids)
     assert model.penalty_ == pytest.approx(lam, rel=1e-9, abs=0)
-    bound = tolerance(X, lam, twin.intercept) if len(X) else 1e-9
+    X, y, weights = naive.heard(twin.X, twin.y, twin.weights)
+    bound = tolerance(X, lam, twin.intercept, weights) if len(X) else 1e-9
     if bound < math.inf:
         assert model.rank_ == rank
         scale = (
-            np.abs(X - X.mean(axis=0) if twin.intercept else X).max(axis=0, initial=0.0)
+            np.abs(X - np.average(X, axis=0, weights=weights) * twin.intercept).max(axis=0)
             if len(X)
             else 1.0
         )
@@ -181,17 +203,19 @@ windows = st.sampled_from(
     window=windows,
     d=st.sampled_from([1, 3, 5]),
     intercept=st.booleans(),
+    weighing=st.sampled_from(WEIGHINGS),
     seed=st.integers(0, 99),
 )
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=15)
 def test_learning_forgetting_and_expiring_equal_a_refit(
-    name, kind, steps, window, d, intercept, seed
+    name, kind, steps, window, d, intercept, weighing, seed
 ):
     intercept = intercept or kind == "means of a million spreads"
     policy, plain = window
     model = build(name, window=policy, fit_intercept=intercept)
     twin = build_twin(name, plain, intercept, d)
     X, y = streams(kind, 110, d, seed)
+    w = weigh(weighing, kind, 110, seed)
     timed, t = plain[0] == "age", 0
     model.partial_fit(X[:0], y[:0])
     for step, amount in steps:
@@ -204,15 +228,16 @@ def test_learning_forgetting_and_expiring_equal_a_refit(
             twin.expire(t + amount)
         elif step == "learn":
             for _ in range(amount):
-                model.learn_one(X[t], y[t], at=t if timed else None)
-                twin.learn(X[t], y[t], at=t if timed else None)
+                model.learn_one(X[t], y[t], at=t if timed else None, weight=w[t])
+                twin.learn(X[t], y[t], at=t if timed else None, weight=w[t])
                 check_exact(model, twin)
                 t += 1
         elif step == "learn many":
             rows = slice(t, t + amount)
-            model.partial_fit(X[rows], y[rows], at=np.arange(t, t + amount) if timed else None)
+            at = np.arange(t, t + amount) if timed else None
+            model.partial_fit(X[rows], y[rows], at=at, sample_weight=w[rows])
             for k in range(t, t + amount):
-                twin.learn(X[k], y[k], at=k if timed else None)
+                twin.learn(X[k], y[k], at=k if timed else None, weight=w[k])
             t += amount
         check_exact(model, twin)
 

@@ -53,6 +53,11 @@ class Snapshot:
     y: NDArray[np.float64]
     weights: NDArray[np.float64] | None = None  # of 1 each
 
+    @property
+    def weighed(self) -> NDArray[np.float64]:
+        """The weights, whatever they are."""
+        return np.ones(len(self.y)) if self.weights is None else self.weights
+
 
 def write(path: str | os.PathLike[str], snapshot: Snapshot) -> None:
     """Write a snapshot; a file that is there is replaced as a whole or not at all."""

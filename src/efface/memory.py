@@ -333,8 +333,8 @@ class Memory:
         """What the core could not tell of one row, by other ways."""
         X, _, _, states, counts, _ = arrays
         (lo, hi), intercept, rank = self._span, self._shape[0] == 1, self._ints[moments.RANK]
-        bare = rank == hi - lo - intercept and not refitted and not self._ints[moments.HARD]
-        if bare:
+        bare = rank == hi - lo - intercept and not self._ints[moments.MUTE]
+        if bare and not refitted and not self._ints[moments.HARD]:
             products = interpolated(*self._live, intercept, X[row])
             heft = self._y[lo:hi, WEIGHT].sum()
             columns[row : row + 1] = products.reach, 0.0, 0.0, 0.0, 0.0, heft  # no residual

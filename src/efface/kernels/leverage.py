@@ -16,7 +16,18 @@ import numpy as np
 from efface.kernels.compilation import FAST, INNER, KERNEL
 from efface.kernels.core import CONSTANT, DUAL, PENALTY, RHO, SIZE, Core, apply
 from efface.kernels.dense import add_row, dot, solve
-from efface.kernels.moments import END, FIRST, HARD, HEAD, INTERCEPT, LAMBDA, START, STOP, WIDTH
+from efface.kernels.moments import (
+    END,
+    FIRST,
+    HARD,
+    HEAD,
+    INTERCEPT,
+    LAMBDA,
+    START,
+    STOP,
+    VALID,
+    WIDTH,
+)
 from efface.kernels.stream import COMPACT, Stream, open_stream, withdraw
 from efface.kernels.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector, copy, fill, part, take
 
@@ -40,7 +51,7 @@ def room_for(width: int, intercept: int, outside: int) -> Matrix:
 def within_core(s: Stream, solved: bool) -> bool:
     """Do the core and the rows outside it tell leverages? Else ``spectrum`` does."""
     bare = s.core.dials[DUAL] == 1 and s.values[LAMBDA] == 0.0
-    return solved and s.dials[HARD] == 0 and not bare
+    return solved and s.dials[VALID] == 1 and s.dials[HARD] == 0 and not bare
 
 
 @numba.njit(**INNER)

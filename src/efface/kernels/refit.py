@@ -51,10 +51,11 @@ def _centre(
     x: Matrix, y: Responses, intercept: bool, rows: Matrix, responses: Vector, mean: Vector
 ) -> float:
     """The rows and responses around their mean, if there is an intercept, and weighed; y's mean."""
-    n, y_mean, total = y.shape[0], 0.0, 0.0
+    n, y_mean, total, even = y.shape[0], 0.0, 0.0, True
     fill(mean, 0.0)
     for i in range(n):
         total += y[i, WEIGHT]
+        even = even and y[i, WEIGHT] == 1.0
     # Twice: what rounding leaves of a large mean would look like one more rank.
     for _ in range(2 if intercept else 0):
         shift = 0.0
@@ -73,6 +74,13 @@ def _centre(
     if intercept:
         for j in range(mean.size):
             _settle_dust(rows, j, 16.0 * EPS * abs(mean[j]))
+        # What the mean has lost to rounding is small, but heavy rows would make much of it.
+        for j in range(0 if even else mean.size):
+            shift = 0.0
+            for i in range(n):
+                shift += y[i, WEIGHT] * rows[i, j] / total
+            for i in range(n):
+                rows[i, j] -= shift
     for i in range(n):
         for j in range(mean.size):
             rows[i, j] *= y[i, ROOT]

@@ -179,7 +179,7 @@ def refresh(s: Stream, x: Matrix, y: Responses, watched: bool | None) -> int:
     if dials[DIRTY] == 0:
         return DONE
     n, d, intercept = dials[END] - dials[HEAD], dials[WIDTH], dials[INTERCEPT] == 1
-    if n == 0:
+    if n == dials[MUTE]:  # no row, or none that has weight
         dials[DIRTY], dials[VALID], dials[RANK] = 0, 0, 0
         fill(s.coef, 0.0)
         values[LEVEL] = 0.0

@@ -10,6 +10,7 @@ one place on. Sums are made by addition alone: a row that a window does not have
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from efface.kernels.blocks import slide_blocks
 from efface.kernels.dense import SAFE
@@ -43,9 +44,18 @@ def slide_windows(
     t = slide_blocks(*problem, first, begin, *answers, length) if first < begin else first
     if t < n:
         slide_equations(*problem, t, *answers)
+    if weights is not None:
+        margin[_mute(weights, s)] = 0.0
     rank = np.minimum(np.minimum(np.arange(1, n + 1), s) - int(intercept), d)
     rank[:first] = 0
     for e in np.flatnonzero(~(margin >= SAFE)):
         window = slice(max(0, e - s + 1), e + 1)
         level[e], rank[e] = refit(x[window], responses[window], penalty, intercept, coef[e])
     return coef, level, rank
+
+
+def _mute(weights: Vector, s: int) -> NDArray[np.bool]:
+    """Which windows have no row that has weight: a penalty alone would hide that nothing is said."""
+    heard = np.concatenate([[0], np.cumsum(weights > 0.0)])
+    ends = np.arange(1, heard.size)
+    return np.asarray(heard[ends] == heard[np.maximum(ends - s, 0)])
