@@ -55,15 +55,20 @@ STREAMS = {
 
 
 def lived(kind, policy, intercept, rows, seed, d=3, n=26):
-    """A model after a random life of learning, forgetting and expiring; its rows; who has left."""
+    """A model after a random life of learning, forgetting and expiring; its rows; who has left.
+
+    Every other life has weights.
+    """
     rng = np.random.default_rng([seed, d])
     X = STREAMS[rows](rng, n, d)
     y = X @ (rng.normal(size=d) / np.abs(X).max()) + rng.normal(size=n)
     model = MODELS[kind](window=policy, fit_intercept=intercept)
     timed = isinstance(policy, KeepFor)
     names = [f"r{t}" for t in range(n)]
+    weights = rng.choice([0.0, 0.01, 1.0, 3.0, 500.0], size=n) if seed % 2 else np.ones(n)
     for t in range(n - rng.integers(0, n)):
-        model.learn_one(X[t], y[t], id=names[t], at=float(t) if timed else None)
+        at = float(t) if timed else None
+        model.learn_one(X[t], y[t], id=names[t], at=at, weight=weights[t])
         if rng.random() < 0.15 and model.n_rows_:
             model.forget(model.ids_[rng.integers(model.n_rows_)])
         if rng.random() < 0.1 and timed:
@@ -91,23 +96,25 @@ def test_a_diagnosis_is_what_dense_algebra_says(life):
     model, X, _ = lived(*life)
     x = np.abs(X).max(initial=1.0) * np.array([1.0, -0.5, 0.25])
     found = diagnose(model, x)
-    assert found.n_rows == model.n_rows_ == len(X)
+    w = model._live.memory.weights
+    assert found.n_rows == model.n_rows_ == len(X) == len(w)
     assert found.penalty == model.penalty_
     if not len(X):
         assert found.leverage_oldest is found.leverage_new is found.frt is None
         return
-    twin = naive_diagnostics.Window(X, life[2], model.penalty_)
+    twin = naive_diagnostics.Window(X, life[2], model.penalty_, w)
     close = lambda value: pytest.approx(float(value), rel=1e-7, abs=1e-300)  # noqa: E731
     assert found.rank == model.rank_ == twin.rank
     assert found.smallest_eigenvalue == close(twin.values[-1])
     assert found.largest_eigenvalue == close(twin.values[0])
-    assert found.phi2 == close((twin.values[-1] + twin.lam) / len(X))
+    if twin.heft:
+        assert found.phi2 == close((twin.values[-1] + twin.lam) / twin.heft)
     assert found.condition == (
         close(twin.values[0] / twin.values[-1]) if twin.rank == 3 else math.inf
     )
-    assert found.leverage_oldest == close(twin.inner(X[0], X[0]))
+    assert found.leverage_oldest == close(w[0] * twin.inner(X[0], X[0]))
     assert found.leverage_new == close(twin.inner(x, x))
-    assert found.frt == close(twin.frt(X[0], x))
+    assert found.frt == close(twin.frt(X[0], x, w[0]))
     assert found.degrees_of_freedom == close(twin.degrees_of_freedom)
     assert found.residue <= audit(model).tolerance
 

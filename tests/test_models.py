@@ -117,7 +117,14 @@ CLASSES = [
     "a giant without weight",
     "columns alike in three digits",
 ]
-WEIGHINGS = ["all 1", "integers", "from 1e-6 to 1e6", "some without weight", "one of 1e8", "all 0.1"]
+WEIGHINGS = [
+    "all 1",
+    "integers",
+    "from 1e-6 to 1e6",
+    "some without weight",
+    "one of 1e8",
+    "all 0.1",
+]
 
 
 def weigh(weighing, kind, n, seed):
@@ -255,6 +262,90 @@ def test_nothing_remains_of_a_row_a_hundred_million_times_larger(name, intercept
         check_exact(model, twin)
 
 
+@pytest.mark.parametrize("name", list(RULES))
+@pytest.mark.parametrize("intercept", [False, True])
+def test_nothing_remains_of_a_weight_of_a_hundred_million(name, intercept):
+    X, y = data(80, 4)
+    model = build(name, window=15, fit_intercept=intercept)
+    twin = build_twin(name, ("rows", 15), intercept, 4)
+    for t in range(80):
+        weight = 1e8 if t == 20 else 1.0
+        model.learn_one(X[t], y[t], weight=weight)
+        twin.learn(X[t], y[t], weight=weight)
+        check_exact(model, twin)
+
+
+@pytest.mark.parametrize("name", list(RULES))
+@given(
+    counts=st.lists(st.integers(0, 4), min_size=2, max_size=14).filter(any),
+    intercept=st.booleans(),
+    d=st.sampled_from([1, 3, 6]),
+    seed=st.integers(0, 99),
+)
+@settings(deadline=None, max_examples=20)
+def test_a_weight_of_k_is_the_row_k_times_and_of_0_the_row_removed(
+    name, counts, intercept, d, seed
+):
+    X, y = data(len(counts), d, seed)
+    rows = np.repeat(np.arange(len(counts)), counts)
+    weighed, repeated = (build(name, fit_intercept=intercept) for _ in range(2))
+    weighed.fit(X, y, sample_weight=counts)
+    repeated.fit(X[rows], y[rows])
+    assert weighed.n_rows_ == len(counts)
+    assert weighed.rank_ == repeated.rank_
+    assert weighed.penalty_ == pytest.approx(repeated.penalty_, rel=1e-9)
+    size = np.abs(repeated.coef_).max() or 1.0
+    assert np.abs(weighed.coef_ - repeated.coef_).max() <= 1e-8 * size
+    assert weighed.intercept_ == pytest.approx(repeated.intercept_, rel=1e-8, abs=1e-8)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_row_of_weight_0_lives_and_leaves_like_others_and_says_nothing(kind):
+    X, y = data(8, 2)
+    model, other = kind(window=5), kind()
+    for t in range(6):
+        model.learn_one(X[t], y[t], weight=0.0 if t in (2, 3) else 1.0)
+    assert model.n_rows_ == 5
+    assert model.ids_ == [1, 2, 3, 4, 5]
+    other.fit(X[[1, 4, 5]], y[[1, 4, 5]])
+    assert model.coef_ == pytest.approx(other.coef_, rel=1e-9)
+    assert model.rank_ == other.rank_
+    model.forget(2)
+    model.learn_one(X[6], y[6])
+    model.learn_one(X[7], y[7])
+    assert model.ids_ == [3, 4, 5, 6, 7]
+    other.fit(X[4:], y[4:])
+    assert model.coef_ == pytest.approx(other.coef_, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_rows_that_all_lack_weight_are_no_rows(kind, intercept):
+    X, y = data(9, 3)
+    for n in (1, 2, 9):
+        model = kind(fit_intercept=intercept).partial_fit(X[:n], y[:n], sample_weight=0.0)
+        assert model.n_rows_ == n
+        assert (model.coef_.tolist(), model.intercept_, model.rank_) == ([0.0] * 3, 0.0, 0)
+        assert model.predict_one(X[0]) == 0.0
+        assert np.isinf(model.predict_interval(X[:1]).upper).all()
+        result = replay(model, X, y, diagnostics=True, interval=0.9, sample_weight=np.zeros(9))
+        assert (result.prediction == 0.0).all()
+        assert (result.rank == 0).all()
+        assert (result.leverage_old == 0.0).all()
+        assert np.isinf(result.upper).all()
+        model.learn_one(X[0], y[0])
+        alone = kind(fit_intercept=intercept).fit(X[:1], y[:1])
+        assert model.coef_ == pytest.approx(alone.coef_, rel=1e-12)
+        assert model.intercept_ == pytest.approx(alone.intercept_, rel=1e-12)
+
+
+def test_the_score_may_be_weighted_as_scikit_learn_has_it():
+    X, y = data(40, 3)
+    w = np.random.default_rng(0).integers(0, 4, size=40)
+    model, rows = Ridge().fit(X, y, sample_weight=w), np.repeat(np.arange(40), w)
+    assert model.score(X, y, sample_weight=w) == pytest.approx(model.score(X[rows], y[rows]))
+
+
 @pytest.mark.parametrize("name", ["AdaptiveRidge", "SwitchingRidge"])
 def test_the_largest_row_leaves_and_the_penalty_falls_at_once(name):
     X, y = data(6, 5)
@@ -359,7 +450,8 @@ def test_one_row_in_any_form(x):
 def state(model):
     live = model._live
     X, y = live.memory.rows()
-    return X.tobytes(), y.tobytes(), live.ledger.ids, list(live.ledger.since), live.phase
+    numbers = X.tobytes(), y.tobytes(), live.memory.weights.tobytes()
+    return *numbers, live.ledger.ids, list(live.ledger.since), live.phase
 
 
 BAD_ROWS = [
@@ -380,6 +472,15 @@ BAD_ROWS = [
         BadTime,
         "'at' is numbers: expected None, as for the live rows",
     ),
+    (
+        (np.zeros(2), 1.0, None, None, -0.5),
+        BadRow,
+        "'weight' is -0.5: expected a finite number of at least 0; give a row that is to say",
+    ),
+    ((np.zeros(2), 1.0, None, None, math.nan), BadRow, "'weight' is nan: expected a finite number"),
+    ((np.zeros(2), 1.0, None, None, math.inf), BadRow, "'weight' is inf: expected a finite number"),
+    ((np.zeros(2), 1.0, None, None, "2"), NotANumber, "'weight' is '2': expected a number"),
+    ((np.zeros(2), 1.0, None, None, [1.0]), InvalidValue, r"'weight' is \[1.0\]: expected one num"),
 ]
 
 
@@ -393,7 +494,7 @@ def test_a_bad_row_changes_nothing(row, error, text):
     assert state(model) == before
 
 
-@pytest.mark.parametrize(("row", "error", "text"), BAD_ROWS[:1] + BAD_ROWS[5:10])
+@pytest.mark.parametrize(("row", "error", "text"), BAD_ROWS[:1] + BAD_ROWS[5:10] + BAD_ROWS[13:])
 def test_a_bad_first_row_starts_nothing(row, error, text):
     model = OLS()
     with pytest.raises(error, match=text):
@@ -421,6 +522,19 @@ def test_a_bad_first_row_starts_nothing(row, error, text):
         ({"ids": [20, 20]}, RepeatedId, "'id' is 20: a live row has it"),
         ({"ids": [20, None]}, InvalidValue, "'id' is None: expected an int or a str"),
         ({"at": [1.0, 2.0]}, BadTime, "'at' is numbers: expected None, as for the live rows"),
+        (
+            {"sample_weight": [1.0, -2.0]},
+            BadRow,
+            "'sample_weight' at row 1 is -2.0: expected a fin",
+        ),
+        ({"sample_weight": [math.nan, 1.0]}, BadRow, "'sample_weight' at row 0 is nan"),
+        (
+            {"sample_weight": [1.0, "a"]},
+            NotANumber,
+            "'sample_weight' at row 1 is 'a': expected a n",
+        ),
+        ({"sample_weight": [1.0]}, InvalidValue, r"'sample_weight' is \(1,\): expected the shape"),
+        ({"sample_weight": np.ones((2, 1))}, InvalidValue, "Sample weights must be 1D array or sc"),
     ],
 )
 def test_a_bad_batch_changes_nothing(change, error, text):
@@ -440,6 +554,8 @@ def test_a_bad_fit_leaves_what_was_learned_before():
         model.fit(pd.DataFrame({"c": [1.0], "d": [math.nan]}), [1.0])
     with pytest.raises(RepeatedId):
         model.fit(np.zeros((2, 5)), [1.0, 2.0], ids=["x", "x"])
+    with pytest.raises(InvalidValue, match="'sample_weight' is 'zero at every row': expected some"):
+        model.fit(np.eye(2), [1.0, 2.0], sample_weight=[0.0, 0.0])
     assert state(model) == before
     assert model.feature_names_in_.tolist() == ["a", "b"]
 
@@ -579,12 +695,14 @@ def test_a_loaded_model_continues_bit_for_bit(kind, window, tmp_path):
     X, y = data(64, 3)
     model = kind(window=window)
     for t in range(64):
-        model.learn_one(X[t], y[t], at=float(t) if isinstance(window, KeepFor) else None)
+        at = float(t) if isinstance(window, KeepFor) else None
+        model.learn_one(X[t], y[t], at=at, weight=[1.0, 0.3, 0.0, 5.0][t % 4])
         if t % 5 == 0:
             model.predict_one(X[t])
     model.save(tmp_path / "a")
     again = load(tmp_path / "a")
     assert type(again) is kind
+    assert (again._live.memory.weights == model._live.memory.weights).all()
     assert again.get_params() == model.get_params()
     assert trail(again) == trail(model)
     model.save(tmp_path / "b")
@@ -597,9 +715,10 @@ def test_a_loaded_model_continues_bit_for_bit(kind, window, tmp_path):
 )
 @pytest.mark.parametrize("kind", MODELS)
 def test_copies_continue_bit_for_bit(kind, copier):
-    model = kind(window=20).fit(*data(64, 3))
-    again = copier(model)
-    assert trail(again) == trail(model)
+    for weights in (None, np.random.default_rng(0).uniform(0.0, 3.0, size=64)):
+        model = kind(window=20).fit(*data(64, 3), sample_weight=weights)
+        again = copier(model)
+        assert trail(again) == trail(model)
     assert copier(kind()).get_params() == kind().get_params()
 
 
@@ -626,16 +745,34 @@ def test_after_forgetting_a_file_is_that_of_a_model_that_never_saw_the_rows(
     X, y = data(20, 3, seed)
     ids = [f"row {t}" if t % 2 else 100 + t for t in range(20)]
     model, innocent = kind(), kind()
+    choices = [1.0, 0.0, 2.5, 1e-3] if seed % 2 else [1.0]
+    weights = np.random.default_rng(seed).choice(choices, size=20)
     for t in range(20):
-        model.learn_one(X[t], y[t], id=ids[t])
+        model.learn_one(X[t], y[t], id=ids[t], weight=weights[t])
         if t not in gone:
-            innocent.learn_one(X[t], y[t], id=ids[t])
+            innocent.learn_one(X[t], y[t], id=ids[t], weight=weights[t])
         if t % 3 == seed % 3:
             model.predict_one(X[t])
     model.forget([ids[t] for t in gone])
     model.save(folder / "a")
     innocent.save(folder / "b")
     assert (folder / "a").read_bytes() == (folder / "b").read_bytes()
+    assert trail(model) == trail(innocent)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_once_the_weighted_rows_are_forgotten_a_file_does_not_know_of_weights(kind, tmp_path):
+    X, y = data(12, 3)
+    model, innocent = kind(), kind()
+    model.fit(X, y, sample_weight=[2.0, 0.0, 0.5] + [1.0] * 9)
+    model.save(tmp_path / "weighed")
+    model.forget([0, 1, 2])
+    innocent.fit(X[3:], y[3:], ids=range(3, 12))
+    model.save(tmp_path / "a")
+    innocent.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert (tmp_path / "a").read_bytes().startswith(b"efface model 1\n")
+    assert (tmp_path / "weighed").read_bytes().startswith(b"efface model 2\n")
     assert trail(model) == trail(innocent)
 
 

@@ -304,14 +304,14 @@ def _solve(job: _Job, layout: _Layout, a: int, b: int) -> _Windows:
     s, intercept, first = job.window, job.intercept, job.first
     X, y, weights = layout.X[a:b], layout.y[a:b], layout.weights
     weights = None if weights is None else weights[a:b]
-    coef, level, rank = slide_windows(X, y, s, job.alpha, intercept, first, weights=weights)
+    coef, level, rank = slide_windows(X, y, s, job.alpha, intercept, first, 0, weights)
     inference = None
     if job.stats:
         inference = infer_windows(X, y, s, intercept, first, coef, level, weights)
     if "rank" not in job.outputs:
         return _Windows(coef, level, None, inference)
     if job.alpha > 0:
-        rank = slide_windows(X, y, s, 0.0, intercept, first, weights=weights)[2]
+        rank = slide_windows(X, y, s, 0.0, intercept, first, 0, weights)[2]
     rank[:first] = -1
     return _Windows(coef, level, rank, inference)
 

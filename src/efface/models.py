@@ -146,6 +146,10 @@ class Model(RegressorMixin, BaseEstimator, ABC):
         if not len(rows):
             text = f"0 sample(s) (shape={rows.shape}) while a minimum of 1 is required"
             raise InvalidValue(unusable("X", text, "at least one row", "pass some"))
+        if weights is not None and not weights.any():
+            advice = "fit rows that say something"
+            text = unusable("sample_weight", "zero at every row", "some weight above 0", advice)
+            raise InvalidValue(text)
         live = self._start(rows.shape[1])
         live.learn(live.arrivals(rows, responses, ids, at, weights))
         self._name_features(X, reset=True)

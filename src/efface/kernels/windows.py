@@ -45,7 +45,7 @@ def slide_windows(
     if t < n:
         slide_equations(*problem, t, *answers)
     if weights is not None:
-        margin[_mute(weights, s)] = 0.0
+        margin[first:][_mute(weights, s)[first:]] = 0.0
     rank = np.minimum(np.minimum(np.arange(1, n + 1), s) - int(intercept), d)
     rank[:first] = 0
     for e in np.flatnonzero(~(margin >= SAFE)):
