@@ -37,3 +37,23 @@ def test_the_last_block_is_the_one_that_reaches_the_stop():
 
 def test_blocks_grow_with_the_features():
     assert [block_length(p) for p in (1, 28, 29, 100, 400)] == [8, 8, 16, 24, 48]
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("s", "penalty"), [(6, 0.0), (6, 0.4), (30, 0.0)])
+def test_weighted_windows_are_refits_or_not_trusted(s, penalty, intercept):
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(90, 8)), rng.normal(size=90)
+    w = rng.choice([0.2, 1.0, 9.0], size=90)
+    w[30:35], w[60] = 0.0, 0.0
+    coef, level, margin = np.empty((90, 8)), np.empty(90), np.zeros(90)
+    slide_blocks(X, weighed(y, w), s, penalty, intercept, s - 1, 90, coef, level, margin, 5)
+    for t in range(s - 1, 90):
+        rows = slice(t - s + 1, t + 1)
+        if s == 6 and penalty == 0.0 and not w[rows].all():
+            assert not margin[t] >= 1e-4  # a row without weight is a pivot of 0
+        if margin[t] >= 1e-4:
+            exact, b, _ = naive.regress(X[rows], y[rows], penalty, intercept, w[rows])
+            np.testing.assert_allclose(coef[t], exact, rtol=1e-9, atol=1e-10)
+            assert level[t] == pytest.approx(b, rel=1e-9, abs=1e-10)
+    assert (margin[s - 1 :] >= 1e-4).mean() > 0.5

@@ -54,7 +54,7 @@ STREAMS = {
 }
 
 
-def lived(kind, policy, intercept, rows, seed, d=3, n=26):
+def lived(kind, policy, intercept, rows, seed, d=3, n=26, choices=(0.0, 0.5, 1.0, 3.0)):
     """A model after a random life of learning, forgetting and expiring; its rows; who has left.
 
     Every other life has weights.
@@ -65,7 +65,7 @@ def lived(kind, policy, intercept, rows, seed, d=3, n=26):
     model = MODELS[kind](window=policy, fit_intercept=intercept)
     timed = isinstance(policy, KeepFor)
     names = [f"r{t}" for t in range(n)]
-    weights = rng.choice([0.0, 0.01, 1.0, 3.0, 500.0], size=n) if seed % 2 else np.ones(n)
+    weights = rng.choice(choices, size=n) if seed % 2 else np.ones(n)
     for t in range(n - rng.integers(0, n)):
         at = float(t) if timed else None
         model.learn_one(X[t], y[t], id=names[t], at=at, weight=weights[t])
@@ -193,7 +193,7 @@ def test_asking_changes_nothing(kind, tmp_path):
 @settings(deadline=None, max_examples=150)
 @given(lives)
 def test_every_life_stands_an_audit(life):
-    model, X, gone = lived(*life)
+    model, X, gone = lived(*life, choices=(0.0, 1e-3, 1.0, 3.0, 1e4))
     found = audit(model, gone)
     assert found.holds, found.verdict
     assert found.canonical
@@ -256,6 +256,40 @@ def test_an_altered_row_is_found():
     found = audit(model)
     assert not found.holds
     assert found.error > 1e-6
+
+
+def test_an_altered_weight_is_found():
+    model = healthy()
+    model.partial_fit(np.eye(3), np.zeros(3), sample_weight=[2.0, 0.5, 0.0])
+    assert audit(model).holds
+    memory = model._live.memory
+    last = memory._span[1] - 1
+    for alter in (lambda: memory._y[last - 2], lambda: memory._y[last - 1]):
+        row = alter()
+        row[1:] = np.sqrt(row[2] * 1.01), row[2] * 1.01
+        found = audit(model)
+        assert not found.holds
+        assert found.error > 1e-6
+        row[1:] = np.sqrt(row[2] / 1.01), row[2] / 1.01
+    memory._y[last, 1:] = 0.1, 0.01  # a row that was to say nothing
+    assert not audit(model).holds
+
+
+def test_a_weight_that_is_none_contradicts_itself():
+    model = healthy()
+    model._live.memory._y[3, 2] = -1.0
+    assert audit(model).verdict == (
+        "fails: its state contradicts itself (weights that are no weights)"
+    )
+
+
+def test_a_root_that_is_not_that_of_its_weight_is_found():
+    model = healthy()
+    assert model.coef_.size
+    model._live.memory._y[3, 1] += 1e-3
+    found = audit(model)
+    assert not found.canonical
+    assert found.verdict == "fails: its state is not that of a fresh model given the live rows"
 
 
 def test_a_penalty_that_remembers_is_found():

@@ -98,3 +98,35 @@ def test_a_correction_that_does_not_settle_is_not_kept():
         coef = np.empty(4)
         refit(X, weighed(y), 0.0, False, coef)
         np.testing.assert_allclose(coef, np.linalg.lstsq(X, y, rcond=None)[0], atol=0.1)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("penalty", [0.0, 1.0])
+@pytest.mark.parametrize("n", [3, 5, 40])
+def test_weights_cost_no_digit(n, penalty, intercept):
+    rng = np.random.default_rng(n)
+    X, y = rng.normal(size=(n, 5)) + 3.0, rng.normal(size=n)
+    w = 10.0 ** rng.uniform(-4, 4, size=n)
+    X[1], w[1] = 1e8, 0.0
+    coef = np.empty(5)
+    level, rank = refit(X, weighed(y, w), penalty, intercept, coef)
+    exact, b, expected = naive.regress(X, y, penalty, intercept, w)
+    size = np.abs(exact).max()
+    assert np.abs(coef - exact).max() <= 1e-10 * size
+    assert abs(level - b) <= 1e-9 * max(size, abs(b))
+    assert rank in (expected, -1)
+
+
+def test_a_heavy_row_does_not_make_a_rank_of_the_rounding_of_the_mean():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        X, coef = rng.normal(size=(2, 3)), np.empty(3)
+        w = np.array([10.0 ** rng.uniform(0, 8), 10.0 ** rng.uniform(-8, 0)])
+        assert refit(X, weighed(rng.normal(size=2), w), 0.0, True, coef)[1] == 1
+
+
+def test_rows_without_weight_are_no_rows():
+    coef = np.ones(2)
+    responses = weighed(np.ones(3), np.zeros(3))
+    assert refit(np.ones((3, 2)), responses, 1.0, True, coef) == (0.0, 0)
+    assert coef.tolist() == [0.0, 0.0]

@@ -294,7 +294,9 @@ class _Rows:
         if self.intercept and self.heft:
             pair = deviations(self.X, pair, weights=self.heard)[1]
         pair = whiten(self.rows, pair, penalty=self._penalty(penalty))
-        if self.intercept and self.heft:  # which is not penalised, and whose column is orthogonal to the others
+        if (
+            self.intercept and self.heft
+        ):  # which is not penalised, and whose column is orthogonal to the others
             pair = np.column_stack([pair, np.full(2, 1 / math.sqrt(self.heft))])
         pair[0] *= math.sqrt(self.weights[0])
         total, deleted, _ = forgetting_terms(pair[0], pair[1])

@@ -74,9 +74,7 @@ class LiveRows:
 
     # -- one row comes ---------------------------------------------------------------------------
 
-    def learn_one(
-        self, x: Vector, y: float, id: object, at: object, weight: float = 1.0
-    ) -> None:
+    def learn_one(self, x: Vector, y: float, id: object, at: object, weight: float = 1.0) -> None:
         """Learn a row, and let leave what must."""
         ledger = self.ledger
         if at is not None or self.timed or ledger.named:

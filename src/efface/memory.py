@@ -217,10 +217,11 @@ class Memory:
 
     @property
     def clean(self) -> bool:
-        """Whether the places of rows that left hold zeros."""
+        """Whether the places of rows that left hold zeros, and weights have their own roots."""
         lo, hi = self._span
         free = (self._x[:lo], self._x[hi:], self._y[:lo], self._y[hi:])
-        return not any(places.any() for places in free)
+        roots = np.sqrt(self._y[lo:hi, WEIGHT]) == self._y[lo:hi, ROOT]
+        return not any(places.any() for places in free) and bool(roots.all())
 
     @property
     def working_store(self) -> int:

@@ -100,9 +100,7 @@ class Model(RegressorMixin, BaseEstimator, ABC):
             x, y = as_row(x, live.shape[0]), as_response(y)
         live.learn_one(x, y, id, at, weight)
 
-    def _learn_first(
-        self, x: ArrayLike, y: float, id: Id | None, at: Any, weight: float
-    ) -> None:
+    def _learn_first(self, x: ArrayLike, y: float, id: Id | None, at: Any, weight: float) -> None:
         row, response = as_row(x, None), as_response(y)
         live = self._start(row.size)
         live.learn_one(row, response, id, at, weight)

@@ -106,7 +106,9 @@ give a row that is to say nothing the weight 0.
     raw = _array("sample_weight", sample_weight)
     if raw.shape not in ((), (count,)):
         advice = "pass one weight a row"
-        text = f"{raw.shape}: Sample weights must be 1D array or scalar" if raw.ndim > 1 else raw.shape
+        text = (
+            f"{raw.shape}: Sample weights must be 1D array or scalar" if raw.ndim > 1 else raw.shape
+        )
         raise InvalidValue(unusable("sample_weight", text, f"the shape ({count},)", advice))
     values = np.array(np.broadcast_to(_numbers("sample_weight", raw, sample_weight), (count,)))
     good = np.isfinite(values) & (values >= 0.0)

@@ -261,7 +261,9 @@ def _place(
 
 
 @numba.njit(**INNER, inline="always")
-def _form_primal(w: Block, x: Matrix, y: Responses, b: int, penalty: float, intercept: bool) -> None:
+def _form_primal(
+    w: Block, x: Matrix, y: Responses, b: int, penalty: float, intercept: bool
+) -> None:
     """A from the core's sums, gathered before, the rows outside it, and the right-hand side."""
     raw, total, d, p = w.raw, w.sums.total, x.shape[1], w.raw.shape[1]
     first, tail, k = w.dials[FIRST], w.dials[TAIL], w.dials[OUTSIDE]

@@ -29,7 +29,19 @@ from efface.kernels.moments import (
     WIDTH,
 )
 from efface.kernels.stream import COMPACT, Stream, open_stream, withdraw
-from efface.kernels.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector, copy, fill, part, take
+from efface.kernels.views import (
+    ROOT,
+    VALUE,
+    WEIGHT,
+    Ints,
+    Matrix,
+    Responses,
+    Vector,
+    copy,
+    fill,
+    part,
+    take,
+)
 
 # Beside what a stream needs: singular values of the rows, their rank.
 SPECTRAL, UNRANKED = COMPACT + 1, COMPACT + 2
