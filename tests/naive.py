@@ -1,6 +1,7 @@
 """Slow and obvious twins: everything is refitted on plain lists of live rows, every time.
 
-Nothing here is imported from the package.
+Nothing here is imported from the package. Weights are None for 1 each. Coefficients and penalties
+are those of rows that come as often as they weigh; a row of weight 0 is not there.
 """
 
 from __future__ import annotations
@@ -11,45 +12,68 @@ import numpy as np
 DIGITS = 50
 
 
-def adaptive_penalty(X, y, delta, theta_max, intercept):
+def heard(X, y, weights):
+    """The rows that have weight, and their weights."""
+    weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
+    return X[weights > 0], y[weights > 0], weights[weights > 0]
+
+
+def weight_of(weights):
+    """The sum of the weights, newest first: at a limit, the order is all that decides."""
+    total = 0.0
+    for weight in reversed(weights):
+        total += weight
+    return total
+
+
+def deviation(y, weights):
+    """The standard deviation of numbers that come as often as they weigh."""
+    around = centred(y[:, np.newaxis], weights)[:, 0]
+    return np.sqrt((weights * around**2).sum() / (weights.sum() - 1))
+
+
+def adaptive_penalty(X, y, delta, theta_max, intercept, weights=None):
     """Lemma 3: sqrt(2 n log(2d / delta)) sd(y) max|x| / theta_max."""
-    n, d = X.shape
+    X, y, weights = heard(X, y, weights)
+    n, d = weight_of(weights), X.shape[1]
     if n < 2:
         return 0.0
-    deviations = centred(X) if intercept else X
-    scale = np.std(y, ddof=1) * np.abs(deviations).max()
+    deviations = centred(X, weights) if intercept else X
+    scale = deviation(y, weights) * np.abs(deviations).max()
     return float(np.sqrt(2 * n * np.log(2 * d / delta)) * scale / theta_max)
 
 
-def penalty(X, y, rule, intercept):
+def penalty(X, y, rule, intercept, weights=None):
     """The penalty of a model: ``rule`` is its name and its parameters."""
     name, parameters = rule
     if name == "OLS":
         return 0.0
     if name == "Ridge":
         return float(parameters["alpha"])
-    if name == "SwitchingRidge" and len(X) > parameters["switch_at"] * X.shape[1]:
+    n = weight_of(np.ones(len(y)) if weights is None else weights)
+    if name == "SwitchingRidge" and n > parameters["switch_at"] * X.shape[1]:
         return 0.0
     theta_max, noise = parameters["theta_max"], parameters.get("noise", "response")
     if noise == "response" and theta_max != "auto":
-        return adaptive_penalty(X, y, parameters["delta"], theta_max, intercept)
-    return plugged_penalty(X, y, parameters["delta"], noise, theta_max, intercept)
+        return adaptive_penalty(X, y, parameters["delta"], theta_max, intercept, weights)
+    return plugged_penalty(X, y, parameters["delta"], noise, theta_max, intercept, weights)
 
 
-def plugged_penalty(X, y, delta, noise, theta_max, intercept):
+def plugged_penalty(X, y, delta, noise, theta_max, intercept, weights=None):
     """Lemma 3 with the residual deviation or the largest coefficient of a pilot fit, or both."""
-    n, d = X.shape
+    X, y, weights = heard(X, y, weights)
+    (m, d), n = X.shape, weight_of(weights)
     if n < 2:
         return 0.0
-    deviations = centred(X) if intercept else X
-    trace = float((deviations**2).sum())
-    responses = centred(y[:, np.newaxis])[:, 0] if intercept else y
+    deviations = centred(X, weights) if intercept else X
+    trace = float((weights[:, np.newaxis] * deviations**2).sum())
+    responses = centred(y[:, np.newaxis], weights)[:, 0] if intercept else y
     if trace == 0 or not responses.any():
         return 0.0
     lam = 1e-3 * 2.0 ** np.round(np.log2(trace / n))
-    coef, _ = solve_exactly(X, y, lam, intercept)
-    sigma = residual_deviation(deviations, responses, lam, n - intercept)
-    sigma = sigma if noise == "residual" else np.std(y, ddof=1)
+    coef, _ = solve_exactly(X, y, lam, intercept, weights)
+    sigma = residual_deviation(deviations, responses, lam, intercept, weights)
+    sigma = sigma if noise == "residual" else deviation(y, weights)
     theta = max(np.abs(coef).max(), sigma / np.sqrt(trace)) if theta_max == "auto" else theta_max
     if sigma == 0:
         return 0.0
@@ -57,12 +81,19 @@ def plugged_penalty(X, y, delta, noise, theta_max, intercept):
     return float(scale * sigma / theta)
 
 
-def residual_deviation(A, b, lam, rows):
-    """sqrt(b'(I - H)b / (rows - tr(H))), H = A (A'A + lam I)^-1 A', in 50 digits."""
-    d = A.shape[1]
+def residual_deviation(A, b, lam, intercept, weights):
+    """sqrt(b'(I - H)b / freedom), H = A (A'A + lam I)^-1 A', in 50 digits; A and b weighed.
+
+    The freedom is n - intercept - tr(H), n the sum of the weights; if the m rows weigh less than 1
+    on average, it is that of m rows, as much smaller.
+    """
+    (m, d), n = A.shape, float(weights.sum())
     with mp.workdps(DIGITS):
-        columns = [[mp.mpf(float(v)) for v in column] for column in A.T]
-        response = [mp.mpf(float(v)) for v in b]
+        roots = [mp.sqrt(mp.mpf(float(w))) for w in weights]
+        columns = [
+            [mp.mpf(float(v)) * q for v, q in zip(column, roots, strict=True)] for column in A.T
+        ]
+        response = [mp.mpf(float(v)) * q for v, q in zip(b, roots, strict=True)]
         gram = mp.matrix(d, d)
         for i in range(d):
             for j in range(d):
@@ -71,35 +102,41 @@ def residual_deviation(A, b, lam, rows):
         moment = mp.matrix([mp.fdot(column, response) for column in columns])
         unexplained = mp.fdot(response, response) - (moment.T * inverse * moment)[0]
         trace = mp.fsum((inverse * gram)[i, i] for i in range(d))
-        return float(mp.sqrt(unexplained / (rows - trace)))
+        freedom = n - intercept - trace if n >= m else (m - intercept - trace) * n / m
+        return float(mp.sqrt(unexplained / freedom))
 
 
-def regress(X, y, lam, intercept):
+def regress(X, y, lam, intercept, weights=None):
     """Coefficients, intercept and rank of one window.
 
     In 50 digits where the rows are independent or the penalty decides, else least squares of
     minimum norm by NumPy.
     """
+    X, y, weights = heard(X, y, weights)
     n, d = X.shape
     if n == 0:
         return np.zeros(d), 0.0, 0
-    deviations = centred(X) if intercept else X
+    roots = np.sqrt(weights)
+    deviations = roots[:, np.newaxis] * (centred(X, weights) if intercept else X)
     rank = int(np.linalg.matrix_rank(deviations))
     if rank == d or lam > 0:
-        coef, level = solve_exactly(X, y, lam, intercept)
+        coef, level = solve_exactly(X, y, lam, intercept, weights)
     elif rank == n - intercept:
         coef, level = interpolate_exactly(X, y, intercept)
     else:
-        coef = np.linalg.lstsq(deviations, y - y.mean() if intercept else y, rcond=None)[0]
-        level = y.mean() - X.mean(axis=0) @ coef if intercept else 0.0
+        mean = np.average(y, weights=weights) if intercept else 0.0
+        coef = np.linalg.lstsq(deviations, roots * (y - mean), rcond=None)[0]
+        level = mean - np.average(X, axis=0, weights=weights) @ coef if intercept else 0.0
     return coef, float(level), rank
 
 
-def centred(X):
+def centred(X, weights=None):
     """X less its mean, rounded once: rounding in the mean must not look like rank."""
+    weights = np.ones(len(X)) if weights is None else weights
     with mp.workdps(DIGITS):
         columns = [[mp.mpf(float(v)) for v in column] for column in X.T]
-        means = [mp.fsum(column) / len(X) for column in columns]
+        w = [mp.mpf(float(v)) for v in weights]
+        means = [mp.fdot(column, w) / mp.fsum(w) for column in columns]
         return np.array(
             [[float(v - mean) for v in column] for column, mean in zip(columns, means, strict=True)]
         ).T
@@ -122,36 +159,41 @@ def interpolate_exactly(X, y, intercept):
         return np.array([float(v) for v in coef]), float(level)
 
 
-def solve_exactly(X, y, lam, intercept):
-    """Coefficients and intercept from (A'A + lam I) theta = A'b, A and b centred."""
-    n, d = X.shape
+def solve_exactly(X, y, lam, intercept, weights=None):
+    """Coefficients and intercept from (A'WA + lam I) theta = A'Wb, A and b centred."""
+    d = X.shape[1]
+    weights = np.ones(len(X)) if weights is None else weights
     with mp.workdps(DIGITS):
         rows = [[mp.mpf(float(v)) for v in row] for row in np.column_stack([X, y])]
+        w = [mp.mpf(float(v)) for v in weights]
         means = [
-            mp.fsum(column) / n if intercept else mp.mpf(0) for column in zip(*rows, strict=True)
+            mp.fdot(column, w) / mp.fsum(w) if intercept else mp.mpf(0)
+            for column in zip(*rows, strict=True)
         ]
         rows = [[v - mean for v, mean in zip(row, means, strict=True)] for row in rows]
         columns = list(zip(*rows, strict=True))
+        weighed = [[v * u for v, u in zip(column, w, strict=True)] for column in columns]
         gram = mp.matrix(d, d)
         for i in range(d):
             for j in range(d):
-                gram[i, j] = mp.fdot(columns[i], columns[j]) + (lam if i == j else 0)
-        moment = mp.matrix([mp.fdot(columns[i], columns[d]) for i in range(d)])
+                gram[i, j] = mp.fdot(weighed[i], columns[j]) + (lam if i == j else 0)
+        moment = mp.matrix([mp.fdot(columns[i], weighed[d]) for i in range(d)])
         theta = mp.lu_solve(gram, moment)
         level = means[d] - mp.fdot(means[:d], theta)
         return np.array([float(v) for v in theta]), float(level)
 
 
-def refit(X, y, rule, intercept):
+def refit(X, y, rule, intercept, weights=None):
     """Coefficients, intercept, penalty and rank of a model on its live rows."""
-    lam = penalty(X, y, rule, intercept)
-    coef, level, rank = regress(X, y, lam, intercept)
+    lam = penalty(X, y, rule, intercept, weights)
+    coef, level, rank = regress(X, y, lam, intercept, weights)
     return coef, level, lam, rank
 
 
-def rolling(X, y, window, alpha=0.0, intercept=False, min_rows=None, groups=None):
+def rolling(X, y, window, alpha=0.0, intercept=False, min_rows=None, groups=None, weights=None):
     """coef, intercept, rank, fitted and prediction, one window after the other; NaN is skipped."""
     n, d = X.shape
+    weights = np.ones(n) if weights is None else weights
     least = window if min_rows is None else min_rows
     coef, level = np.full((n, d), np.nan), np.full(n, np.nan)
     rank, fitted, prediction = np.full(n, -1), np.full(n, np.nan), np.full(n, np.nan)
@@ -165,7 +207,7 @@ def rolling(X, y, window, alpha=0.0, intercept=False, min_rows=None, groups=None
             memory.append(t)
             del memory[:-window]
             if len(memory) >= least:
-                c, b, r = regress(X[memory], y[memory], alpha, intercept)
+                c, b, r = regress(X[memory], y[memory], alpha, intercept, weights[memory])
             latest[group] = c, b, r
         coef[t], level[t], rank[t] = c, b, r
         fitted[t] = X[t] @ c + b
@@ -180,7 +222,7 @@ class NaiveModel:
 
     def __init__(self, rule, policy, intercept, width):
         self.rule, self.policy, self.intercept, self.width = rule, policy, intercept, width
-        self.rows = []  # (time, id, x, y), oldest first
+        self.rows = []  # (time, id, x, y, weight), oldest first
         self.arrived = 0
 
     @property
@@ -195,17 +237,21 @@ class NaiveModel:
     def y(self):
         return np.array([row[3] for row in self.rows], dtype=float)
 
+    @property
+    def weights(self):
+        return np.array([row[4] for row in self.rows], dtype=float)
+
     def next_id(self):
         return max([id for id in self.ids if isinstance(id, int)] + [-1]) + 1
 
-    def learn(self, x, y, id=None, at=None):
+    def learn(self, x, y, id=None, at=None, weight=1.0):
         id = self.next_id() if id is None else id
         if self.policy[0] == "age":
             self.expire(max([at] + [row[0] for row in self.rows]))
             if self.rows and at <= self.rows[-1][0] - self.policy[1]:
                 return
         self.arrived += 1
-        self.rows.append((at, id, np.array(x, dtype=float), float(y)))
+        self.rows.append((at, id, np.array(x, dtype=float), float(y), float(weight)))
         if at is not None:
             self.rows.sort(key=lambda row: row[0])  # stable: the same time in order of arrival
         if self.policy[0] == "rows":
@@ -223,14 +269,14 @@ class NaiveModel:
 
     def refit(self):
         """Coefficients, intercept, penalty and rank."""
-        return refit(self.X, self.y, self.rule, self.intercept)
+        return refit(self.X, self.y, self.rule, self.intercept, self.weights)
 
     def predict(self, x):
         coef, level, _, _ = self.refit()
         return float(np.asarray(x) @ coef + level)
 
 
-def replay(model, X, y, ids=None, at=None):
+def replay(model, X, y, ids=None, at=None, weights=None):
     """prediction, penalty, rank, n_rows and coef of the state that predicted each row."""
     states = []
     for t in range(len(y)):
@@ -240,5 +286,5 @@ def replay(model, X, y, ids=None, at=None):
             model.expire(max([now] + [row[0] for row in model.rows]))
         coef, level, lam, rank = model.refit()
         states.append((X[t] @ coef + level, lam, rank, len(model.rows), coef))
-        model.learn(X[t], y[t], id=id, at=now)
+        model.learn(X[t], y[t], id=id, at=now, weight=1.0 if weights is None else weights[t])
     return tuple(np.array(column) for column in zip(*states, strict=True))

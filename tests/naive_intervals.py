@@ -14,15 +14,19 @@ from scipy import stats
 
 
 class Window:
-    """A regression on a few rows, from scratch."""
+    """A regression on a few rows, from scratch; their noise has the variance sigma^2 / weight."""
 
-    def __init__(self, X, y, rule, intercept):
+    def __init__(self, X, y, rule, intercept, weights=None):
+        X, y, self.weights = naive.heard(X, y, weights)
         self.X, self.y, self.rule, self.intercept = X, y, rule, intercept
         self.n, self.d = X.shape
-        self.coef, self.level, self.lam, self.rank = naive.refit(X, y, rule, intercept)
-        self.mean = X.mean(axis=0) if intercept and self.n else np.zeros(self.d)
-        self.rows = naive.centred(X) if intercept and self.n else X
-        self.responses = y - y.mean() if intercept and self.n else y
+        found = naive.refit(X, y, rule, intercept, self.weights)
+        self.coef, self.level, self.lam, self.rank = found
+        middle = intercept and self.n > 0
+        self.mean = np.average(X, axis=0, weights=self.weights) if middle else np.zeros(self.d)
+        roots, self.heft = np.sqrt(self.weights), self.weights.sum()
+        self.rows = roots[:, None] * (naive.centred(X, self.weights) if middle else X)
+        self.responses = roots * (y - np.average(y, weights=self.weights) if middle else y)
 
     def predict(self, x):
         return float(x @ self.coef + self.level)
@@ -38,7 +42,7 @@ class Window:
             inverse = np.linalg.pinv(self.rows) @ np.linalg.pinv(self.rows).T
         else:
             inverse = np.linalg.inv(system)
-        return float(away @ inverse @ away) + self.intercept / self.n
+        return float(away @ inverse @ away) + self.intercept / self.heft
 
     def directions(self):
         return self.rank if self.lam == 0.0 else min(self.n - self.intercept, self.d)
@@ -67,7 +71,7 @@ def gaussian(window, x, level):
 def self_normalized(window, x, level):
     if window.n == 0 or window.freedom() < 1:
         return math.inf
-    delta, share = (1 - level) / 2, window.intercept / window.n
+    delta, share = (1 - level) / 2, window.intercept / window.heft
     r, scatter, lam = window.directions(), window.mean_scatter(), window.lam
     away, bias = window.leverage(x) - share, 0.0
     if math.isinf(away):
@@ -93,11 +97,12 @@ def conformal(window, x, level):
         return math.inf
     scores = []
     for t in range(n - m, n):
-        before = Window(window.X[:t], window.y[:t], window.rule, window.intercept)
+        past = window.X[:t], window.y[:t], window.rule, window.intercept, window.weights[:t]
+        before = Window(*past)
         leverage = before.leverage(window.X[t])
         if math.isfinite(leverage):
             miss = abs(window.y[t] - before.predict(window.X[t]))
-            scores.append(miss / math.sqrt(1 + leverage))
+            scores.append(miss / math.sqrt(1 / window.weights[t] + leverage))
     return adapted(scores, alpha, alpha / 5) * math.sqrt(1 + window.leverage(x))
 
 

@@ -77,6 +77,25 @@ def test_the_same_rows_are_the_same_bytes():
     assert encode(other) == encode(ROWS)
 
 
+def test_weights_are_the_last_array_of_a_later_version():
+    weighed = replace(ROWS, weights=np.array([1.0, 0.0, 2.5]))
+    content = encode(weighed)
+    name, header, rest = content.split(b"\n", 2)
+    assert name == b"efface model 2"
+    assert json.loads(header)["arrays"][3] == ["weights", "<f8", [3]]
+    assert rest[-56:-32] == weighed.weights.astype("<f8").tobytes()
+    assert decode(content, "f").weights.tolist() == [1.0, 0.0, 2.5]
+
+
+def test_without_weights_a_file_is_what_it_always_was():
+    content = encode(ROWS)
+    assert content.startswith(b"efface model 1\n")
+    assert b"weights" not in content
+    again = decode(content, "f")
+    assert again.weights is None
+    assert again.weighed.tolist() == [1.0, 1.0, 1.0]
+
+
 def test_every_flipped_bit_is_noticed():
     content = encode(ROWS)
     for at in range(len(content)):
@@ -102,8 +121,8 @@ def test_foreign_files_are_refused(content):
 
 
 def test_a_file_of_a_later_version_is_refused():
-    with pytest.raises(NewerFile, match="'f' has version 2: this efface reads up to 1; upgrade"):
-        decode(sealed(b"efface model 2\nwhatever"), "f")
+    with pytest.raises(NewerFile, match="'f' has version 3: this efface reads up to 2; upgrade"):
+        decode(sealed(b"efface model 3\nwhatever"), "f")
 
 
 @pytest.mark.parametrize(
@@ -134,6 +153,9 @@ def test_a_header_that_contradicts_the_rows_is_refused(changes):
         replace(ROWS, times=np.array([2, 1, 3])),
         replace(ROWS, y=np.array([0.1, np.nan, 0.3])),
         replace(ROWS, X=np.full((3, 2), np.inf)),
+        replace(ROWS, weights=np.array([1.0, -1.0, 1.0])),
+        replace(ROWS, weights=np.array([1.0, np.nan, 1.0])),
+        replace(ROWS, weights=np.ones(2)),
     ],
 )
 def test_rows_that_cannot_be_are_refused(rows):

@@ -15,6 +15,7 @@ from efface.kernels.core import (
     room_for,
 )
 from efface.kernels.sums import NEVER, SEEN, depth_for
+from efface.kernels.views import weighed
 
 
 def made(d, p, k, rows):
@@ -38,17 +39,23 @@ def coefficients(core, outside, chosen, d, intercept):
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize(("rows", "penalty"), [(20, 0.0), (20, 2.0), (3, 0.5)])
 @pytest.mark.parametrize("one_by_one", [False, True])
-def test_rows_outside_the_core_come_and_go_by_their_index(intercept, rows, penalty, one_by_one):
+@pytest.mark.parametrize("heavy", [False, True])
+def test_rows_outside_the_core_come_and_go_by_their_index(
+    intercept, rows, penalty, one_by_one, heavy
+):
     rng = np.random.default_rng(rows)
     X, y = rng.normal(size=(rows + 4, 5)) + 3.0, rng.normal(size=rows + 4)
+    w = rng.choice([0.0, 0.5, 3.0], size=rows + 4) if heavy else np.ones(rows + 4)
+    w[0] = 1.0
+    responses = weighed(y, w)
     sums, core, outside, _held = made(5, 5 + intercept, 4, rows)
     if rows > 6:
-        gather(sums, X, y, 0, rows, 1, intercept)
+        gather(sums, X, responses, 0, rows, 1, intercept)
         form_primal(core, sums.total, 5, penalty, intercept)
     else:
-        centre_dual(sums, X, y, 0, rows, intercept)
-        form_dual(core, X, y, 0, rows, 0, penalty, intercept)
-    place(core, outside, X, y, rows, 4, 0, intercept)
+        centre_dual(sums, X, responses, 0, rows, intercept)
+        form_dual(core, X, responses, 0, rows, 0, penalty, intercept)
+    place(core, outside, X, responses, rows, 4, 0, intercept)
     if one_by_one:
         join(core, outside, 0, 0, 4)
     else:
@@ -56,7 +63,7 @@ def test_rows_outside_the_core_come_and_go_by_their_index(intercept, rows, penal
     for chosen in ([0, 1, 2, 3], [1, 3], [2]):
         live = [*range(rows), *(rows + i for i in chosen)]
         coef, level = coefficients(core, outside, chosen, 5, intercept)
-        exact, intercept_ = naive.solve_exactly(X[live], y[live], penalty, intercept)
+        exact, intercept_ = naive.solve_exactly(X[live], y[live], penalty, intercept, w[live])
         np.testing.assert_allclose(coef, exact, rtol=1e-9, atol=1e-11)
         assert level == pytest.approx(intercept_, rel=1e-9, abs=1e-10)
 
@@ -65,9 +72,9 @@ def test_a_centre_that_no_longer_fits_is_left():
     X, y = np.random.default_rng(0).normal(size=(80, 2)), np.arange(80.0) * 0.01
     X[40:] += 1e6
     sums, _core, _outside, _held = made(2, 3, 2, 80)
-    gather(sums, X, y, 0, 30, 1, True)
+    gather(sums, X, weighed(y), 0, 30, 1, True)
     for a in range(0, 45):
-        gather(sums, X, y, a, a + 30, 1, True)
+        gather(sums, X, weighed(y), a, a + 30, 1, True)
     assert np.abs(sums.centre[:2] - 1e6).max() < 10.0
 
 
@@ -75,5 +82,18 @@ def test_a_constant_feature_beside_an_intercept_is_not_trusted():
     X, y = np.random.default_rng(0).normal(size=(30, 2)), np.ones(30)
     X[:, 1] = 0.1
     sums, core, _outside, _held = made(2, 3, 2, 30)
-    gather(sums, X, y, 0, 30, 1, True)
+    gather(sums, X, weighed(y), 0, 30, 1, True)
     assert form_primal(core, sums.total, 2, 0.0, True) == 0.0
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_core_that_weights_make_singular_is_not_trusted(intercept):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 4)), rng.normal(size=30)
+    for heard in (0, 1, 3):
+        w = np.where(np.arange(30) < heard, 2.0, 0.0)
+        sums, core, _outside, _held = made(4, 4 + intercept, 2, 30)
+        gather(sums, X, weighed(y, w), 0, 30, 1, intercept)
+        assert not form_primal(core, sums.total, 4, 0.0, intercept) >= 1e-4
+        centre_dual(sums, X, weighed(y, w), 0, 4, intercept)
+        assert not form_dual(core, X, weighed(y, w), 0, 4, 0, 0.0, intercept) >= 1e-3

@@ -54,16 +54,21 @@ STREAMS = {
 }
 
 
-def lived(kind, policy, intercept, rows, seed, d=3, n=26):
-    """A model after a random life of learning, forgetting and expiring; its rows; who has left."""
+def lived(kind, policy, intercept, rows, seed, d=3, n=26, choices=(0.0, 0.5, 1.0, 3.0)):
+    """A model after a random life of learning, forgetting and expiring; its rows; who has left.
+
+    Every other life has weights.
+    """
     rng = np.random.default_rng([seed, d])
     X = STREAMS[rows](rng, n, d)
     y = X @ (rng.normal(size=d) / np.abs(X).max()) + rng.normal(size=n)
     model = MODELS[kind](window=policy, fit_intercept=intercept)
     timed = isinstance(policy, KeepFor)
     names = [f"r{t}" for t in range(n)]
+    weights = rng.choice(choices, size=n) if seed % 2 else np.ones(n)
     for t in range(n - rng.integers(0, n)):
-        model.learn_one(X[t], y[t], id=names[t], at=float(t) if timed else None)
+        at = float(t) if timed else None
+        model.learn_one(X[t], y[t], id=names[t], at=at, weight=weights[t])
         if rng.random() < 0.15 and model.n_rows_:
             model.forget(model.ids_[rng.integers(model.n_rows_)])
         if rng.random() < 0.1 and timed:
@@ -91,23 +96,25 @@ def test_a_diagnosis_is_what_dense_algebra_says(life):
     model, X, _ = lived(*life)
     x = np.abs(X).max(initial=1.0) * np.array([1.0, -0.5, 0.25])
     found = diagnose(model, x)
-    assert found.n_rows == model.n_rows_ == len(X)
+    w = model._live.memory.weights
+    assert found.n_rows == model.n_rows_ == len(X) == len(w)
     assert found.penalty == model.penalty_
     if not len(X):
         assert found.leverage_oldest is found.leverage_new is found.frt is None
         return
-    twin = naive_diagnostics.Window(X, life[2], model.penalty_)
+    twin = naive_diagnostics.Window(X, life[2], model.penalty_, w)
     close = lambda value: pytest.approx(float(value), rel=1e-7, abs=1e-300)  # noqa: E731
     assert found.rank == model.rank_ == twin.rank
     assert found.smallest_eigenvalue == close(twin.values[-1])
     assert found.largest_eigenvalue == close(twin.values[0])
-    assert found.phi2 == close((twin.values[-1] + twin.lam) / len(X))
+    if twin.heft:
+        assert found.phi2 == close((twin.values[-1] + twin.lam) / twin.heft)
     assert found.condition == (
         close(twin.values[0] / twin.values[-1]) if twin.rank == 3 else math.inf
     )
-    assert found.leverage_oldest == close(twin.inner(X[0], X[0]))
+    assert found.leverage_oldest == close(w[0] * twin.inner(X[0], X[0]))
     assert found.leverage_new == close(twin.inner(x, x))
-    assert found.frt == close(twin.frt(X[0], x))
+    assert found.frt == close(twin.frt(X[0], x, w[0]))
     assert found.degrees_of_freedom == close(twin.degrees_of_freedom)
     assert found.residue <= audit(model).tolerance
 
@@ -186,7 +193,7 @@ def test_asking_changes_nothing(kind, tmp_path):
 @settings(deadline=None, max_examples=150)
 @given(lives)
 def test_every_life_stands_an_audit(life):
-    model, X, gone = lived(*life)
+    model, X, gone = lived(*life, choices=(0.0, 1e-3, 1.0, 3.0, 1e4))
     found = audit(model, gone)
     assert found.holds, found.verdict
     assert found.canonical
@@ -249,6 +256,40 @@ def test_an_altered_row_is_found():
     found = audit(model)
     assert not found.holds
     assert found.error > 1e-6
+
+
+def test_an_altered_weight_is_found():
+    model = healthy()
+    model.partial_fit(np.eye(3), np.zeros(3), sample_weight=[2.0, 0.5, 0.0])
+    assert audit(model).holds
+    memory = model._live.memory
+    last = memory._span[1] - 1
+    for alter in (lambda: memory._y[last - 2], lambda: memory._y[last - 1]):
+        row = alter()
+        row[1:] = np.sqrt(row[2] * 1.01), row[2] * 1.01
+        found = audit(model)
+        assert not found.holds
+        assert found.error > 1e-6
+        row[1:] = np.sqrt(row[2] / 1.01), row[2] / 1.01
+    memory._y[last, 1:] = 0.1, 0.01  # a row that was to say nothing
+    assert not audit(model).holds
+
+
+def test_a_weight_that_is_none_contradicts_itself():
+    model = healthy()
+    model._live.memory._y[3, 2] = -1.0
+    assert audit(model).verdict == (
+        "fails: its state contradicts itself (weights that are no weights)"
+    )
+
+
+def test_a_root_that_is_not_that_of_its_weight_is_found():
+    model = healthy()
+    assert model.coef_.size
+    model._live.memory._y[3, 1] += 1e-3
+    found = audit(model)
+    assert not found.canonical
+    assert found.verdict == "fails: its state is not that of a fresh model given the live rows"
 
 
 def test_a_penalty_that_remembers_is_found():

@@ -53,16 +53,17 @@ WINDOWS = {
 }
 
 
-def check(X, intercept, steps):
+def check(X, intercept, steps, weights=None):
     """A forecast against one decomposition a step."""
-    model = OLS(fit_intercept=intercept).fit(X, np.zeros(len(X)))
+    model = OLS(fit_intercept=intercept)
+    model.partial_fit(X, np.zeros(len(X)), sample_weight=weights)
     found = forecast_forgetting(model, steps)
-    rank, condition = naive_diagnostics.forecast(X, intercept, steps)
+    rank, condition = naive_diagnostics.forecast(X, intercept, steps, weights)
     count = min(steps, len(X))
     assert found.ids == tuple(range(count))
     assert found.n_rows.tolist() == list(range(len(X) - 1, len(X) - 1 - count, -1))
     assert found.rank.tolist() == rank
-    before = [naive_diagnostics.rank(X, intercept), *rank]
+    before = [naive_diagnostics.rank(X, intercept, weights), *rank]
     falls = [i for i in range(count) if before[i + 1] < before[i]]
     assert found.drops_at == (falls[0] if falls else None)
     assert found.drops_id == (found.ids[falls[0]] if falls else None)
@@ -75,11 +76,14 @@ def check(X, intercept, steps):
     st.integers(1, 9),
     st.integers(1, 30),
     st.booleans(),
+    st.booleans(),
     st.integers(0, 10**6),
 )
-def test_few_features_are_forecast_exactly(kind, d, n, intercept, seed):
-    X = WINDOWS[kind](np.random.default_rng(seed), n, d)
-    found, condition = check(X, intercept, n)
+def test_few_features_are_forecast_exactly(kind, d, n, intercept, weighed, seed):
+    rng = np.random.default_rng(seed)
+    X = WINDOWS[kind](rng, n, d)
+    weights = rng.choice([0.0, 0.01, 1.0, 30.0], size=n) if weighed else None
+    found, condition = check(X, intercept, n, weights)
     assert found.condition == pytest.approx(condition, rel=1e-5)
 
 

@@ -71,6 +71,85 @@ def test_every_window_equals_a_refit(d, window, intercept, alpha, min_rows):
     check(result, naive.rolling(X, y, window, alpha, intercept, min_rows))
 
 
+WEIGHINGS = {
+    "integers": lambda rng, n: rng.integers(0, 4, size=n).astype(float),
+    "from 1e-3 to 1e3": lambda rng, n: 10.0 ** rng.uniform(-3, 3, size=n),
+    "runs without weight": lambda rng, n: np.repeat(rng.choice([0.0, 1.0, 2.0], size=n), 7)[:n],
+    "one of 1e8": lambda rng, n: np.where(np.arange(n) == n // 3, 1e8, 1.0),
+}
+weighings = pytest.mark.parametrize("weighing", list(WEIGHINGS))
+
+
+@weighings
+@pytest.mark.parametrize("alpha", [0.0, 0.7])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("d", "window"), [(1, 5), (3, 4), (4, 3), (4, 12), (6, 50)])
+def test_every_weighted_window_equals_a_refit(d, window, intercept, alpha, weighing):
+    X, y = data(60, d)
+    w = WEIGHINGS[weighing](np.random.default_rng([d, window]), 60)
+    asked = {"min_rows": 1, "outputs": OUTPUTS, "sample_weight": w}
+    result = rolling(X, y, window, alpha, intercept, **asked)
+    wanted = naive.rolling(X, y, window, alpha, intercept, 1, weights=w)
+    assert (result.rank == wanted[2]).all()
+    for t in range(60):  # one by one: where a row of 1e8 rules, coefficients are of another size
+        size = np.abs(wanted[0][t]).max() + abs(wanted[1][t])
+        assert np.abs(result.coef[t] - wanted[0][t]).max() <= 1e-9 * size
+        assert abs(result.intercept[t] - wanted[1][t]) <= 1e-9 * size
+
+
+@pytest.mark.parametrize(("d", "window"), [(40, 20), (40, 90)])
+@pytest.mark.parametrize("alpha", [0.0, 0.7])
+@weighings
+def test_weighted_windows_of_many_features(d, window, alpha, weighing):
+    X, y = data(150, d)
+    w = WEIGHINGS[weighing](np.random.default_rng(d), 150)
+    result = rolling(X, y, window, alpha, True, sample_weight=w, outputs=["coef", "intercept"])
+    for t in range(window - 1, 150, 7):
+        rows = slice(t - window + 1, t + 1)
+        A = X[rows]
+        for _ in range(2):  # a row of 1e8 makes much of what rounding leaves of a mean
+            A = A - np.average(A, axis=0, weights=w[rows])
+        A = np.sqrt(w[rows])[:, None] * A
+        b = np.sqrt(w[rows]) * (y[rows] - np.average(y[rows], weights=w[rows]))
+        A = np.vstack([A, np.sqrt(alpha) * np.eye(d)])
+        coef = np.linalg.lstsq(A, np.append(b, np.zeros(d)), rcond=None)[0]
+        assert np.abs(result.coef[t] - coef).max() <= 1e-8 * np.abs(coef).max()
+
+
+def test_nothing_is_left_in_a_window_of_a_weight_of_a_hundred_million():
+    X, y = data(200, 4)
+    w = np.ones(200)
+    w[50] = 1e8
+    for intercept in (False, True):
+        result = rolling(X, y, 30, fit_intercept=intercept, sample_weight=w)
+        plain = rolling(X, y, 30, fit_intercept=intercept)
+        assert np.abs(result.coef[80:] / plain.coef[80:] - 1).max() < 1e-9
+        assert np.abs(result.coef[79] / plain.coef[79] - 1).max() > 1e-3
+
+
+def test_weights_of_1_change_no_bit():
+    X, y = data(80, 3)
+    for asked in ({"alpha": 0.5}, {"stats": True, "fit_intercept": True}):
+        one, other = (rolling(X, y, 9, **asked, sample_weight=w) for w in (None, np.ones(80)))
+        assert (one.coef == other.coef)[9:].all()
+    models = AdaptiveRidge(window=9), AdaptiveRidge(window=9)
+    one, other = (
+        replay(m, X, y, diagnostics=True, sample_weight=w)
+        for m, w in zip(models, (None, 1), strict=True)
+    )
+    assert (one.prediction == other.prediction).all()
+    assert (one.leverage_old == other.leverage_old)[1:].all()
+
+
+def test_a_row_of_weight_0_fills_its_place_in_the_window():
+    X, y = data(12, 1)
+    w = np.ones(12)
+    w[8:11] = 0.0
+    result = rolling(X, y, 4, sample_weight=w)
+    assert result.coef[11, 0] == pytest.approx(y[11] / X[11, 0])
+    assert result.coef[10, 0] == pytest.approx(y[7] / X[7, 0])
+
+
 def test_the_rank_of_windows_that_lack_some():
     rng = np.random.default_rng(0)
     X = np.eye(6)[rng.integers(0, 6, size=200)]
@@ -139,11 +218,18 @@ def with_gaps(n, d, seed):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.7])
-@given(seed=st.integers(0, 99), groups=st.booleans(), min_rows=st.sampled_from([None, 1, 3]))
+@given(
+    seed=st.integers(0, 99),
+    groups=st.booleans(),
+    min_rows=st.sampled_from([None, 1, 3]),
+    weighed=st.booleans(),
+)
 @settings(deadline=None, max_examples=25)
-def test_gaps_and_groups_against_one_row_at_a_time(alpha, seed, groups, min_rows):
+def test_gaps_and_groups_against_one_row_at_a_time(alpha, seed, groups, min_rows, weighed):
     X, y = with_gaps(60, 2, seed)
-    labels = np.random.default_rng(seed).integers(0, 4, size=60) if groups else None
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 4, size=60) if groups else None
+    weights = rng.choice([0.0, 1.0, 2.5], size=60) if weighed else None
     result = rolling(
         X,
         y,
@@ -155,8 +241,9 @@ def test_gaps_and_groups_against_one_row_at_a_time(alpha, seed, groups, min_rows
         threads=1 + seed % 3,
         missing="skip",
         outputs=OUTPUTS,
+        sample_weight=weights,
     )
-    check(result, naive.rolling(X, y, 6, alpha, True, min_rows, labels))
+    check(result, naive.rolling(X, y, 6, alpha, True, min_rows, labels, weights))
 
 
 def test_a_row_without_a_response_is_still_predicted():
@@ -249,6 +336,11 @@ def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
         ({"groups": np.array(["2024"] * 9 + ["NaT"], "M8[D]")}, r"'groups\[9\]' is None"),
         ({"groups": [1.0] * 8 + [math.nan] * 2}, r"'groups\[8\]' is nan: expected a label"),
         ({"y": [1.0] * 9}, r"'y' is \(9,\): expected the shape \(10,\)"),
+        ({"sample_weight": [1.0] * 9}, r"'sample_weight' is \(9,\): expected the shape \(10,\)"),
+        (
+            {"sample_weight": [1.0] * 9 + [-1.0]},
+            "'sample_weight' at row 9 is -1.0: expected a finite number of at least 0; give a row",
+        ),
     ],
 )
 def test_rolling_refuses(change, text):
@@ -294,20 +386,22 @@ WINDOWS = [
 
 @pytest.mark.parametrize(("window", "plain"), WINDOWS)
 @pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighing", [None, "integers", "from 1e-3 to 1e3"])
 @pytest.mark.parametrize("name", list(RULES))
-def test_replay_predicts_and_then_learns(name, intercept, window, plain):
+def test_replay_predicts_and_then_learns(name, weighing, intercept, window, plain):
     X, y = data(60, 4)
+    w = WEIGHINGS[weighing](np.random.default_rng(1), 60) if weighing else np.ones(60)
     kind, parameters = RULES[name]
     at = np.arange(60.0) if plain[0] == "age" else None
     model = kind(window=window, fit_intercept=intercept, **parameters)
     twin = naive.NaiveModel((name.split(",")[0], parameters), plain, intercept, 4)
-    model.partial_fit(X[:2], y[:2], at=None if at is None else at[:2])
+    model.partial_fit(X[:2], y[:2], at=None if at is None else at[:2], sample_weight=w[:2])
     for t in range(2):
-        twin.learn(X[t], y[t], at=None if at is None else at[t])
-    result = replay(
-        model, X[2:], y[2:], at=None if at is None else at[2:], coef=True, diagnostics=True
-    )
-    expected = naive.replay(twin, X[2:], y[2:], at=None if at is None else at[2:])
+        twin.learn(X[t], y[t], at=None if at is None else at[t], weight=w[t])
+    times = None if at is None else at[2:]
+    asked = {"coef": True, "diagnostics": True, "sample_weight": w[2:]}
+    result = replay(model, X[2:], y[2:], at=times, **asked)
+    expected = naive.replay(twin, X[2:], y[2:], at=times, weights=w[2:])
     prediction, penalty, rank, n_rows, coef = expected
     close(result.prediction, prediction)
     close(result.penalty, penalty)
@@ -324,12 +418,14 @@ def test_replay_leaves_the_model_as_learning_row_by_row_does(name, window):
     X, y = data(50, 3)
     kind, parameters = RULES[name]
     ids = [f"row {t}" for t in range(50)]
+    w = np.random.default_rng(3).choice([0.0, 1.0, 0.3, 7.0], size=50)
     one, other = kind(window=window, **parameters), kind(window=window, **parameters)
-    replay(one, X, y, ids=ids)
+    replay(one, X, y, ids=ids, sample_weight=w)
     for t in range(50):
-        other.learn_one(X[t], y[t], id=ids[t])
+        other.learn_one(X[t], y[t], id=ids[t], weight=w[t])
     assert one.ids_ == other.ids_
     assert (one._live.memory.rows()[0] == other._live.memory.rows()[0]).all()
+    assert (one._live.memory.weights == other._live.memory.weights).all()
     assert one._live.phase == other._live.phase
     assert one.coef_ == pytest.approx(other.coef_, rel=1e-9, abs=1e-12)
     one.learn_one(X[0], y[0])
@@ -347,15 +443,19 @@ def test_what_a_replay_gives_without_being_asked():
     assert replay(Ridge(window=5), X, y, diagnostics=True).rank is not None
 
 
+@pytest.mark.parametrize("weighed", [False, True])
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
-def test_leverages_and_the_forgetting_regret_term(alpha):
+def test_leverages_and_the_forgetting_regret_term(alpha, weighed):
+    """Live rows are multiplied by the roots of their weights; the row to come weighs 1."""
     X, y = data(40, 3)
-    result = replay(Ridge(window=10, alpha=alpha, fit_intercept=False), X, y, diagnostics=True)
+    w = np.random.default_rng(4).uniform(0.1, 5.0, size=40) if weighed else np.ones(40)
+    model = Ridge(window=10, alpha=alpha, fit_intercept=False)
+    result = replay(model, X, y, diagnostics=True, sample_weight=w)
     for t in range(12, 40):
-        window = X[t - 10 : t]
+        window = np.sqrt(w[t - 10 : t, None]) * X[t - 10 : t]
         inverse = np.linalg.inv(window.T @ window + alpha * np.eye(3))
         assert result.leverage_new[t] == pytest.approx(X[t] @ inverse @ X[t], rel=1e-9)
-        assert result.leverage_old[t] == pytest.approx(X[t - 10] @ inverse @ X[t - 10], rel=1e-9)
+        assert result.leverage_old[t] == pytest.approx(window[0] @ inverse @ window[0], rel=1e-9)
         term = theory.forgetting_regret_term(window, window[0], X[t], penalty=alpha)
         assert result.frt[t] == pytest.approx(term.total, rel=1e-9)
 
@@ -363,13 +463,16 @@ def test_leverages_and_the_forgetting_regret_term(alpha):
 @pytest.mark.parametrize("intercept", [False, True])
 def test_eigenvalues_now_and_then_and_at_the_last_row(intercept):
     X, y = data(1200, 3)
-    result = replay(Ridge(window=20, fit_intercept=intercept), X, y, diagnostics=True)
+    w = np.random.default_rng(5).integers(0, 4, size=1200)
+    model = Ridge(window=20, fit_intercept=intercept)
+    result = replay(model, X, y, diagnostics=True, sample_weight=w)
     there = np.flatnonzero(~np.isnan(result.phi2))
     assert there.tolist() == [499, 999, 1199]
     for t in there:
-        rows = X[t - 20 : t] - X[t - 20 : t].mean(axis=0) * intercept
+        rows = np.repeat(X[t - 20 : t], w[t - 20 : t], axis=0)
+        rows = rows - rows.mean(axis=0) * intercept
         values = np.linalg.eigvalsh(rows.T @ rows)
-        assert result.phi2[t] == pytest.approx(values[0] / 20, rel=1e-9)
+        assert result.phi2[t] == pytest.approx(values[0] / len(rows), rel=1e-9)
         assert result.condition[t] == pytest.approx(math.sqrt(values[-1] / values[0]), rel=1e-9)
 
 

@@ -65,3 +65,27 @@ def test_a_giant_row_leaves_no_trace():
         variances, unexplained, _ = directly(X[t - 11 : t + 1], y[t - 11 : t + 1], True)
         assert found.variance[t] == pytest.approx(variances[:3], rel=1e-9)
         assert found.unexplained[t] == pytest.approx(unexplained, rel=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("noise", [1.0, 1e-7])
+def test_weighted_windows_agree_with_dense_algebra(noise, intercept):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(40, 2)) + 50.0 * intercept
+    y = X @ [1.0, 2.0] + noise * rng.normal(size=40)
+    w = rng.uniform(0.1, 5.0, size=40)
+    w[20], X[20] = 0.0, 1e6
+    coef, level, _ = slide_windows(X, y, 12, 0.0, intercept, 0, 0, w)
+    found = infer_windows(X, y, 12, intercept, 0, coef, level, w)
+    for t in range(11, 40):
+        rows = np.arange(t - 11, t + 1)
+        rows = rows[w[rows] > 0]
+        A = np.column_stack([X, np.ones(40)])[rows] if intercept else X[rows]
+        A, b = np.sqrt(w[rows])[:, None] * A, np.sqrt(w[rows]) * y[rows]
+        theta = np.append(coef[t], level[t]) if intercept else coef[t]
+        variances = np.diag(np.linalg.inv(A.T @ A))
+        mean = np.average(y[rows], weights=w[rows]) if intercept else 0.0
+        assert found.variance[t] == pytest.approx(variances[:2], rel=1e-7)
+        assert found.base[t] == pytest.approx(variances[2] if intercept else 0.0, rel=1e-6)
+        assert found.unexplained[t] == pytest.approx(((b - A @ theta) ** 2).sum(), rel=1e-4)
+        assert found.total[t] == pytest.approx((w[rows] * (y[rows] - mean) ** 2).sum(), rel=1e-9)

@@ -40,26 +40,34 @@ def build(name, window, intercept):
     return kind(window=window, fit_intercept=intercept, **parameters)
 
 
-def expected(X, y, name, intercept, x, level, method):
+def weigh(n, seed=0):
+    """Weights of every size, some of them 0."""
+    rng = np.random.default_rng([seed, n])
+    return rng.choice([0.0, 0.2, 1.0, 1.0, 3.0, 40.0], size=n)
+
+
+def expected(X, y, name, intercept, x, level, method, weights=None):
     """Prediction and half width by the twin."""
-    window = naive_intervals.Window(X, y, (name, RULES[name][1]), intercept)
+    window = naive_intervals.Window(X, y, (name, RULES[name][1]), intercept, weights)
     return window.predict(x), naive_intervals.METHODS[method](window, x, level)
 
 
 # -- against the twin --------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("weighed", [False, True])
 @pytest.mark.parametrize("s", [4, 9, 26, 60])
 @intercepts
 @models
 @methods
-def test_an_interval_is_what_dense_algebra_says(method, name, intercept, s):
+def test_an_interval_is_what_dense_algebra_says(method, name, intercept, s, weighed):
     X, y = data(s + 3, 4, seed=s)
     level = 0.8 if method == "conformal" else 0.95
-    model = build(name, None, intercept).fit(X[:s], y[:s])
+    w = weigh(s) if weighed else None
+    model = build(name, None, intercept).fit(X[:s], y[:s], sample_weight=w)
     prediction, lower, upper = model.predict_interval(X[s:], level=level, method=method)
     for t in range(3):
-        centre, half = expected(X[:s], y[:s], name, intercept, X[s + t], level, method)
+        centre, half = expected(X[:s], y[:s], name, intercept, X[s + t], level, method, w)
         assert prediction[t] == pytest.approx(centre, rel=1e-9, abs=1e-9)
         assert upper[t] - prediction[t] == pytest.approx(half, rel=1e-9)
         assert prediction[t] - lower[t] == pytest.approx(half, rel=1e-9)
@@ -76,18 +84,22 @@ def test_gaussian_widths_in_fifty_digits(lam, intercept):
     assert upper[0] - prediction[0] == pytest.approx(half, rel=1e-8)
 
 
+@pytest.mark.parametrize("weighed", [False, True])
 @pytest.mark.parametrize("window", [3, 12, 30, AddDrop(3, 1), KeepFor(9), None])
 @intercepts
 @models
 @methods
-def test_a_replay_says_what_the_model_would_have_said(method, name, intercept, window):
+def test_a_replay_says_what_the_model_would_have_said(method, name, intercept, window, weighed):
     X, y = data(50, 4)
+    w = weigh(50) if weighed else np.ones(50)
     at = np.arange(50.0) if isinstance(window, KeepFor) else None
     whole, single = build(name, window, intercept), build(name, window, intercept)
-    whole.partial_fit(X[:2], y[:2], at=None if at is None else at[:2])
-    single.partial_fit(X[:2], y[:2], at=None if at is None else at[:2])
+    for model in (whole, single):
+        first = None if at is None else at[:2]
+        model.partial_fit(X[:2], y[:2], at=first, sample_weight=w[:2])
     times = None if at is None else at[2:]
-    result = replay(whole, X[2:], y[2:], at=times, interval=0.8, method=method)
+    asked = {"interval": 0.8, "method": method, "sample_weight": w[2:]}
+    result = replay(whole, X[2:], y[2:], at=times, **asked)
     for t in range(48):
         if at is not None:
             single.expire(times[t])
@@ -95,7 +107,8 @@ def test_a_replay_says_what_the_model_would_have_said(method, name, intercept, w
         assert result.prediction[t] == pytest.approx(prediction[0], rel=1e-9, abs=1e-9)
         assert result.lower[t] == pytest.approx(lower[0], rel=1e-8, abs=1e-9)
         assert result.upper[t] == pytest.approx(upper[0], rel=1e-8, abs=1e-9)
-        single.learn_one(X[2 + t], y[2 + t], at=None if at is None else times[t])
+        now = None if at is None else times[t]
+        single.learn_one(X[2 + t], y[2 + t], at=now, weight=w[2 + t])
 
 
 @methods
@@ -122,15 +135,19 @@ def test_a_replay_out_of_order_has_intervals_too(method):
     name=st.sampled_from(list(RULES)),
     intercept=st.booleans(),
     units=st.booleans(),
+    weighed=st.booleans(),
 )
-def test_replayed_gaussian_intervals_on_windows_of_any_rank(seed, d, s, name, intercept, units):
+def test_replayed_gaussian_intervals_on_windows_of_any_rank(
+    seed, d, s, name, intercept, units, weighed
+):
     rng = np.random.default_rng(seed)
     X = np.eye(d)[rng.integers(0, d, size=60)] if units else rng.normal(size=(60, d))
     y = X @ rng.normal(size=d) + rng.normal(size=60)
-    result = replay(build(name, s, intercept), X, y, interval=0.9)
+    w = weigh(60, seed) if weighed else np.ones(60)
+    result = replay(build(name, s, intercept), X, y, interval=0.9, sample_weight=w)
     for t in rng.integers(1, 60, size=6):
         lo = max(0, t - s)
-        _, half = expected(X[lo:t], y[lo:t], name, intercept, X[t], 0.9, "gaussian")
+        _, half = expected(X[lo:t], y[lo:t], name, intercept, X[t], 0.9, "gaussian", w[lo:t])
         if np.isinf(half):
             assert np.isinf(result.upper[t])
         elif half > 1e-6:  # below, the responses are met, and what is left is rounding
@@ -162,6 +179,21 @@ def test_gaussian_intervals_of_least_squares_cover_what_they_say(d, s, level):
     X = rng.normal(size=(20_000, d))
     y = target(X, rng)
     assert coverage(OLS(window=s), X, y, s, level) == pytest.approx(100 * level, abs=1.5)
+
+
+@pytest.mark.parametrize("method", ["gaussian", "conformal"])
+def test_intervals_cover_what_they_say_where_weights_tell_the_variances(method):
+    """Live rows have noise of variance 1 / weight, the rows to come of variance 1."""
+    rng, inside = np.random.default_rng(5), []
+    for _ in range(400):
+        w = 10.0 ** rng.uniform(-1.5, 1.5, size=60)
+        X, theta = rng.normal(size=(64, 3)), rng.normal(size=3)
+        spread = np.append(1 / np.sqrt(w), np.ones(4))
+        y = X @ theta + spread * rng.normal(size=64)
+        model = OLS().fit(X[:60], y[:60], sample_weight=w)
+        _, lower, upper = model.predict_interval(X[60:], 0.8, method)
+        inside.append((lower <= y[60:]) & (y[60:] <= upper))
+    assert 100 * np.mean(inside) == pytest.approx(80.0, abs=3.0)
 
 
 @pytest.mark.parametrize("level", [0.8, 0.9, 0.95])

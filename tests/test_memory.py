@@ -110,7 +110,7 @@ def test_a_giant_row_leaves_no_number_behind(rule, intercept):
         live = slice(max(0, t - 29), t + 1)
         if t >= 50:
             assert_exact(memory, X[live], y[live], naive_rule, intercept)
-            store = np.concatenate([memory._x.ravel(), memory._y, memory._floats])
+            store = np.concatenate([memory._x.ravel(), memory._y.ravel(), memory._floats])
             assert np.abs(store[np.isfinite(store)]).max() < 1e5
 
 

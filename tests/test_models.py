@@ -97,8 +97,10 @@ def streams(kind, n, d, seed):
         X *= 1e-8
     elif kind == "huge":
         X *= 1e8
-    elif kind == "one giant row":
+    elif kind in ("one giant row", "a giant without weight"):
         X[n // 3] *= 1e8
+    elif kind == "columns alike in three digits":
+        X += 1e3 * rng.normal(size=(n, 1))
     theta = rng.normal(size=d) / np.abs(X).mean(axis=0).clip(1e-12)
     return X, X @ theta + 0.3 * rng.normal(size=n) + (kind == "means of a million spreads")
 
@@ -112,12 +114,39 @@ CLASSES = [
     "tiny",
     "huge",
     "one giant row",
+    "a giant without weight",
+    "columns alike in three digits",
+]
+WEIGHINGS = [
+    "all 1",
+    "integers",
+    "from 1e-6 to 1e6",
+    "some without weight",
+    "one of 1e8",
+    "all 0.1",
 ]
 
 
-def tolerance(X, lam, intercept):
-    """1e-9 up to a condition of 1e4 (of columns at a common scale), 1e-6 up to 1e7."""
-    rows = X - X.mean(axis=0) if intercept else X
+def weigh(weighing, kind, n, seed):
+    """The weights of a stream."""
+    rng = np.random.default_rng([seed, n])
+    weights = {
+        "all 1": np.ones(n),
+        "integers": rng.integers(0, 4, size=n).astype(float),
+        "from 1e-6 to 1e6": 10.0 ** rng.uniform(-6, 6, size=n),
+        "some without weight": rng.choice([0.0, 0.5, 1.0, 2.5], size=n),
+        "one of 1e8": np.where(np.arange(n) == n // 4, 1e8, 1.0),
+        "all 0.1": np.full(n, 0.1),
+    }[weighing]
+    if kind == "a giant without weight":
+        weights[n // 3] = 0.0
+    return weights
+
+
+def tolerance(X, lam, intercept, weights):
+    """1e-9 up to a condition of 1e4 (of weighed columns at one scale), 1e-6 up to 1e7."""
+    rows = X - np.average(X, axis=0, weights=weights) if intercept else X
+    rows = np.sqrt(weights)[:, np.newaxis] * rows
     scale = np.abs(rows).max(axis=0, initial=0.0)
     scale[scale == 0] = 1.0
     rows = np.vstack([rows / scale, np.diag(np.sqrt(lam) / scale)])
@@ -129,16 +158,16 @@ def tolerance(X, lam, intercept):
 
 def check_exact(model, twin):
     """Everything the model says against a refit on the rows of its twin."""
-    X, y = twin.X, twin.y
     coef, level, lam, rank = twin.refit()
     assert model.ids_ == twin.ids
-    assert model.n_rows_ == len(X)
+    assert model.n_rows_ == len(twin.ids)
     assert model.penalty_ == pytest.approx(lam, rel=1e-9, abs=0)
-    bound = tolerance(X, lam, twin.intercept) if len(X) else 1e-9
+    X, y, weights = naive.heard(twin.X, twin.y, twin.weights)
+    bound = tolerance(X, lam, twin.intercept, weights) if len(X) else 1e-9
     if bound < math.inf:
         assert model.rank_ == rank
         scale = (
-            np.abs(X - X.mean(axis=0) if twin.intercept else X).max(axis=0, initial=0.0)
+            np.abs(X - np.average(X, axis=0, weights=weights) * twin.intercept).max(axis=0)
             if len(X)
             else 1.0
         )
@@ -181,17 +210,19 @@ windows = st.sampled_from(
     window=windows,
     d=st.sampled_from([1, 3, 5]),
     intercept=st.booleans(),
+    weighing=st.sampled_from(WEIGHINGS),
     seed=st.integers(0, 99),
 )
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=15)
 def test_learning_forgetting_and_expiring_equal_a_refit(
-    name, kind, steps, window, d, intercept, seed
+    name, kind, steps, window, d, intercept, weighing, seed
 ):
     intercept = intercept or kind == "means of a million spreads"
     policy, plain = window
     model = build(name, window=policy, fit_intercept=intercept)
     twin = build_twin(name, plain, intercept, d)
     X, y = streams(kind, 110, d, seed)
+    w = weigh(weighing, kind, 110, seed)
     timed, t = plain[0] == "age", 0
     model.partial_fit(X[:0], y[:0])
     for step, amount in steps:
@@ -204,15 +235,16 @@ def test_learning_forgetting_and_expiring_equal_a_refit(
             twin.expire(t + amount)
         elif step == "learn":
             for _ in range(amount):
-                model.learn_one(X[t], y[t], at=t if timed else None)
-                twin.learn(X[t], y[t], at=t if timed else None)
+                model.learn_one(X[t], y[t], at=t if timed else None, weight=w[t])
+                twin.learn(X[t], y[t], at=t if timed else None, weight=w[t])
                 check_exact(model, twin)
                 t += 1
         elif step == "learn many":
             rows = slice(t, t + amount)
-            model.partial_fit(X[rows], y[rows], at=np.arange(t, t + amount) if timed else None)
+            at = np.arange(t, t + amount) if timed else None
+            model.partial_fit(X[rows], y[rows], at=at, sample_weight=w[rows])
             for k in range(t, t + amount):
-                twin.learn(X[k], y[k], at=k if timed else None)
+                twin.learn(X[k], y[k], at=k if timed else None, weight=w[k])
             t += amount
         check_exact(model, twin)
 
@@ -228,6 +260,90 @@ def test_nothing_remains_of_a_row_a_hundred_million_times_larger(name, intercept
         model.learn_one(X[t], y[t])
         twin.learn(X[t], y[t])
         check_exact(model, twin)
+
+
+@pytest.mark.parametrize("name", list(RULES))
+@pytest.mark.parametrize("intercept", [False, True])
+def test_nothing_remains_of_a_weight_of_a_hundred_million(name, intercept):
+    X, y = data(80, 4)
+    model = build(name, window=15, fit_intercept=intercept)
+    twin = build_twin(name, ("rows", 15), intercept, 4)
+    for t in range(80):
+        weight = 1e8 if t == 20 else 1.0
+        model.learn_one(X[t], y[t], weight=weight)
+        twin.learn(X[t], y[t], weight=weight)
+        check_exact(model, twin)
+
+
+@pytest.mark.parametrize("name", list(RULES))
+@given(
+    counts=st.lists(st.integers(0, 4), min_size=2, max_size=14).filter(any),
+    intercept=st.booleans(),
+    d=st.sampled_from([1, 3, 6]),
+    seed=st.integers(0, 99),
+)
+@settings(deadline=None, max_examples=20)
+def test_a_weight_of_k_is_the_row_k_times_and_of_0_the_row_removed(
+    name, counts, intercept, d, seed
+):
+    X, y = data(len(counts), d, seed)
+    rows = np.repeat(np.arange(len(counts)), counts)
+    weighed, repeated = (build(name, fit_intercept=intercept) for _ in range(2))
+    weighed.fit(X, y, sample_weight=counts)
+    repeated.fit(X[rows], y[rows])
+    assert weighed.n_rows_ == len(counts)
+    assert weighed.rank_ == repeated.rank_
+    assert weighed.penalty_ == pytest.approx(repeated.penalty_, rel=1e-9)
+    size = np.abs(repeated.coef_).max() or 1.0
+    assert np.abs(weighed.coef_ - repeated.coef_).max() <= 1e-8 * size
+    assert weighed.intercept_ == pytest.approx(repeated.intercept_, rel=1e-8, abs=1e-8)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_row_of_weight_0_lives_and_leaves_like_others_and_says_nothing(kind):
+    X, y = data(8, 2)
+    model, other = kind(window=5), kind()
+    for t in range(6):
+        model.learn_one(X[t], y[t], weight=0.0 if t in (2, 3) else 1.0)
+    assert model.n_rows_ == 5
+    assert model.ids_ == [1, 2, 3, 4, 5]
+    other.fit(X[[1, 4, 5]], y[[1, 4, 5]])
+    assert model.coef_ == pytest.approx(other.coef_, rel=1e-9)
+    assert model.rank_ == other.rank_
+    model.forget(2)
+    model.learn_one(X[6], y[6])
+    model.learn_one(X[7], y[7])
+    assert model.ids_ == [3, 4, 5, 6, 7]
+    other.fit(X[4:], y[4:])
+    assert model.coef_ == pytest.approx(other.coef_, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_rows_that_all_lack_weight_are_no_rows(kind, intercept):
+    X, y = data(9, 3)
+    for n in (1, 2, 9):
+        model = kind(fit_intercept=intercept).partial_fit(X[:n], y[:n], sample_weight=0.0)
+        assert model.n_rows_ == n
+        assert (model.coef_.tolist(), model.intercept_, model.rank_) == ([0.0] * 3, 0.0, 0)
+        assert model.predict_one(X[0]) == 0.0
+        assert np.isinf(model.predict_interval(X[:1]).upper).all()
+        result = replay(model, X, y, diagnostics=True, interval=0.9, sample_weight=np.zeros(9))
+        assert (result.prediction == 0.0).all()
+        assert (result.rank == 0).all()
+        assert (result.leverage_old == 0.0).all()
+        assert np.isinf(result.upper).all()
+        model.learn_one(X[0], y[0])
+        alone = kind(fit_intercept=intercept).fit(X[:1], y[:1])
+        assert model.coef_ == pytest.approx(alone.coef_, rel=1e-12)
+        assert model.intercept_ == pytest.approx(alone.intercept_, rel=1e-12)
+
+
+def test_the_score_may_be_weighted_as_scikit_learn_has_it():
+    X, y = data(40, 3)
+    w = np.random.default_rng(0).integers(0, 4, size=40)
+    model, rows = Ridge().fit(X, y, sample_weight=w), np.repeat(np.arange(40), w)
+    assert model.score(X, y, sample_weight=w) == pytest.approx(model.score(X[rows], y[rows]))
 
 
 @pytest.mark.parametrize("name", ["AdaptiveRidge", "SwitchingRidge"])
@@ -334,7 +450,8 @@ def test_one_row_in_any_form(x):
 def state(model):
     live = model._live
     X, y = live.memory.rows()
-    return X.tobytes(), y.tobytes(), live.ledger.ids, list(live.ledger.since), live.phase
+    numbers = X.tobytes(), y.tobytes(), live.memory.weights.tobytes()
+    return *numbers, live.ledger.ids, list(live.ledger.since), live.phase
 
 
 BAD_ROWS = [
@@ -355,6 +472,15 @@ BAD_ROWS = [
         BadTime,
         "'at' is numbers: expected None, as for the live rows",
     ),
+    (
+        (np.zeros(2), 1.0, None, None, -0.5),
+        BadRow,
+        "'weight' is -0.5: expected a finite number of at least 0; give a row that is to say",
+    ),
+    ((np.zeros(2), 1.0, None, None, math.nan), BadRow, "'weight' is nan: expected a finite number"),
+    ((np.zeros(2), 1.0, None, None, math.inf), BadRow, "'weight' is inf: expected a finite number"),
+    ((np.zeros(2), 1.0, None, None, "2"), NotANumber, "'weight' is '2': expected a number"),
+    ((np.zeros(2), 1.0, None, None, [1.0]), InvalidValue, r"'weight' is \[1.0\]: expected one num"),
 ]
 
 
@@ -368,7 +494,7 @@ def test_a_bad_row_changes_nothing(row, error, text):
     assert state(model) == before
 
 
-@pytest.mark.parametrize(("row", "error", "text"), BAD_ROWS[:1] + BAD_ROWS[5:10])
+@pytest.mark.parametrize(("row", "error", "text"), BAD_ROWS[:1] + BAD_ROWS[5:10] + BAD_ROWS[13:])
 def test_a_bad_first_row_starts_nothing(row, error, text):
     model = OLS()
     with pytest.raises(error, match=text):
@@ -396,6 +522,19 @@ def test_a_bad_first_row_starts_nothing(row, error, text):
         ({"ids": [20, 20]}, RepeatedId, "'id' is 20: a live row has it"),
         ({"ids": [20, None]}, InvalidValue, "'id' is None: expected an int or a str"),
         ({"at": [1.0, 2.0]}, BadTime, "'at' is numbers: expected None, as for the live rows"),
+        (
+            {"sample_weight": [1.0, -2.0]},
+            BadRow,
+            "'sample_weight' at row 1 is -2.0: expected a fin",
+        ),
+        ({"sample_weight": [math.nan, 1.0]}, BadRow, "'sample_weight' at row 0 is nan"),
+        (
+            {"sample_weight": [1.0, "a"]},
+            NotANumber,
+            "'sample_weight' at row 1 is 'a': expected a n",
+        ),
+        ({"sample_weight": [1.0]}, InvalidValue, r"'sample_weight' is \(1,\): expected the shape"),
+        ({"sample_weight": np.ones((2, 1))}, InvalidValue, "Sample weights must be 1D array or sc"),
     ],
 )
 def test_a_bad_batch_changes_nothing(change, error, text):
@@ -415,6 +554,8 @@ def test_a_bad_fit_leaves_what_was_learned_before():
         model.fit(pd.DataFrame({"c": [1.0], "d": [math.nan]}), [1.0])
     with pytest.raises(RepeatedId):
         model.fit(np.zeros((2, 5)), [1.0, 2.0], ids=["x", "x"])
+    with pytest.raises(InvalidValue, match="'sample_weight' is 'zero at every row': expected some"):
+        model.fit(np.eye(2), [1.0, 2.0], sample_weight=[0.0, 0.0])
     assert state(model) == before
     assert model.feature_names_in_.tolist() == ["a", "b"]
 
@@ -554,12 +695,14 @@ def test_a_loaded_model_continues_bit_for_bit(kind, window, tmp_path):
     X, y = data(64, 3)
     model = kind(window=window)
     for t in range(64):
-        model.learn_one(X[t], y[t], at=float(t) if isinstance(window, KeepFor) else None)
+        at = float(t) if isinstance(window, KeepFor) else None
+        model.learn_one(X[t], y[t], at=at, weight=[1.0, 0.3, 0.0, 5.0][t % 4])
         if t % 5 == 0:
             model.predict_one(X[t])
     model.save(tmp_path / "a")
     again = load(tmp_path / "a")
     assert type(again) is kind
+    assert (again._live.memory.weights == model._live.memory.weights).all()
     assert again.get_params() == model.get_params()
     assert trail(again) == trail(model)
     model.save(tmp_path / "b")
@@ -572,9 +715,10 @@ def test_a_loaded_model_continues_bit_for_bit(kind, window, tmp_path):
 )
 @pytest.mark.parametrize("kind", MODELS)
 def test_copies_continue_bit_for_bit(kind, copier):
-    model = kind(window=20).fit(*data(64, 3))
-    again = copier(model)
-    assert trail(again) == trail(model)
+    for weights in (None, np.random.default_rng(0).uniform(0.0, 3.0, size=64)):
+        model = kind(window=20).fit(*data(64, 3), sample_weight=weights)
+        again = copier(model)
+        assert trail(again) == trail(model)
     assert copier(kind()).get_params() == kind().get_params()
 
 
@@ -601,16 +745,34 @@ def test_after_forgetting_a_file_is_that_of_a_model_that_never_saw_the_rows(
     X, y = data(20, 3, seed)
     ids = [f"row {t}" if t % 2 else 100 + t for t in range(20)]
     model, innocent = kind(), kind()
+    choices = [1.0, 0.0, 2.5, 1e-3] if seed % 2 else [1.0]
+    weights = np.random.default_rng(seed).choice(choices, size=20)
     for t in range(20):
-        model.learn_one(X[t], y[t], id=ids[t])
+        model.learn_one(X[t], y[t], id=ids[t], weight=weights[t])
         if t not in gone:
-            innocent.learn_one(X[t], y[t], id=ids[t])
+            innocent.learn_one(X[t], y[t], id=ids[t], weight=weights[t])
         if t % 3 == seed % 3:
             model.predict_one(X[t])
     model.forget([ids[t] for t in gone])
     model.save(folder / "a")
     innocent.save(folder / "b")
     assert (folder / "a").read_bytes() == (folder / "b").read_bytes()
+    assert trail(model) == trail(innocent)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_once_the_weighted_rows_are_forgotten_a_file_does_not_know_of_weights(kind, tmp_path):
+    X, y = data(12, 3)
+    model, innocent = kind(), kind()
+    model.fit(X, y, sample_weight=[2.0, 0.0, 0.5] + [1.0] * 9)
+    model.save(tmp_path / "weighed")
+    model.forget([0, 1, 2])
+    innocent.fit(X[3:], y[3:], ids=range(3, 12))
+    model.save(tmp_path / "a")
+    innocent.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert (tmp_path / "a").read_bytes().startswith(b"efface model 1\n")
+    assert (tmp_path / "weighed").read_bytes().startswith(b"efface model 2\n")
     assert trail(model) == trail(innocent)
 
 

@@ -11,36 +11,54 @@ from efface.plugin import Pilot
 BOTH = Penalty(ADAPTIVE, theta_max=AUTO, noise=RESIDUAL)
 
 
-def direct(X, y, intercept):
+def direct(X, y, intercept, w):
     """The penalty from singular values, for more features than 50 digits have time for."""
-    n, d = X.shape
-    A, b = (X - X.mean(axis=0), y - y.mean()) if intercept else (X, y)
+    X, y, w = X[w > 0], y[w > 0], w[w > 0]
+    (m, d), n = X.shape, w.sum()
+    A, b = X, y
+    if intercept:
+        A, b = X - np.average(X, axis=0, weights=w), y - np.average(y, weights=w)
+    largest = np.abs(A).max()
+    A, b = np.sqrt(w)[:, None] * A, np.sqrt(w) * b
     u, s, vt = np.linalg.svd(A, full_matrices=False)
     trace = (s**2).sum()
     lam = 1e-3 * 2.0 ** np.round(np.log2(trace / n))
     share, c = s**2 / (s**2 + lam), u.T @ b
-    sigma = np.sqrt((b @ b - (share * c * c).sum()) / (n - intercept - share.sum()))
+    freedom = m - intercept - share.sum()
+    freedom = freedom + n - m if n >= m else freedom * n / m
+    sigma = np.sqrt((b @ b - (share * c * c).sum()) / freedom)
     theta = max(np.abs(vt.T @ (s / (s**2 + lam) * c)).max(), sigma / np.sqrt(trace))
-    return np.sqrt(2 * n * np.log(2 * d / 0.05)) * sigma * np.abs(A).max() / theta
+    return np.sqrt(2 * n * np.log(2 * d / 0.05)) * sigma * largest / theta
+
+
+WEIGHINGS = {
+    "all 1": lambda rng, n: np.ones(n),
+    "integers": lambda rng, n: rng.integers(0, 4, size=n).astype(float),
+    "light": lambda rng, n: rng.uniform(0.05, 0.9, size=n),
+    "light and heavy": lambda rng, n: rng.choice([0.0, 0.01, 30.0], size=n),
+}
 
 
 @pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighing", list(WEIGHINGS))
 @pytest.mark.parametrize(
     ("d", "s"),
     [*((12, s) for s in (7, 12, 13, 14, 60)), *((40, s) for s in (20, 41, 48, 150)), (1, 12)],
 )
-def test_a_sliding_window_equals_its_singular_values(d, s, intercept):
+def test_a_sliding_window_equals_its_singular_values(d, s, weighing, intercept):
     rng = np.random.default_rng([d, s])
     X = rng.normal(size=(2 * s + 30, d))
     y = X @ rng.normal(size=d) + rng.normal(size=len(X)) + 2.0
+    w = WEIGHINGS[weighing](rng, len(X))
     pilot, twin = (Pilot(d, BOTH, intercept=intercept) for _ in range(2))
     after = (np.arange(len(y)) >= s).astype(np.int64)
-    penalties = twin.plug_in_all(X, y, 0 * after, after)
+    penalties = twin.plug_in_all(X, y, 0 * after, after, w)
     for t in range(len(y) - 1):
-        pilot.learn(X[t], y[t], int(after[t]))
+        pilot.learn(X[t], y[t], int(after[t]), w[t])
         live = slice(max(0, t + 1 - s), t + 1)
-        if t > 2:
-            assert pilot.plug_in() == pytest.approx(direct(X[live], y[live], intercept), rel=1e-8)
+        if t > 2 and w[live].sum() >= 2 and np.count_nonzero(w[live]) > 2:
+            want = direct(X[live], y[live], intercept, w[live])
+            assert pilot.plug_in() == pytest.approx(want, rel=1e-8)
         assert penalties[t + 1] == pytest.approx(pilot.plug_in(), rel=1e-9)
 
 

@@ -79,7 +79,7 @@ def test_importing_the_package_is_quick():
 SMALLEST_KERNEL = """
 import numpy as np
 from efface.kernels.stream import learn_row
-learn_row(np.zeros((4, 2)), np.zeros(4), np.zeros(16, np.int64), np.ones(2), 1.0, 0)
+learn_row(np.zeros((4, 2)), np.zeros((4, 3)), np.zeros(17, np.int64), np.ones(2), 1.0, 1.0, 0)
 print(sum(learn_row.stats.cache_hits.values()), learn_row.stats.cache_path)
 """
 

@@ -127,9 +127,10 @@ def test_times_let_rows_expire():
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (({"a": 1.0, "new": float("nan")}, 1.0), BadRow),
-        (({"a": 1.0, "new": 2.0}, float("inf")), InvalidValue),
-        (({"a": 1.0, "new": 2.0}, 1.0, 0), RepeatedId),
+        (({"a": 1.0, "new": float("nan")}, 1.0, 1.0, 7), BadRow),
+        (({"a": 1.0, "new": 2.0}, float("inf"), 1.0, 7), InvalidValue),
+        (({"a": 1.0, "new": 2.0}, 1.0, -1.0, 7), BadRow),
+        (({"a": 1.0, "new": 2.0}, 1.0, 1.0, 0), RepeatedId),
     ],
 )
 def test_what_is_refused_changes_nothing(arguments, error):
@@ -137,7 +138,7 @@ def test_what_is_refused_changes_nothing(arguments, error):
     model.learn_one({"a": 1.0}, 1.0)
     before = pickle.dumps(model)
     with pytest.raises(error):
-        model.learn_one(*arguments)
+        model.learn_one(*arguments[:3], id=arguments[3])
     assert pickle.dumps(model) == before
 
 
@@ -152,6 +153,32 @@ def test_a_frame_is_learned_as_its_rows_are():
     predictions = whole.predict_many(frame.assign(z=1.0))
     assert predictions.index.tolist() == [7, 8, 9]
     assert predictions[8] == pytest.approx(single.predict_one({"a": 1.0, "b": 2.0, "z": 1.0}))
+
+
+def test_weights_are_spelled_as_river_spells_them():
+    rows = [({"a": 1.0, "b": 2.0}, 1.0, 2), ({"a": 3.0}, 2.0, 0), ({"a": 0.5, "b": -1.0}, 4.0, 3)]
+    single, repeated = Regressor(Ridge()), Regressor(Ridge())
+    for x, y, w in rows:
+        single.learn_one(x, y, w=w)
+        for _ in range(w):
+            repeated.learn_one(x, y)
+    assert single.weights == pytest.approx(repeated.weights)
+    frame = pd.DataFrame([x for x, _, _ in rows]).fillna(0.0)
+    y, w = (pd.Series([row[i] for row in rows]) for i in (1, 2))
+    whole = Regressor(Ridge())
+    whole.learn_many(frame, y, w)
+    assert whole.weights == pytest.approx(single.weights)
+    whole.learn_one({"c": 1.0}, 0.0, w=0.0)  # a new column: the rows keep their weights
+    assert whole.weights == pytest.approx({**single.weights, "c": 0.0})
+    alike = Regressor(Ridge())
+    alike.learn_many(frame, y, 2)
+    assert alike._live.memory.weights.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_a_weight_passes_through_a_pipeline():
+    model = compose.Select("a") | Regressor(Ridge())
+    model.learn_one({"a": 1.0, "b": 2.0}, 1.0, w=3.0)
+    assert model["Regressor"]._live.memory.weights.tolist() == [3.0]
 
 
 def test_nothing_is_known_before_the_first_row():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 from statsmodels.datasets import grunfeld, macrodata
-from statsmodels.regression.rolling import RollingOLS
+from statsmodels.regression.rolling import RollingOLS, RollingWLS
 
 from efface import rolling
 from efface.errors import InvalidValue
@@ -45,6 +45,45 @@ def test_statsmodels_agrees(name, expanding, intercept):
         assert_same(ours.stats.intercept_bse, theirs.bse[:, d])
         assert_same(ours.stats.intercept_tvalue, theirs.tvalues[:, d])
         assert_same(ours.stats.intercept_pvalue, theirs.pvalues[:, d])
+
+
+def assert_same_statistics(ours, theirs, d, rows):
+    assert_same(ours.coef[rows], theirs.params[rows, :d])
+    assert_same(ours.intercept[rows], theirs.params[rows, d])
+    for name, values in (("bse", theirs.bse), ("tvalues", theirs.tvalues)):
+        assert_same(getattr(ours.stats, name)[rows], values[rows, :d])
+    assert_same(ours.stats.pvalues[rows], theirs.pvalues[rows, :d])
+    assert_same(ours.stats.intercept_bse[rows], theirs.bse[rows, d])
+    assert_same(ours.stats.rsquared[rows], theirs.rsquared[rows])
+    assert_same(ours.stats.rsquared_adj[rows], theirs.rsquared_adj[rows])
+    assert ours.stats.df_resid[rows].tolist() == theirs.df_resid[rows].tolist()
+
+
+@pytest.mark.parametrize("name", ["macrodata", "grunfeld"])
+def test_statsmodels_agrees_on_weights(name):
+    X, y = table(name)
+    w = np.random.default_rng(0).uniform(0.2, 5.0, size=len(y))
+    design = sm.add_constant(X, prepend=False)
+    theirs = RollingWLS(y, design, window=40, weights=w).fit(use_t=True)
+    ours = rolling(X, y, 40, fit_intercept=True, stats=True, sample_weight=w)
+    assert_same_statistics(ours, theirs, X.shape[1], slice(39, None))
+
+
+def test_a_row_without_weight_is_no_degree_of_freedom_where_statsmodels_counts_it():
+    X, y = table("macrodata")
+    w = np.ones(len(y))
+    w[::5] = 0.0
+    design = sm.add_constant(X, prepend=False)
+    ours = rolling(X, y, 40, fit_intercept=True, stats=True, sample_weight=w)
+    with np.errstate(divide="ignore"):  # the logarithm of a weight, in its likelihood
+        theirs = RollingWLS(y, design, window=40, weights=w).fit(use_t=True)
+    assert_same(ours.coef[39:], theirs.params[39:, :3])
+    assert ours.stats.df_resid[60] == 32 - 4
+    assert theirs.df_resid[60] == 40 - 4
+    kept = np.flatnonzero(w[21:61]) + 21
+    alone = sm.OLS(y[kept], design[kept]).fit()
+    assert_same(ours.stats.bse[60], alone.bse[:3])
+    assert_same(ours.stats.pvalues[60], alone.pvalues[:3])
 
 
 def test_a_singular_window_is_flagged_where_statsmodels_makes_numbers_up():

@@ -12,6 +12,7 @@ from efface.kernels.sums import (
     shift_down,
     slide_to,
 )
+from efface.kernels.views import weighed
 
 
 def made(d, rows, unit):
@@ -23,27 +24,35 @@ def made(d, rows, unit):
     return sums, held
 
 
-def direct(sums, x, y, a, b):
+def direct(sums, x, y, a, b, weights=None):
     """The Gram matrix of the rows around the sums' own centre, as NumPy has it."""
     rows = np.column_stack([x[a:b], np.ones(b - a), y[a:b]]) - sums.centre
-    return np.tril(rows.T @ rows)
+    weights = np.ones(b - a) if weights is None else weights[a:b]
+    return np.tril(rows.T @ (weights[:, None] * rows))
 
 
 moves = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=25)
 
 
 @settings(deadline=None, max_examples=40)
-@given(moves=moves, d=st.integers(1, 4), centred=st.booleans(), unit=st.integers(1, 8))
-def test_sums_equal_a_direct_sum_wherever_the_range_slides(moves, d, centred, unit):
+@given(
+    moves=moves,
+    d=st.integers(1, 4),
+    centred=st.booleans(),
+    unit=st.integers(1, 8),
+    weighed_=st.booleans(),
+)
+def test_sums_equal_a_direct_sum_wherever_the_range_slides(moves, d, centred, unit, weighed_):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(300, d)) + 5.0, rng.normal(size=300)
+    w = rng.choice([0.0, 0.3, 1.0, 4.0], size=300) if weighed_ else None
     sums, _held = made(d, 300, unit)
     a, b = 0, 1
     for leave, come in moves:
         b += come
         a = min(a + leave, b - 1)
-        slide_to(sums, x, y, a, b, unit, centred)
-        np.testing.assert_allclose(np.tril(sums.total), direct(sums, x, y, a, b), atol=1e-10)
+        slide_to(sums, x, weighed(y, w), a, b, unit, centred)
+        np.testing.assert_allclose(np.tril(sums.total), direct(sums, x, y, a, b, w), atol=1e-10)
 
 
 def test_nothing_of_a_giant_row_remains_once_it_is_out_of_range():
@@ -51,8 +60,21 @@ def test_nothing_of_a_giant_row_remains_once_it_is_out_of_range():
     x[5] = 1e8
     sums, (floats, _) = made(2, 60, 4)
     for a in range(0, 20, 2):
-        slide_to(sums, x, y, a, a + 30, 2, False)
+        slide_to(sums, x, weighed(y), a, a + 30, 2, False)
     assert np.abs(floats[np.isfinite(floats)]).max() < 1e3
+
+
+def test_a_giant_without_weight_moves_neither_centre_nor_bounds():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    x[5], y[5] = 1e8, 1e8
+    w = np.where(np.arange(40) == 5, 0.0, 1.0)
+    sums, _held = made(2, 40, 2)
+    sums.dials[3] = 1
+    slide_to(sums, x, weighed(y, w), 0, 40, 2, True)
+    kept = np.delete(np.arange(40), 5)
+    np.testing.assert_allclose(sums.centre, [*x[kept].mean(axis=0), 0.0, y[kept].mean()])
+    assert sums.bounds[0].tolist() == x[kept].max(axis=0).tolist()
 
 
 def test_bounds_follow_the_largest_row_out():
@@ -60,7 +82,7 @@ def test_bounds_follow_the_largest_row_out():
     sums, _held = made(1, 40, 2)
     sums.dials[3] = 1
     for a in range(30):
-        slide_to(sums, x, y, a, a + 5, 2, False)
+        slide_to(sums, x, weighed(y), a, a + 5, 2, False)
         assert sums.bounds[:, 0].tolist() == [39.0 - a, 35.0 - a]
 
 
@@ -73,10 +95,10 @@ def test_rows_that_move_in_their_array_keep_their_sums():
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=(50, 2)), rng.normal(size=50)
     sums, _held = made(2, 50, 2)
-    slide_to(sums, x, y, 10, 30, 2, False)
+    slide_to(sums, x, weighed(y), 10, 30, 2, False)
     x[:40], y[:40] = x[10:].copy(), y[10:].copy()
     shift_down(sums, 10)
-    slide_to(sums, x, y, 4, 25, 2, False)
+    slide_to(sums, x, weighed(y), 4, 25, 2, False)
     np.testing.assert_allclose(np.tril(sums.total), direct(sums, x, y, 4, 25), atol=1e-12)
 
 
@@ -84,7 +106,7 @@ def test_rows_that_move_in_their_array_keep_their_sums():
 def test_only_a_centred_sum_moves_the_features(centred):
     x, y = np.full((10, 1), 7.0), np.full(10, 3.0)
     sums, _held = made(1, 10, 1)
-    slide_to(sums, x, y, 0, 10, 1, centred)
+    slide_to(sums, x, weighed(y), 0, 10, 1, centred)
     assert sums.centre.tolist() == pytest.approx([7.0 if centred else 0.0, 0.0, 3.0])
 
 
@@ -94,5 +116,5 @@ def test_the_stack_never_runs_out_of_room(unit):
     x, y = np.ones((6000, 1)), np.ones(6000)
     sums, _held = made(1, 1500, unit)
     for a in range(0, 4500, unit):
-        slide_to(sums, x, y, a, a + 1500, unit, False)
+        slide_to(sums, x, weighed(y), a, a + 1500, unit, False)
         assert sums.dials[2] < sums.starts.size - 1

@@ -77,3 +77,18 @@ def test_windows_do_not_depend_on_where_the_array_begins(d):
     late = slide_windows(X, y, 60, 0.0, False, 59)[0]
     early = slide_windows(np.ascontiguousarray(X[37:]), y[37:].copy(), 60, 0.0, False, 59)[0]
     np.testing.assert_allclose(late[96:], early[59:], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.5])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("d", [2, 40])
+def test_windows_without_weight_say_nothing(d, intercept, penalty):
+    rng = np.random.default_rng(3)
+    X, y, w = rng.normal(size=(40, d)), rng.normal(size=40), np.ones(40)
+    w[10:30] = 0.0
+    coef, level, rank = slide_windows(X, y, 8, penalty, intercept, 2, 0, w)
+    assert np.isnan(coef[:2]).all()
+    assert (coef[17:30] == 0.0).all()
+    assert (level[17:30] == 0.0).all()
+    assert (rank[17:30] == 0).all()
+    assert np.isfinite(coef[2:]).all()

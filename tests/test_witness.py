@@ -33,6 +33,28 @@ def test_it_is_right_to_the_last_digits(n, d, kappa, lam, intercept):
 
 
 @pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("lam", [0.0, 1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 6.0])
+@pytest.mark.parametrize(("n", "d"), [(1, 3), (2, 5), (4, 4), (5, 4), (30, 4)])
+def test_weights_cost_it_no_digit(n, d, spread, lam, intercept):
+    X, rng = conditioned(n, d, 100.0)
+    X = X + 3.0 * intercept
+    y = rng.normal(size=n) + X @ rng.normal(size=d)
+    w = 10.0 ** rng.uniform(-spread, spread, size=n)
+    if n > 4:
+        w[2], X[2] = 0.0, 1e9
+    coef, level, _ = naive.regress(X, y, lam, intercept, w)
+    found = refit(X, y, penalty=lam, intercept=intercept, weights=w)
+    assert found.distance(coef, level) <= 1e-13
+
+
+def test_rows_without_weight_have_no_coefficients():
+    X, y = np.eye(3), np.arange(3.0)
+    found = refit(X, y, penalty=0.0, intercept=True, weights=np.zeros(3))
+    assert (found.coef.tolist(), found.intercept) == ([0.0, 0.0, 0.0], 0.0)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
 def test_it_is_more_exact_than_double_precision_even_where_little_is_determined(intercept):
     X, rng = conditioned(40, 5, 1e12)
     y = rng.normal(size=40)

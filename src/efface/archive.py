@@ -2,15 +2,15 @@
 
 A file is, in this order::
 
-    efface model 1\\n                      the format and its version
+    efface model 1\\n                      the format and its version, 2 if rows have weights
     {"arrays":...}\\n                      the header: one line of JSON, ASCII, keys sorted
-    X, y, times                           the arrays that the header lists, C order, little-endian
+    X, y, times, weights                  the arrays that the header lists, C order, little-endian
     32 bytes                              SHA-256 of everything before
 
 The header holds ``arrays`` (name, dtype and shape of each), ``features`` (names of the columns, or
 null), ``ids``, ``model`` (the class), ``parameters`` and ``phase`` (that of the policy). ``times``
-is there when rows have times: int64 nanoseconds since 1970, or float64 numbers. Nothing else is
-kept: no counters, no sums, nothing of a row that has left.
+is there when rows have times: int64 nanoseconds since 1970, or float64 numbers; ``weights`` when
+some row has another weight than 1. Nothing else is kept: no counters, no sums, nothing of a row that has left.
 
 A file is written beside its destination and then moved there, so a reader sees the old file or the
 new one, never half of one.
@@ -34,7 +34,7 @@ from efface.ledger import Id
 from efface.times import Times
 
 _NAME = b"efface model "
-_VERSION = 1
+_PLAIN, _WEIGHED = 1, 2  # versions: a reader of the first would overlook weights
 _DIGEST = 32
 _DTYPES = {"<f8": np.float64, "<i8": np.int64}
 
@@ -51,6 +51,12 @@ class Snapshot:
     times: Times | None
     X: NDArray[np.float64]
     y: NDArray[np.float64]
+    weights: NDArray[np.float64] | None = None  # of 1 each
+
+    @property
+    def weighed(self) -> NDArray[np.float64]:
+        """The weights, whatever they are."""
+        return np.ones(len(self.y)) if self.weights is None else self.weights
 
 
 def write(path: str | os.PathLike[str], snapshot: Snapshot) -> None:
@@ -75,7 +81,10 @@ def read(path: str | os.PathLike[str]) -> Snapshot:
 
 def encode(snapshot: Snapshot) -> bytes:
     """The bytes of a file."""
-    arrays = {"X": snapshot.X, "y": snapshot.y, "times": snapshot.times}
+    arrays = {
+        **{"X": snapshot.X, "y": snapshot.y, "times": snapshot.times},
+        "weights": snapshot.weights,
+    }
     stored = {
         name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         for name, array in arrays.items()
@@ -90,7 +99,8 @@ def encode(snapshot: Snapshot) -> bytes:
         "phase": snapshot.phase,
     }
     text = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    parts = [b"%s%d\n" % (_NAME, _VERSION), text.encode("ascii"), b"\n"]
+    version = _PLAIN if snapshot.weights is None else _WEIGHED
+    parts = [b"%s%d\n" % (_NAME, version), text.encode("ascii"), b"\n"]
     content = b"".join([*parts, *(array.tobytes() for array in stored.values())])
     return content + hashlib.sha256(content).digest()
 
@@ -115,9 +125,9 @@ def _check_version(content: bytes, source: str) -> int:
             raise _damaged(source, "its first line is not whole")
         raise ForeignFile(f"'{source}' is not a model of efface: pass a file written by 'save'.")
     version = int(line[len(_NAME) :])
-    if version > _VERSION:
+    if version > _WEIGHED:
         raise NewerFile(
-            f"'{source}' has version {version}: this efface reads up to {_VERSION}; "
+            f"'{source}' has version {version}: this efface reads up to {_WEIGHED}; "
             "upgrade efface to load it."
         )
     return len(line) + 1
@@ -142,6 +152,7 @@ def _parse(body: bytes, start: int) -> Snapshot:
         times=arrays.get("times"),
         X=arrays["X"],
         y=arrays["y"],
+        weights=arrays.get("weights"),
     )
     _check_rows(snapshot)
     return snapshot
@@ -158,6 +169,10 @@ def _check_rows(s: Snapshot) -> None:
         raise ValueError("values that are not finite")
     if s.times is not None and (s.times.shape != (n,) or (s.times[1:] < s.times[:-1]).any()):
         raise ValueError("times out of order")
+    if s.weights is not None and not (
+        s.weights.shape == (n,) and np.isfinite(s.weights).all() and (s.weights >= 0.0).all()
+    ):
+        raise ValueError("weights that are no weights")
     if s.features is not None and len(s.features) != width:
         raise ValueError("as many names as columns expected")
 

@@ -1,7 +1,7 @@
 """How a model stands, and whether it is what it says.
 
-Phi = X'X of the live rows; with an intercept, of their deviations from the mean. Everything here is
-worked out from the live rows, and compared with the model: nothing of its inner state is trusted,
+Phi = X'X of the live rows; with an intercept, of their deviations from the mean. With weights, rows
+are multiplied by their roots, and the mean is the weighted one. Everything here is worked out from the live rows, and compared with the model: nothing of its inner state is trusted,
 and nothing of it is changed.
 """
 
@@ -33,7 +33,8 @@ class Diagnosis:
 
     ``smallest_eigenvalue``, ``largest_eigenvalue`` and ``condition``, their ratio, are those of Phi
     alone: 0 and infinity below full rank, by the rule of ``rank_``. ``phi2`` is the smallest
-    eigenvalue of (Phi + penalty) / n, nan without rows. ``leverage_oldest`` is that of the row
+    eigenvalue of (Phi + penalty) / n, n the sum of the weights, nan if that is 0.
+    ``leverage_oldest`` is that of the row
     about to leave, ``leverage_new`` that of x, ``frt`` the forgetting regret term if x arrived and
     the oldest row left: None where there is no such row. ``degrees_of_freedom`` is the trace of
     the matrix that turns responses into fitted values. ``residue`` is the largest relative
@@ -134,7 +135,7 @@ def diagnose(model: Model, x: ArrayLike | None = None) -> Diagnosis:
         smallest_eigenvalue=smallest,
         largest_eigenvalue=largest,
         condition=rows.condition,
-        phi2=(smallest + model.penalty_) / rows.n if rows.n else math.nan,
+        phi2=(smallest + model.penalty_) / rows.heft if rows.heft else math.nan,
         penalty=model.penalty_,
         leverage_oldest=old,
         leverage_new=new,
@@ -234,7 +235,8 @@ def _company(remembered: tuple[Id, ...], claimed: int) -> list[str]:
 
 def _refit(live: Snapshot, penalty: float) -> witness.Refit:
     intercept = bool(live.parameters["fit_intercept"])
-    return witness.refit(live.X, live.y, penalty=penalty, intercept=intercept)
+    rows = {"penalty": penalty, "intercept": intercept, "weights": live.weights}
+    return witness.refit(live.X, live.y, **rows)
 
 
 class _Rows:
@@ -243,13 +245,19 @@ class _Rows:
     def __init__(self, live: Snapshot) -> None:
         self.n, self.d = live.X.shape
         self.intercept = bool(live.parameters["fit_intercept"])
-        self.unit = binary_unit(live.X)
-        self.X = np.ldexp(live.X, -self.unit)
-        self.centred = deviations(self.X)[0] if self.intercept and self.n else self.X
+        self.weights, self.heft = live.weighed, float(live.weighed.sum())
+        heard = self.weights > 0.0
+        self.unit = binary_unit(live.X[heard])
+        self.oldest = np.ldexp(live.X[:1], -self.unit)
+        self.X, self.heard = np.ldexp(live.X[heard], -self.unit), self.weights[heard]
+        self.around = self.X
+        if self.intercept and self.heft:
+            self.around = deviations(self.X, weights=self.heard)[0]
+        self.rows = np.sqrt(self.heard)[:, np.newaxis] * self.around
 
     @cached_property
     def _spectrum(self) -> Spectrum | None:
-        return spectrum(self.centred) if self.n else None
+        return spectrum(self.rows) if self.heft else None
 
     @property
     def _values(self) -> Array:
@@ -273,7 +281,7 @@ class _Rows:
     def degrees_of_freedom(self, penalty: float) -> float:
         live = self._values[self._values > 0]
         shares = live / (live + self._penalty(penalty))
-        return float(shares.sum()) + (self.intercept and self.n > 0)
+        return float(shares.sum()) + (self.intercept and self.heft > 0)
 
     def leverages(
         self, penalty: float, x: Array | None
@@ -281,13 +289,16 @@ class _Rows:
         """Of the oldest row and of x, and the forgetting regret term of both."""
         if not self.n:
             return None, None, None
-        new = self.X[0] if x is None else np.ldexp(x, -self.unit)
-        pair = np.array([self.X[0], new])
-        if self.intercept:
-            pair = deviations(self.X, pair)[1]
-        pair = whiten(self.centred, pair, penalty=self._penalty(penalty))
-        if self.intercept:  # which is not penalised, and whose column is orthogonal to the others
-            pair = np.column_stack([pair, np.full(2, 1 / math.sqrt(self.n))])
+        new = self.oldest[0] if x is None else np.ldexp(x, -self.unit)
+        pair = np.array([self.oldest[0], new])
+        if self.intercept and self.heft:
+            pair = deviations(self.X, pair, weights=self.heard)[1]
+        pair = whiten(self.rows, pair, penalty=self._penalty(penalty))
+        if (
+            self.intercept and self.heft
+        ):  # which is not penalised, and whose column is orthogonal to the others
+            pair = np.column_stack([pair, np.full(2, 1 / math.sqrt(self.heft))])
+        pair[0] *= math.sqrt(self.weights[0])
         total, deleted, _ = forgetting_terms(pair[0], pair[1])
         return deleted, *((None, None) if x is None else (float(pair[1] @ pair[1]), total))
 

@@ -84,7 +84,7 @@ def forecast_forgetting(model: Model, steps: int) -> Forecast:
     """
     live = model._snapshot()
     n_rows, count = len(live.X), min(whole("steps", steps, 0), len(live.X))
-    walk = _Walk(live.X, count, intercept=live.parameters["fit_intercept"])
+    walk = _Walk(live.X, live.weighed, count, intercept=live.parameters["fit_intercept"])
     states = [walk.state()]
     for _ in range(count):
         walk.step()
@@ -110,14 +110,17 @@ def _milestones(count: int, drops_at: int | None) -> list[int]:
 
 
 class _Walk:
-    """Rows ``first`` and later of X, ``first`` going down."""
+    """Rows ``first`` and later of X, ``first`` going down; each times the root of its weight."""
 
-    def __init__(self, X: Array, first: int, *, intercept: bool) -> None:
+    def __init__(self, X: Array, weights: Array, first: int, *, intercept: bool) -> None:
         self.d = X.shape[1]
         self.first = first
         self.intercept = intercept
-        self.rows = np.ldexp(X, -binary_unit(X))  # squares of huge and tiny rows are numbers then
-        self.origin = self.rows[-1] if intercept and len(X) else np.zeros(self.d)
+        heard = X[weights > 0.0]
+        self.weights = weights
+        self.rows = np.ldexp(X, -binary_unit(heard))  # squares of huge and tiny rows are numbers
+        newest = np.flatnonzero(weights)[-1:]
+        self.origin = self.rows[newest[0]] if intercept and newest.size else np.zeros(self.d)
         self.random = np.random.default_rng(0)
         self.restart()
 
@@ -125,11 +128,16 @@ class _Walk:
 
     def restart(self) -> None:
         """Stand on a decomposition of the rows themselves."""
-        rows = self.rows[self.first :]
-        self.mean = (rows - self.origin).mean(axis=0) if len(rows) else np.zeros(self.d)
+        heard = self.weights[self.first :] > 0.0
+        rows, weights = self.rows[self.first :][heard], self.weights[self.first :][heard]
+        self.heft = float(weights.sum())
+        self.mean = np.zeros(self.d)
+        if len(rows):
+            self.mean = np.average(rows - self.origin, axis=0, weights=weights)
         self.low = rows.min(axis=0, initial=np.inf)
         self.high = rows.max(axis=0, initial=-np.inf)
-        centred = deviations(rows)[0] if self.intercept and len(rows) else rows
+        centred = deviations(rows, weights=weights)[0] if self.intercept and len(rows) else rows
+        centred = np.sqrt(weights)[:, np.newaxis] * centred
         if len(rows) > self.d:
             centred = np.asarray(np.linalg.qr(centred, mode="r"))  # has the same singular values
         _, singular, basis = np.linalg.svd(centred, full_matrices=False)
@@ -163,7 +171,7 @@ class _Walk:
 
     def _dusty(self) -> NDArray[np.bool]:
         """Columns whose deviations are rounding, and not zero."""
-        if not (self.intercept and self.count):
+        if not (self.intercept and self.heft):
             return np.zeros(self.d, dtype=bool)
         mean = self.mean + self.origin
         rounding = dust(np.array([self.low, self.high]) - mean, mean)
@@ -174,11 +182,15 @@ class _Walk:
     def step(self) -> None:
         """The next older row joins."""
         self.first -= 1
-        row = self.rows[self.first]
+        row, weight = self.rows[self.first], float(self.weights[self.first])
+        if weight == 0.0:
+            return
         self.low, self.high = np.minimum(self.low, row), np.maximum(self.high, row)
         row = row - self.origin
         if self.intercept:
-            row = self._around_mean(row)
+            row = self._around_mean(row, weight)
+        row = math.sqrt(weight) * row
+        self.heft += weight
         if not np.array_equal(dusty := self._dusty(), self.settled):
             self.restart()
             return
@@ -187,11 +199,11 @@ class _Walk:
         if self._in_doubt():
             self.restart()
 
-    def _around_mean(self, row: Array) -> Array:
+    def _around_mean(self, row: Array, weight: float) -> Array:
         """What joins Phi with a row: its distance from the mean, a little shortened."""
-        apart, m = row - self.mean, self.count - 1
-        self.mean = self.mean + apart / (m + 1)
-        return np.asarray(math.sqrt(m / (m + 1)) * apart)
+        apart, n = row - self.mean, self.heft
+        self.mean = self.mean + weight * apart / (n + weight)
+        return np.asarray(math.sqrt(n / (n + weight)) * apart)
 
     def _join(self, row: Array) -> None:
         inside, outside, length = _split(self.basis, row)

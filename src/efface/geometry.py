@@ -163,10 +163,10 @@ def binary_unit(values: Array) -> int:
     return math.frexp(float(np.abs(values).max(initial=0.0)))[1]
 
 
-def deviations(X: Array, *others: Array) -> tuple[Array, ...]:
+def deviations(X: Array, *others: Array, weights: Array | None = None) -> tuple[Array, ...]:
     """The rows of X around their mean, and other rows around the same mean, rounded once.
 
-    A column that is constant but for rounding is zero: what rounding leaves of a large mean would
+    With ``weights``, all above 0, it is the weighted mean. A column that is constant but for rounding is zero: what rounding leaves of a large mean would
     look like one more rank.
 
     >>> deviations(np.array([[0.1, 1.0], [0.1, 3.0]]), np.array([0.1, 6.0]))
@@ -175,8 +175,8 @@ def deviations(X: Array, *others: Array) -> tuple[Array, ...]:
     """
     origin = X[0].astype(np.longdouble)
     shifted = X - origin  # exactly zero where a column is constant
-    centre = shifted.mean(axis=0)
-    centre += (shifted - centre).mean(axis=0)
+    centre = np.average(shifted, axis=0, weights=weights)
+    centre += np.average(shifted - centre, axis=0, weights=weights)
     rows = (shifted - centre).astype(np.float64)
     rows[:, dust(rows, origin + centre)] = 0.0
     return rows, *((other - origin - centre).astype(np.float64) for other in others)

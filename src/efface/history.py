@@ -21,7 +21,7 @@ from efface.kernels.windows import slide_windows
 from efface.live import Arrivals, LiveRows
 from efface.memory import Trace
 from efface.parameters import non_negative, truth, whole
-from efface.rows import Matrix, Vector, as_matrix, as_vector
+from efface.rows import Matrix, Vector, as_matrix, as_vector, as_weights
 from efface.significance import Statistics, statistics
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def replay(
     diagnostics: bool = False,
     interval: float | None = None,
     method: MethodName = "gaussian",
+    sample_weight: Any = None,
 ) -> Replay:
     """Predict, then learn, row by row; the model ends as if it had learned them one by one.
 
@@ -105,7 +106,7 @@ def replay(
     def through(live: LiveRows, new: Arrivals) -> Trace:
         return live.replay(new, coef=bool(coef), diagnostics=bool(diagnostics), widths=widths)
 
-    trace = model._feed(through, X, y, ids, at)._asdict()
+    trace = model._feed(through, X, y, ids, at, sample_weight)._asdict()
     del trace["gauges"]
     return Replay(**trace)
 
@@ -122,6 +123,7 @@ def rolling(
     missing: Literal["raise", "skip"] = "raise",
     outputs: Iterable[Output] | None = None,
     stats: bool = False,
+    sample_weight: Any = None,
 ) -> Rolling:
     """Regress on the last ``window`` rows, at every row.
 
@@ -134,6 +136,9 @@ def rolling(
     nothing in a ridge regression tells it, so asking for it costs a second pass. ``stats=True``
     adds standard errors, t- and p-values and the share explained, for least squares only.
 
+    ``sample_weight`` holds a weight for each row; windows count rows whatever these weigh. The
+    statistics are those of rows whose noise has the variance sigma^2 / weight.
+
     >>> rolling([[1.0], [1.0], [2.0]], [1.0, 3.0, 5.0], window=2).coef.ravel()
     array([nan, 2. , 2.6])
     """
@@ -142,7 +147,8 @@ def rolling(
         raise InvalidValue(unusable("missing", missing, "'raise' or 'skip'", "choose one"))
     rows = as_matrix(X, missing=missing == "skip")
     responses = as_vector(y, len(rows), missing=missing == "skip")
-    layout = _layout(rows, responses, groups, missing == "skip")
+    weights = as_weights(sample_weight, len(rows))
+    layout = _layout(rows, responses, weights, groups, missing == "skip")
     workers = os.cpu_count() or 1 if threads is None else whole("threads", threads, 1)
     return _report(job, rows, layout, _regress(job, layout, workers))
 
@@ -161,6 +167,7 @@ class _Layout(NamedTuple):
 
     X: Matrix
     y: Vector
+    weights: Vector | None
     bounds: Ints  # group g has rows bounds[g] to bounds[g + 1]
     upto: Ints | None  # for each row given, the last complete one of its group up to it, or -1
     before: Ints | None  # and before it; None for both: the rows themselves, one group
@@ -205,12 +212,12 @@ def _asked(outputs: Any, penalty: float) -> frozenset[str]:
     return frozenset(names)
 
 
-def _layout(X: Matrix, y: Vector, groups: Any, skip: bool) -> _Layout:
+def _layout(X: Matrix, y: Vector, weights: Vector | None, groups: Any, skip: bool) -> _Layout:
     complete = ~(np.isnan(X).any(axis=1) | np.isnan(y)) if skip else None
     if complete is not None and complete.all():
         complete = None
     if groups is None and complete is None:
-        return _Layout(X, y, np.array([0, len(y)]), None, None)
+        return _Layout(X, y, weights, np.array([0, len(y)]), None, None)
     order, starts = _sorted_groups(groups, len(y))
     alive = np.ones(len(y), dtype=bool) if complete is None else complete[order]
     seen = np.concatenate([[0], np.cumsum(alive)])  # complete rows before each place in the order
@@ -219,7 +226,8 @@ def _layout(X: Matrix, y: Vector, groups: Any, skip: bool) -> _Layout:
     for target, last in ((upto, seen[1:] - 1), (before, seen[:-1] - 1)):
         target[order] = np.where(last >= base, last, -1)
     kept = order if complete is None else order[alive]
-    return _Layout(X.take(kept, axis=0), y.take(kept), seen[starts], upto, before)
+    weights = None if weights is None else weights.take(kept)
+    return _Layout(X.take(kept, axis=0), y.take(kept), weights, seen[starts], upto, before)
 
 
 def _sorted_groups(groups: Any, count: int) -> tuple[NDArray[np.intp], Ints]:
@@ -263,7 +271,7 @@ def _regress(job: _Job, layout: _Layout, workers: int) -> _Windows:
     """The regressions at every complete row."""
     n, d = layout.X.shape
     if len(layout.bounds) == 2:
-        return _solve(job, layout.X, layout.y)
+        return _solve(job, layout, 0, n)
     found = _Windows(
         np.empty((n, d)),
         np.empty(n),
@@ -273,7 +281,7 @@ def _regress(job: _Job, layout: _Layout, workers: int) -> _Windows:
 
     def work(part: Sequence[int]) -> None:
         for a, b in pairwise(part):
-            pieces = _arrays(_solve(job, layout.X[a:b], layout.y[a:b]))
+            pieces = _arrays(_solve(job, layout, a, b))
             for target, piece in zip(_arrays(found), pieces, strict=True):
                 target[a:b] = piece
 
@@ -291,14 +299,19 @@ def _arrays(found: _Windows) -> list[NDArray[Any]]:
     return [a for a in (*found[:3], *(found.inference or ())) if a is not None]
 
 
-def _solve(job: _Job, X: Matrix, y: Vector) -> _Windows:
+def _solve(job: _Job, layout: _Layout, a: int, b: int) -> _Windows:
+    """The windows of the rows a..b."""
     s, intercept, first = job.window, job.intercept, job.first
-    coef, level, rank = slide_windows(X, y, s, job.alpha, intercept, first)
-    inference = infer_windows(X, y, s, intercept, first, coef, level) if job.stats else None
+    X, y, weights = layout.X[a:b], layout.y[a:b], layout.weights
+    weights = None if weights is None else weights[a:b]
+    coef, level, rank = slide_windows(X, y, s, job.alpha, intercept, first, 0, weights)
+    inference = None
+    if job.stats:
+        inference = infer_windows(X, y, s, intercept, first, coef, level, weights)
     if "rank" not in job.outputs:
         return _Windows(coef, level, None, inference)
     if job.alpha > 0:
-        rank = slide_windows(X, y, s, 0.0, intercept, first)[2]
+        rank = slide_windows(X, y, s, 0.0, intercept, first, 0, weights)[2]
     rank[:first] = -1
     return _Windows(coef, level, rank, inference)
 
@@ -345,16 +358,21 @@ def _report(job: _Job, X: Matrix, layout: _Layout, found: _Windows) -> Rolling:
 def _statistics(
     job: _Job, layout: _Layout, found: Inference, coef: Matrix, level: Vector
 ) -> Statistics:
-    nobs = _taken(_rows_in_windows(layout.bounds, job.window), layout.upto)
+    nobs = _taken(_rows_in_windows(layout, job.window), layout.upto)
     nobs = np.where(np.isnan(level) | (nobs < 0), 0, nobs)
     here = Inference(*(_taken(values, layout.upto) for values in found))
     return statistics(coef, level, here, nobs, job.intercept)
 
 
-def _rows_in_windows(bounds: Ints, window: int) -> Ints:
-    """How many rows the window that ends at each complete row has."""
-    since = np.repeat(bounds[:-1], np.diff(bounds))
-    return np.asarray(np.minimum(np.arange(len(since)) - since + 1, window))
+def _rows_in_windows(layout: _Layout, window: int) -> Ints:
+    """How many rows that have weight the window that ends at each complete row has."""
+    since = np.repeat(layout.bounds[:-1], np.diff(layout.bounds))
+    last = np.arange(len(since))
+    first = np.maximum(since, last - window + 1)
+    if layout.weights is None:
+        return np.asarray(last - first + 1)
+    heard = np.concatenate([[0], np.cumsum(layout.weights > 0.0)])
+    return np.asarray(heard[last + 1] - heard[first])
 
 
 def _predictions(X: Matrix, before: Ints | None, found: _Windows) -> Vector:

@@ -84,7 +84,7 @@ class Method(ABC):
         """The intervals of rows that may come next."""
         gauges = live.memory.gauge(X)
         prediction = X @ live.memory.coef + live.memory.intercept
-        half = self.widths(gauges, live, [live.memory.rows()])
+        half = self.widths(gauges, live, [(*live.memory.rows(), live.memory.weights)])
         reason = None if np.isfinite(half).all() else self._reason(gauges, live)
         return Interval(prediction, prediction - half, prediction + half, reason)
 
@@ -142,6 +142,8 @@ def noise_level(g: Gauges, live: LiveRows) -> Vector:
 class Gaussian(Method):
     """prediction +- t s sqrt(1 + h): Student's t, s the noise's estimate, h the row's leverage.
 
+    A live row of weight w has noise of variance sigma^2 / w; the row to come weighs 1.
+
     Holds: exactly for least squares with independent Gaussian noise of one variance, independent of
     the features, on windows of any rank.
 
@@ -182,7 +184,7 @@ class SelfNormalized(Method):
 
     def widths(self, gauges: Gauges, live: LiveRows, windows: Windows) -> Vector:
         g, delta, sigma = gauges, self.alpha / 2, noise_level(gauges, live)
-        scatter, n = _mean_scatter(g, live), np.maximum(g.n_rows, 1)
+        scatter, n = _mean_scatter(g, live), np.where(g.n_rows > 0, g.heft, 1.0)
         penalised = g.penalty > 0.0
         lam = np.where(penalised, g.penalty, scatter)
         r = np.where(penalised, np.minimum(g.n_rows - live.intercept, live.shape[0]), g.rank)
@@ -204,8 +206,8 @@ class Conformal(Method):
     """Adaptive conformal inference over the live rows, each predicted by those before it.
 
     A fresh model of the same kind learns the live rows in their order. What it misses each of the
-    newest third by, over sqrt(1 + h) as rows with leverage are missed by more, are the scores (for
-    least squares: recursive residuals). The level follows them as Gibbs and Candes have it,
+    newest third by, over sqrt(1 / w + h) as rows with leverage, or of little weight w, are missed
+    by more, are the scores (for least squares: recursive residuals). The level follows them as Gibbs and Candes have it,
     alpha_j+1 = alpha_j + gamma (alpha - missed_j), and the last one picks the quantile of the
     scores: never beyond the largest.
 
@@ -219,12 +221,12 @@ class Conformal(Method):
 
     def widths(self, gauges: Gauges, live: LiveRows, windows: Windows) -> Vector:
         scratch = live.scratch()
-        quantiles = [self._quantile(scratch, X, y) for X, y in windows]
+        quantiles = [self._quantile(scratch, *window) for window in windows]
         scratch.rebuild()
         return _times(np.array(quantiles), np.sqrt(1.0 + gauges.reach))
 
     def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
-        if live.memory.n_rows // _SHARE >= self._needed:
+        if int((live.memory.weights > 0.0).sum()) // _SHARE >= self._needed:
             return None
         least = _SHARE * self._needed
         return f"level {self.level:g} needs {least}, of which the newest third give scores"
@@ -234,24 +236,24 @@ class Conformal(Method):
         """Scores below which no quantile of them will do."""
         return math.ceil(round(1.0 / self.alpha - 1.0, 9))
 
-    def _quantile(self, scratch: Memory, X: Matrix, y: Vector) -> float:
-        m = min(len(y) // _SHARE, math.ceil(_BEYOND / self.alpha))
+    def _quantile(self, scratch: Memory, X: Matrix, y: Vector, weights: Vector) -> float:
+        heard = weights > 0.0
+        m = min(int(heard.sum()) // _SHARE, math.ceil(_BEYOND / self.alpha))
         if m < self._needed:
             return math.inf
-        scores = _scores(scratch, X, y, m)
+        scores = _scores(scratch, X[heard], y[heard], weights[heard], m)
         return float(adapted_quantile(scores, self.alpha, self.alpha / _PACE))
 
 
-def _scores(scratch: Memory, X: Matrix, y: Vector, count: int) -> Vector:
+def _scores(scratch: Memory, X: Matrix, y: Vector, weights: Vector, count: int) -> Vector:
     """How far the last ``count`` rows lie from what those before them say; not where it is mute."""
     first, none = len(y) - count, np.zeros(count, np.int64)
-    scratch.extend(X[:first], y[:first])
-    trace = scratch.replay(
-        X[first:], y[first:], none, none, coef=False, diagnostics=False, gauges=True
-    )
+    scratch.extend(X[:first], y[:first], weights[:first])
+    wanted = {"coef": False, "diagnostics": False, "gauges": True}
+    trace = scratch.replay(X[first:], y[first:], none, none, **wanted, weights=weights[first:])
     scratch.drop(len(y))
     reach = trace.gauges.reach if trace.gauges is not None else np.zeros(count)
-    scores = np.abs(y[first:] - trace.prediction) / np.sqrt(1.0 + reach)
+    scores = np.abs(y[first:] - trace.prediction) / np.sqrt(1.0 / weights[first:] + reach)
     return np.asarray(scores[np.isfinite(reach)])
 
 

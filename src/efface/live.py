@@ -24,7 +24,8 @@ from efface.times import Time, Times, as_time, as_times, kind_of
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-Windows = Iterable[tuple[Matrix, Vector]]  # the live rows of each entry, or of all
+Window = tuple[Matrix, Vector, Vector]  # rows, responses, weights
+Windows = Iterable[Window]  # the live rows of each entry, or of all
 Widths = Callable[[Gauges, "LiveRows", Windows], Vector]
 
 
@@ -37,19 +38,23 @@ class Arrivals:
     ids: Sequence[Id]
     times: Times | None
     numbered: bool  # by us: the ids follow from the live rows
+    weights: Vector
 
     def __len__(self) -> int:
         return len(self.y)
 
     def upto(self, end: int) -> Arrivals:
         """The rows before ``end``."""
-        times = None if self.times is None else self.times[:end]
-        return Arrivals(self.X[:end], self.y[:end], self.ids[:end], times, self.numbered)
+        return self._part(slice(end))
 
     def since(self, first: int) -> Arrivals:
         """The rows from ``first`` on."""
-        times = None if self.times is None else self.times[first:]
-        return Arrivals(self.X[first:], self.y[first:], self.ids[first:], times, self.numbered)
+        return self._part(slice(first, None))
+
+    def _part(self, rows: slice) -> Arrivals:
+        times = None if self.times is None else self.times[rows]
+        mine = self.X[rows], self.y[rows], self.ids[rows], times
+        return Arrivals(*mine, self.numbered, self.weights[rows])
 
 
 class LiveRows:
@@ -69,25 +74,25 @@ class LiveRows:
 
     # -- one row comes ---------------------------------------------------------------------------
 
-    def learn_one(self, x: Vector, y: float, id: object, at: object) -> None:
+    def learn_one(self, x: Vector, y: float, id: object, at: object, weight: float = 1.0) -> None:
         """Learn a row, and let leave what must."""
         ledger = self.ledger
         if at is not None or self.timed or ledger.named:
-            self._learn_named(x, y, id, at)
+            self._learn_named(x, y, id, at, weight)
             return
         if id is not None and as_id(id) != ledger.stop:
-            self._learn_named(x, y, id, at)
+            self._learn_named(x, y, id, at, weight)
             return
         n_rows = ledger.stop - ledger.start + 1
         leaving, self.phase = self.policy.after(n_rows, self.phase)
-        self.memory.learn(x, y, leaving)
+        self.memory.learn(x, y, leaving, weight)
         if leaving == n_rows:
             ledger.drop(n_rows - 1)
         else:
             ledger.stop += 1
             ledger.start += leaving
 
-    def _learn_named(self, x: Vector, y: float, id: object, at: object) -> None:
+    def _learn_named(self, x: Vector, y: float, id: object, at: object, weight: float) -> None:
         """Learn a row that has an id or a time of its own, where it belongs."""
         ledger, policy = self.ledger, self.policy
         time = None if at is None else as_time(at)
@@ -99,9 +104,9 @@ class LiveRows:
             raise repeated(name)
         self._drop(expired)
         if time is None or now is None or not policy.expired((time,), now):
-            self._place(x, y, name, time)
+            self._place(x, y, name, time, weight)
 
-    def _place(self, x: Vector, y: float, id: Id, time: Time | None) -> None:
+    def _place(self, x: Vector, y: float, id: Id, time: Time | None, weight: float) -> None:
         """Learn a row where its time belongs; one that would leave at once never enters."""
         position, n_rows = self.ledger.place(time), len(self.ledger)
         leaving, self.phase = self.policy.after(n_rows + 1, self.phase)
@@ -109,25 +114,33 @@ class LiveRows:
             self._drop(leaving - 1)
             return
         if time is None or position == n_rows:
-            self.memory.learn(x, y, leaving)
+            self.memory.learn(x, y, leaving, weight)
             self.ledger.append(id, time)
             self.ledger.drop(leaving)
         else:
-            self.memory.insert(position, x, y)
+            self.memory.insert(position, x, y, weight)
             self.ledger.insert(position, id, time)
             self._drop(leaving)
 
     # -- many rows come --------------------------------------------------------------------------
 
-    def arrivals(self, X: Matrix, y: Vector, ids: Iterable[object] | None, at: object) -> Arrivals:
+    def arrivals(
+        self,
+        X: Matrix,
+        y: Vector,
+        ids: Iterable[object] | None,
+        at: object,
+        weights: Vector | None = None,
+    ) -> Arrivals:
         """Check what comes with the rows; ids that are not given are numbered on."""
+        weights = np.ones(len(y)) if weights is None else weights
         times = None if at is None else as_times(at, len(y))
         if len(y):
             self._refuse_kind(kind_of(times))
         if ids is not None:
-            return Arrivals(X, y, as_ids(ids, len(y)), times, numbered=False)
+            return Arrivals(X, y, as_ids(ids, len(y)), times, False, weights)
         first = self.ledger.next_id()
-        return Arrivals(X, y, range(first, first + len(y)), times, numbered=True)
+        return Arrivals(X, y, range(first, first + len(y)), times, True, weights)
 
     def learn(self, new: Arrivals) -> None:
         """Learn rows as if one by one, at the cost of those that stay."""
@@ -137,7 +150,7 @@ class LiveRows:
             return
         self._drop(min(plan.leaving, n_rows))
         kept = new.since(max(0, plan.leaving - n_rows))
-        self.memory.extend(kept.X, kept.y)
+        self.memory.extend(kept.X, kept.y, kept.weights)
         self._enter(kept.ids, kept.times)
         self.phase = plan.phase
 
@@ -155,7 +168,7 @@ class LiveRows:
             return _joined(
                 [self._replay_one(new.since(t), coef, diagnostics, widths) for t in rows]
             )
-        past = self.memory.rows() if widths else None
+        past = self._window() if widths else None
         trace = self.memory.replay(
             new.X,
             new.y,
@@ -164,6 +177,7 @@ class LiveRows:
             coef=coef,
             diagnostics=diagnostics,
             gauges=widths is not None,
+            weights=new.weights,
         )
         if widths is not None and past is not None:
             trace = self._bounded(trace, widths, past, new)
@@ -173,15 +187,17 @@ class LiveRows:
         self.phase = plan.phase
         return trace
 
-    def _bounded(
-        self, trace: Trace, widths: Widths, past: tuple[Matrix, Vector], new: Arrivals
-    ) -> Trace:
+    def _window(self) -> Window:
+        return *self.memory.rows(), self.memory.weights
+
+    def _bounded(self, trace: Trace, widths: Widths, past: Window, new: Arrivals) -> Trace:
         """The trace with its intervals."""
 
-        def windows() -> Iterator[tuple[Matrix, Vector]]:
-            X, y = np.concatenate([past[0], new.X]), np.concatenate([past[1], new.y])
+        def windows() -> Iterator[Window]:
+            pairs = zip(past, (new.X, new.y, new.weights), strict=True)
+            X, y, weights = (np.concatenate(pair) for pair in pairs)
             for t, n in enumerate(trace.n_rows.tolist(), len(past[1])):
-                yield X[t - n : t], y[t - n : t]
+                yield X[t - n : t], y[t - n : t], weights[t - n : t]
 
         if trace.gauges is None:
             return trace
@@ -202,13 +218,22 @@ class LiveRows:
         if time is not None:
             self._drop(self.policy.expired(self.ledger.since, self._clock(time)))
         copy, none = self._fresh(), np.zeros(1, dtype=np.int64)
-        past, gauged = self.memory.rows(), widths is not None
+        past, weights = self._window(), new.weights[:1]
         copy.extend(*past)
-        trace = copy.replay(x, y, none, none, coef=coef, diagnostics=diagnostics, gauges=gauged)
+        trace = copy.replay(
+            x,
+            y,
+            none,
+            none,
+            coef=coef,
+            diagnostics=diagnostics,
+            gauges=widths is not None,
+            weights=weights,
+        )
         if widths is not None:
             trace = self._bounded(trace, widths, past, new.upto(1))
         copy.drop(copy.n_rows)
-        self.learn_one(x[0], float(y[0]), name, time)
+        self.learn_one(x[0], float(y[0]), name, time, float(weights[0]))
         return trace
 
     # -- rows leave ------------------------------------------------------------------------------
@@ -242,12 +267,20 @@ class LiveRows:
             self.memory.drop(count)
             self.ledger.drop(count)
 
-    def restore(self, X: Matrix, y: Vector, ids: list[Id], times: Times | None, phase: int) -> None:
+    def restore(
+        self,
+        X: Matrix,
+        y: Vector,
+        ids: list[Id],
+        times: Times | None,
+        phase: int,
+        weights: Vector | None = None,
+    ) -> None:
         """Take over live rows as they were; nothing may have been learned before."""
         names = as_ids(ids, len(y))
         if names:
             self._refuse_kind(kind_of(times))
-        self.memory.extend(X, y)
+        self.memory.extend(X, y, weights)
         self._enter(names, times)
         self.phase = phase
 
@@ -326,15 +359,15 @@ class LiveRows:
 
     def _rearrange(self, new: Arrivals, order: list[int], ids: list[Id], phase: int) -> None:
         """Live and new rows, those of ``order``, as one rebuild."""
-        X, y = self.memory.rows()
-        X, y = np.concatenate([X, new.X])[order], np.concatenate([y, new.y])[order]
+        pairs = zip(self._window(), (new.X, new.y, new.weights), strict=True)
+        rows = [np.concatenate(pair)[order] for pair in pairs]
         times = new.times
         if times is not None:
             times = np.concatenate([*([self.ledger.times] if len(self.ledger) else []), times])[
                 order
             ]
         self.wipe()
-        self.memory.extend(X, y)
+        self.memory.extend(*rows)
         self._enter(ids, times)
         self.phase = phase
 

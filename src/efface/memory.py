@@ -20,17 +20,18 @@ from efface.kernels.leverage import (
 )
 from efface.kernels.moments import ADAPTIVE, FIXED, SWITCHING
 from efface.kernels.spectrum import (
+    Products,
     Spectrum,
-    centred,
     conditioning,
     interpolated,
     rank_of,
     spectrum,
     summary,
+    weighed_rows,
 )
 from efface.kernels.sums import depth_for
 from efface.kernels.trace import diagnose_rows, forgetting_term, replay_rows
-from efface.kernels.views import Ints, Matrix, Vector
+from efface.kernels.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector, weighed
 
 __all__ = ["ADAPTIVE", "FIXED", "SWITCHING", "Gauges", "Memory", "Penalty", "Trace"]
 
@@ -73,7 +74,8 @@ class Gauges(NamedTuple):
     """What an interval needs to know of the live rows and of the row that it is for.
 
     A new row is predicted with the variance sigma^2 (1 + reach): its leverage, infinite where the
-    rows do not determine the prediction. Fields have one entry a row.
+    rows do not determine the prediction. Fields have one entry a row. A live row of weight w has
+    the variance sigma^2 / w, and sums of squares are weighted; ``n_rows`` counts rows with weight.
     """
 
     n_rows: Ints
@@ -84,15 +86,16 @@ class Gauges(NamedTuple):
     unexplained: Vector  # the residuals' sum of squares
     scatter: Vector  # the trace of Phi
     size: Vector  # the squared length of the coefficients
+    heft: Vector  # the sum of the weights
 
 
-Arrays = tuple[Matrix, Vector, Ints, Matrix, Ints, Matrix]
+Arrays = tuple[Matrix, Responses, Ints, Matrix, Ints, Matrix]
 
 
 class Memory:
     """Rows that come, leave and are regressed on; it trusts what it is given.
 
-    Rows lie in one array, oldest first, with free places behind them. A row that leaves is
+    A row has a weight, by default 1: coefficients are those of the row so many times. Rows lie in one array, oldest first, with free places behind them. A row that leaves is
     overwritten with zeros. Beside the rows it keeps O(width^2 log rows) numbers, all of them made
     from live rows by addition.
 
@@ -113,42 +116,44 @@ class Memory:
         self._given = np.zeros(0)
         self._ints = np.zeros(0, np.int64)
         self._shape = (int(intercept), stream.block_for(width), int(shrinks))
-        self._x, self._y = np.zeros((0, width)), np.zeros(0)
+        self._x, self._y = np.zeros((0, width)), np.zeros((0, 3))
         self._reserve(_LEAST)
 
-    def append(self, x: Vector, y: float) -> None:
+    def append(self, x: Vector, y: float, weight: float = 1.0) -> None:
         """Learn the newest row."""
-        self.learn(x, y, 0)
+        self.learn(x, y, 0, weight)
 
-    def learn(self, x: Vector, y: float, leaving: int) -> None:
+    def learn(self, x: Vector, y: float, leaving: int, weight: float = 1.0) -> None:
         """Learn the newest row; then the oldest ``leaving`` rows go."""
         if self.n_rows == self._most:
             self._reserve(self.n_rows + 1)
-        if not stream.learn_row(self._x, self._y, self._ints, x, y, leaving):
+        if not stream.learn_row(self._x, self._y, self._ints, x, y, weight, leaving):
             self._supply(stream.COMPACT)
-            stream.learn_row(self._x, self._y, self._ints, x, y, leaving)
+            stream.learn_row(self._x, self._y, self._ints, x, y, weight, leaving)
         self.n_rows += 1 - leaving
 
-    def insert(self, position: int, x: Vector, y: float) -> None:
+    def insert(self, position: int, x: Vector, y: float, weight: float = 1.0) -> None:
         """Learn a row that belongs before others."""
-        Memory.learn(self, x, y, 0)
+        Memory.learn(self, x, y, 0, weight)
         lo, hi = self._span
         at = lo + position
         for rows in (self._x, self._y):
+            newest = rows[hi - 1].copy()
             rows[at + 1 : hi] = rows[at : hi - 1]
-        self._x[at], self._y[at] = x, y
+            rows[at] = newest
         stream.disturb(self._floats, self._ints, at)
 
-    def extend(self, X: Matrix, y: Vector) -> None:
+    def extend(self, X: Matrix, y: Vector, weights: Vector | None = None) -> None:
         """Learn many newest rows; nothing is solved."""
         n = y.size
         if self.n_rows + n > self._most:
             self._reserve(self.n_rows + n)
-        if self._span[1] + n > self._y.size:
+        if self._span[1] + n > len(self._y):
             stream.compact_rows(*self._state)
         end = self._span[1]
-        self._x[end : end + n], self._y[end : end + n] = X, y
+        self._x[end : end + n], self._y[end : end + n] = X, weighed(y, weights)
         self._ints[moments.END] += n
+        self._ints[moments.MUTE] += int(np.count_nonzero(self._y[end : end + n, WEIGHT] == 0.0))
         self._ints[moments.DIRTY] = 1
         self.n_rows += n
 
@@ -159,23 +164,27 @@ class Memory:
 
     def remove(self, positions: NDArray[np.intp]) -> None:
         """Rows leave from anywhere; what remains is as if they had never come."""
-        X, y = self.rows()
-        lo, hi = self._span
+        (X, y), (lo, hi) = self._copies(), self._span
         self._x[lo:hi], self._y[lo:hi] = 0.0, 0.0
-        keep = np.ones(y.size, dtype=bool)
+        keep = np.ones(len(y), dtype=bool)
         keep[positions] = False
         self._restart(X[keep], y[keep])
         X[:], y[:] = 0.0, 0.0
 
     def rebuild(self) -> None:
         """Make the state a function of the live rows alone."""
-        X, y = self.rows()
-        self._restart(X, y)
+        self._restart(*self._copies())
 
     def rows(self) -> tuple[Matrix, Vector]:
         """Copies of the live rows and their responses, oldest first."""
         lo, hi = self._span
-        return self._x[lo:hi].copy(), self._y[lo:hi].copy()
+        return self._x[lo:hi].copy(), self._y[lo:hi, VALUE].copy()
+
+    @property
+    def weights(self) -> Vector:
+        """A copy of the weights of the live rows, oldest first."""
+        lo, hi = self._span
+        return self._y[lo:hi, WEIGHT].copy()
 
     def predict(self, x: Vector) -> float:
         state, watched = (self._x, self._y, self._floats, self._ints), self._watched
@@ -204,20 +213,21 @@ class Memory:
         rank = int(self._ints[moments.RANK])
         if rank >= 0:
             return rank
-        return int(np.linalg.matrix_rank(centred(self.rows()[0], self._shape[0] == 1)))
+        return int(np.linalg.matrix_rank(weighed_rows(*self._live, self._shape[0] == 1)))
 
     @property
     def clean(self) -> bool:
-        """Whether the places of rows that left hold zeros."""
+        """Whether the places of rows that left hold zeros, and weights have their own roots."""
         lo, hi = self._span
         free = (self._x[:lo], self._x[hi:], self._y[:lo], self._y[hi:])
-        return not any(places.any() for places in free)
+        roots = np.sqrt(self._y[lo:hi, WEIGHT]) == self._y[lo:hi, ROOT]
+        return not any(places.any() for places in free) and bool(roots.all())
 
     @property
     def working_store(self) -> int:
         """Bytes kept beside the live rows."""
         arrays = (self._x, self._y, self._floats, self._ints)
-        return sum(a.nbytes for a in arrays) - self.n_rows * (self.width + 1) * 8
+        return sum(a.nbytes for a in arrays) - self.n_rows * (self.width + 3) * 8
 
     def gauge(self, X: Matrix) -> Gauges:
         """How far the live rows lie from their regression, and rows of X from them."""
@@ -225,7 +235,8 @@ class Memory:
         asked = self.n_rows > 0 and len(X) > 0
         if asked and not (by_core and gauge_rows(*self._state, X, columns, self._room())):
             self._gauge_spectrally(X, columns, self._spectrum())
-        n_rows, rank = (np.full(len(X), v) for v in (self.n_rows, self._ints[moments.RANK]))
+        heard = self.n_rows - int(self._ints[moments.MUTE])
+        n_rows, rank = (np.full(len(X), v) for v in (heard, self._ints[moments.RANK]))
         penalty = np.full(len(X), self._solution[0][moments.LAMBDA])
         return Gauges(n_rows, rank, penalty, *columns.T)
 
@@ -239,6 +250,7 @@ class Memory:
         coef: bool,
         diagnostics: bool,
         gauges: bool = False,
+        weights: Vector | None = None,
     ) -> Trace:
         """Predict, then learn, row by row.
 
@@ -248,10 +260,10 @@ class Memory:
         """
         n = y.size
         leaving = self._prepare(before, after)
-        states, counts = np.full((8, n), np.nan), np.zeros((2, n), np.int64)
+        states, counts = np.full((8, n), np.nan), np.zeros((3, n), np.int64)
         coefs = np.empty((n if coef else 0, self.width))
         columns = np.full((n if gauges else 0, GAUGES), np.nan)
-        arrays = X, y, leaving, states, counts, coefs
+        arrays = X, weighed(y, weights), leaving, states, counts, coefs
         if diagnostics or gauges:
             self._diagnose(arrays, columns, diagnostics)
         else:
@@ -266,7 +278,7 @@ class Memory:
         if diagnostics or self._unpenalised:
             trace = trace._replace(rank=counts[1])
         if gauges:
-            trace = trace._replace(gauges=Gauges(counts[0], counts[1], states[1], *columns.T))
+            trace = trace._replace(gauges=Gauges(counts[2], counts[1], states[1], *columns.T))
         if diagnostics:
             trace = trace._replace(**dict(zip(_DIAGNOSTICS, states[3:], strict=True)))
         return trace
@@ -274,14 +286,13 @@ class Memory:
     def _diagnose(self, arrays: Arrays, columns: Matrix, diagnostics: bool) -> None:
         """``replay`` with leverages and the like, gauges, or both."""
         self._ints[moments.DIRTY] = 1  # so that what is measured is what has just been solved
-        n, room = arrays[1].size, self._room()
+        n, room = len(arrays[1]), self._room()
         every = max(_EVERY * self.width, _LEAST_EVERY) if diagnostics else n
         row = 0
         for end in [*range(every - 1, n - 1, every), n - 1, n]:
             row = self._diagnose_until(end, row, arrays, columns, room, diagnostics)
             if diagnostics and row < n:
-                lo, hi = self._span
-                arrays[3][6:, row] = conditioning(self._x[lo:hi], self._shape[0] == 1)
+                arrays[3][6:, row] = conditioning(*self._live, self._shape[0] == 1)
 
     def _diagnose_until(
         self, end: int, row: int, arrays: Arrays, columns: Matrix, room: Matrix, diagnostics: bool
@@ -316,37 +327,44 @@ class Memory:
 
     def _rank_at(self, row: int, counts: Ints) -> int:
         """Note the rank of the live rows; from which place on rows have all of it for sure."""
-        lo, hi = self._span
-        counts[1, row], newest = rank_of(self._x[lo:hi], self._shape[0] == 1)
-        return hi - newest if newest and counts[1, row] == self.width else -1
+        counts[1, row], newest = rank_of(*self._live, self._shape[0] == 1)
+        return self._span[1] - newest if newest and counts[1, row] == self.width else -1
 
     def _measure_apart(self, row: int, arrays: Arrays, columns: Matrix, refitted: bool) -> None:
         """What the core could not tell of one row, by other ways."""
         X, _, _, states, counts, _ = arrays
         (lo, hi), intercept, rank = self._span, self._shape[0] == 1, self._ints[moments.RANK]
-        bare = rank == hi - lo - intercept and not refitted and not self._ints[moments.HARD]
-        if bare:
-            products = interpolated(self._x[lo:hi], intercept, X[row])
-            columns[row : row + 1] = products.reach, 0.0, 0.0, 0.0, 0.0  # no residual, no more
+        bare = rank == hi - lo - intercept and not self._ints[moments.MUTE]
+        if bare and not refitted and not self._ints[moments.HARD]:
+            products = interpolated(*self._live, intercept, X[row])
+            heft = self._y[lo:hi, WEIGHT].sum()
+            columns[row : row + 1] = products.reach, 0.0, 0.0, 0.0, 0.0, heft  # no residual
         else:
             found = self._spectrum()
-            products, rank = found.products(X[row], self._x[lo]), found.rank
+            products, rank = self._products(found, X[row]), found.rank
             if columns.size:
                 self._gauge_spectrally(X[row : row + 1], columns[row : row + 1], found)
         states[3:6, row] = products.new, products.old, forgetting_term(*products[:3])
         counts[1, row] = rank
 
+    def _products(self, found: Spectrum, new: Vector) -> Products:
+        """Of a new row, which weighs 1, and of the oldest, which weighs what it does."""
+        lo = self._span[0]
+        _, root, weight = self._y[lo]
+        plain = found.products(new, self._x[lo])
+        return plain._replace(old=weight * plain.old, cross=root * plain.cross)
+
     def _gauge_spectrally(self, X: Matrix, columns: Matrix, found: Spectrum) -> None:
         lo, hi = self._span
         columns[:, [REACH, STRETCH]] = [found.gauge(row) for row in X]
+        (rows, weights), responses = self._live, self._y[lo:hi, VALUE]
         columns[:, UNEXPLAINED:] = summary(
-            self._x[lo:hi], self._y[lo:hi], self._solution[1], self._shape[0] == 1
+            rows, responses, weights, self._solution[1], self._shape[0] == 1
         )
 
     def _spectrum(self) -> Spectrum:
-        (lo, hi), penalty = self._span, float(self._solution[0][moments.LAMBDA])
-        rank = int(self._ints[moments.RANK])
-        return spectrum(self._x[lo:hi], penalty, self._shape[0] == 1, rank)
+        penalty, rank = float(self._solution[0][moments.LAMBDA]), int(self._ints[moments.RANK])
+        return spectrum(*self._live, penalty, self._shape[0] == 1, rank)
 
     def _room(self) -> Matrix:
         intercept, block, _ = self._shape
@@ -376,8 +394,18 @@ class Memory:
         return leaving
 
     @property
-    def _state(self) -> tuple[Matrix, Vector, Vector, Ints]:
+    def _state(self) -> tuple[Matrix, Responses, Vector, Ints]:
         return self._x, self._y, self._floats, self._ints
+
+    @property
+    def _live(self) -> tuple[Matrix, Vector]:
+        """Views of the live rows and their weights."""
+        lo, hi = self._span
+        return self._x[lo:hi], self._y[lo:hi, WEIGHT]
+
+    def _copies(self) -> tuple[Matrix, Responses]:
+        lo, hi = self._span
+        return self._x[lo:hi].copy(), self._y[lo:hi].copy()
 
     @property
     def _span(self) -> tuple[int, int]:
@@ -405,11 +433,11 @@ class Memory:
 
     def _reserve(self, rows: int) -> None:
         """Make room for ``rows`` live rows, and a quarter more so that they seldom move."""
-        X, y = self.rows() if self._ints.size else (self._x, self._y)
+        X, y = self._copies() if self._ints.size else (self._x, self._y)
         self._x[:], self._y[:] = 0.0, 0.0
         self._most = max(rows, self.n_rows * 3 // 2, _LEAST)
         capacity = self._most + self._most // 4 + 8
-        self._x, self._y = np.zeros((capacity, self.width)), np.zeros(capacity)
+        self._x, self._y = np.zeros((capacity, self.width)), np.zeros((capacity, 3))
         intercept, block, shrinks = self._shape
         depth = depth_for(capacity, block)
         floats, ints = stream.stream_room(self.width, self.width + intercept, block, depth)
@@ -418,9 +446,11 @@ class Memory:
         self._ints[[moments.SHRINKS, moments.DEPTH]] = shrinks, depth
         self._restart(X, y)
 
-    def _restart(self, X: Matrix, y: Vector) -> None:
+    def _restart(self, X: Matrix, y: Responses) -> None:
+        n = len(y)
         self._x[:], self._y[:] = 0.0, 0.0
         stream.reset(self._floats, self._ints, self._penalty)
-        self._x[: y.size], self._y[: y.size] = X, y
-        self.n_rows = y.size
-        self._ints[[moments.HEAD, moments.END]] = 0, y.size
+        self._x[:n], self._y[:n] = X, y
+        self.n_rows = n
+        self._ints[[moments.HEAD, moments.END]] = 0, n
+        self._ints[moments.MUTE] = np.count_nonzero(y[:, WEIGHT] == 0.0)

@@ -36,7 +36,7 @@ from efface.memory import ADAPTIVE, FIXED, SWITCHING, Penalty
 from efface.parameters import choice, non_negative, positive, probability, truth
 from efface.plugin import AUTO, RESIDUAL, RESPONSE
 from efface.policies import as_policy, from_plain, to_plain
-from efface.rows import as_matrix, as_response, as_row, as_vector
+from efface.rows import as_matrix, as_response, as_row, as_vector, as_weight, as_weights
 
 _FLOAT64 = np.dtype(np.float64)
 T = TypeVar("T")
@@ -52,7 +52,8 @@ class Model(RegressorMixin, BaseEstimator, ABC):
     ``window`` says when rows leave by themselves: a number of rows, a duration ("90d", a timedelta;
     rows then need a time, ``at``), a policy, or None for never. A row is called by an ``id``, an
     int or a str; those not given are numbered on from the largest live int. Rows with times lie in
-    the order of their times, however they arrive.
+    the order of their times, however they arrive. A row counts as often as its weight says; one of
+    weight 0 is alive and says nothing (docs/weights.md).
 
     Parameters take effect when the first row comes, or at ``fit``; changing them later changes
     nothing until the next ``fit``. What is refused is refused before anything changed. One thread
@@ -71,7 +72,9 @@ class Model(RegressorMixin, BaseEstimator, ABC):
 
     # -- one event -------------------------------------------------------------------------------
 
-    def learn_one(self, x: ArrayLike, y: float, id: Id | None = None, at: Any = None) -> None:
+    def learn_one(
+        self, x: ArrayLike, y: float, id: Id | None = None, at: Any = None, weight: float = 1.0
+    ) -> None:
         """Learn one row; rows leave as the window asks.
 
         >>> model = OLS(window=2, fit_intercept=False)
@@ -81,8 +84,10 @@ class Model(RegressorMixin, BaseEstimator, ABC):
         [1, 2]
         """
         live = self._live
+        if type(weight) is not float or weight != 1.0:
+            weight = as_weight(weight)
         if live is None:
-            self._learn_first(x, y, id, at)
+            self._learn_first(x, y, id, at, weight)
             return
         if not (
             type(x) is ndarray
@@ -93,12 +98,12 @@ class Model(RegressorMixin, BaseEstimator, ABC):
             and isfinite(dasum(x) + y)
         ):
             x, y = as_row(x, live.shape[0]), as_response(y)
-        live.learn_one(x, y, id, at)
+        live.learn_one(x, y, id, at, weight)
 
-    def _learn_first(self, x: ArrayLike, y: float, id: Id | None, at: Any) -> None:
+    def _learn_first(self, x: ArrayLike, y: float, id: Id | None, at: Any, weight: float) -> None:
         row, response = as_row(x, None), as_response(y)
         live = self._start(row.size)
-        live.learn_one(row, response, id, at)
+        live.learn_one(row, response, id, at, weight)
         self._install(live)
         self.n_features_in_ = row.size
 
@@ -121,25 +126,44 @@ class Model(RegressorMixin, BaseEstimator, ABC):
 
     # -- arrays ----------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, ids: Iterable[Id] | None = None, at: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        ids: Iterable[Id] | None = None,
+        at: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """Forget everything, then learn the rows of X: those that are alive at their end.
 
         >>> OLS(fit_intercept=False).fit([[1.0], [2.0]], [2.0, 4.0]).coef_
         array([2.])
         """
         rows, responses = self._checked(X, y)
+        weights = as_weights(sample_weight, len(rows))
         if not len(rows):
             text = f"0 sample(s) (shape={rows.shape}) while a minimum of 1 is required"
             raise InvalidValue(unusable("X", text, "at least one row", "pass some"))
+        if weights is not None and not weights.any():
+            advice = "fit rows that say something"
+            text = unusable("sample_weight", "zero at every row", "some weight above 0", advice)
+            raise InvalidValue(text)
         live = self._start(rows.shape[1])
-        live.learn(live.arrivals(rows, responses, ids, at))
+        live.learn(live.arrivals(rows, responses, ids, at, weights))
         self._name_features(X, reset=True)
         self._install(live)
         return self
 
-    def partial_fit(self, X: Any, y: Any, ids: Iterable[Id] | None = None, at: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        ids: Iterable[Id] | None = None,
+        at: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """Learn the rows of X as if by ``learn_one``, one after the other."""
-        self._feed(LiveRows.learn, X, y, ids, at)
+        self._feed(LiveRows.learn, X, y, ids, at, sample_weight)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -169,15 +193,24 @@ class Model(RegressorMixin, BaseEstimator, ABC):
         self._name_features(X, reset=False)
         return way.around(live, rows)
 
-    def _feed(self, way: Callable[[LiveRows, Arrivals], T], X: Any, y: Any, ids: Any, at: Any) -> T:
+    def _feed(
+        self,
+        way: Callable[[LiveRows, Arrivals], T],
+        X: Any,
+        y: Any,
+        ids: Any,
+        at: Any,
+        sample_weight: Any,
+    ) -> T:
         """Hand checked rows to the live ones, which may be none yet."""
         rows, responses = self._checked(X, y)
+        weights = as_weights(sample_weight, len(rows))
         live = self._live
         if live is not None:
             self._name_features(X, reset=False)
-            return way(live, live.arrivals(rows, responses, ids, at))
+            return way(live, live.arrivals(rows, responses, ids, at, weights))
         live = self._start(rows.shape[1])
-        result = way(live, live.arrivals(rows, responses, ids, at))
+        result = way(live, live.arrivals(rows, responses, ids, at, weights))
         self._name_features(X, reset=True)
         self._install(live)
         return result
@@ -245,7 +278,7 @@ class Model(RegressorMixin, BaseEstimator, ABC):
 
     def _snapshot(self) -> archive.Snapshot:
         live = self._alive()
-        X, y = live.memory.rows()
+        (X, y), weights = live.memory.rows(), live.memory.weights
         names = getattr(self, "feature_names_in_", None)
         return archive.Snapshot(
             model=type(self).__name__,
@@ -256,6 +289,7 @@ class Model(RegressorMixin, BaseEstimator, ABC):
             times=live.ledger.times,
             X=X,
             y=y,
+            weights=None if (weights == 1.0).all() else weights,
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -461,7 +495,8 @@ def from_snapshot(snapshot: archive.Snapshot) -> OLS | Ridge | AdaptiveRidge | S
 
 def _revive(model: Model, snapshot: archive.Snapshot) -> LiveRows:
     live = model._start(snapshot.X.shape[1])
-    live.restore(snapshot.X, snapshot.y, snapshot.ids, snapshot.times, snapshot.phase)
+    rows = snapshot.X, snapshot.y, snapshot.ids, snapshot.times
+    live.restore(*rows, snapshot.phase, snapshot.weights)
     return live
 
 

@@ -19,7 +19,7 @@ from efface.kernels.pilot import (
     plug_in_directly,
     plug_in_rows,
 )
-from efface.kernels.views import Ints, Matrix, Vector
+from efface.kernels.views import Ints, Matrix, Vector, weighed
 from efface.memory import ADAPTIVE, Memory, Penalty, Trace
 
 __all__ = ["AUTO", "RESIDUAL", "RESPONSE", "memory_for"]
@@ -52,7 +52,7 @@ class Pilot(Memory):
     def plug_in(self) -> float:
         """The penalty that the live rows ask for."""
         values = stream.solution(self._floats, self.width)[0]
-        if idle(self._ints, values):
+        if idle(self._y, self._ints, values):
             return 0.0
         nowhere, code = np.zeros(self.width), stream.FORM
         while code != stream.DONE:
@@ -62,12 +62,14 @@ class Pilot(Memory):
             self._supply(code)
         return plug_in(*self._state)  # type: ignore[no-any-return]
 
-    def plug_in_all(self, X: Matrix, y: Vector, before: Ints, after: Ints) -> Vector:
+    def plug_in_all(
+        self, X: Matrix, y: Vector, before: Ints, after: Ints, weights: Vector | None = None
+    ) -> Vector:
         """The penalty before each row of a replay, each of which is then learned."""
-        leaving = self._prepare(before, after)
+        leaving, responses = self._prepare(before, after), weighed(y, weights)
         penalties, row, code = np.full(y.size, np.nan), 0, stream.FORM
         while code != stream.DONE:
-            row, code = plug_in_rows(*self._state, X, y, leaving, penalties, row)
+            row, code = plug_in_rows(*self._state, X, responses, leaving, penalties, row)
             if code == stream.REFIT:
                 penalties[row] = self._refitted()
             else:
@@ -93,17 +95,17 @@ class PluggedMemory(Memory):
         self._pilot = Pilot(width, penalty, intercept=intercept, shrinks=shrinks)
         super().__init__(width, Penalty(GIVEN), intercept=intercept, shrinks=shrinks)
 
-    def learn(self, x: Vector, y: float, leaving: int) -> None:
-        self._pilot.learn(x, y, leaving)
-        super().learn(x, y, leaving)
+    def learn(self, x: Vector, y: float, leaving: int, weight: float = 1.0) -> None:
+        self._pilot.learn(x, y, leaving, weight)
+        super().learn(x, y, leaving, weight)
 
-    def insert(self, position: int, x: Vector, y: float) -> None:
-        self._pilot.insert(position, x, y)
-        super().insert(position, x, y)
+    def insert(self, position: int, x: Vector, y: float, weight: float = 1.0) -> None:
+        self._pilot.insert(position, x, y, weight)
+        super().insert(position, x, y, weight)
 
-    def extend(self, X: Matrix, y: Vector) -> None:
-        self._pilot.extend(X, y)
-        super().extend(X, y)
+    def extend(self, X: Matrix, y: Vector, weights: Vector | None = None) -> None:
+        self._pilot.extend(X, y, weights)
+        super().extend(X, y, weights)
 
     def drop(self, count: int) -> None:
         self._pilot.drop(count)
@@ -140,14 +142,15 @@ class PluggedMemory(Memory):
         coef: bool,
         diagnostics: bool,
         gauges: bool = False,
+        weights: Vector | None = None,
     ) -> Trace:
-        self._given = self._pilot.plug_in_all(X, y, before, after)
+        self._given = self._pilot.plug_in_all(X, y, before, after, weights)
         wanted = {"coef": coef, "diagnostics": diagnostics, "gauges": gauges}
-        trace = super().replay(X, y, before, after, **wanted)
+        trace = super().replay(X, y, before, after, **wanted, weights=weights)
         self._given = np.zeros(0)
         return trace
 
     @property
     def working_store(self) -> int:
         pilot = self._pilot
-        return super().working_store + pilot.working_store + pilot.n_rows * (self.width + 1) * 8
+        return super().working_store + pilot.working_store + pilot.n_rows * (self.width + 3) * 8

@@ -16,7 +16,7 @@ from river import base
 
 from efface.errors import UnknownId
 from efface.models import OLS, AdaptiveRidge, Model, Ridge
-from efface.rows import as_matrix, as_response, as_row, as_vector
+from efface.rows import as_matrix, as_response, as_row, as_vector, as_weight, as_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,14 +66,21 @@ class Regressor(base.MiniBatchRegressor):
     # -- one event -------------------------------------------------------------------------------
 
     def learn_one(
-        self, x: Mapping[Hashable, float], y: float, id: Id | None = None, at: Any = None
+        self,
+        x: Mapping[Hashable, float],
+        y: float,
+        w: float = 1.0,
+        *,
+        id: Id | None = None,
+        at: Any = None,
     ) -> None:
-        """Learn one row; rows leave as the model's window asks."""
-        names, response = list(x), as_response(y)
+        """Learn one row, of weight ``w``; rows leave as the model's window asks."""
+        names, response, weight = list(x), as_response(y), as_weight(w)
         row = as_row([x[name] for name in names], None) if names else np.zeros(0)
         features, live = self._wide_enough(names)
         name = live.ledger.next_id() if id is None else id
-        live.learn_one(_spread(dict(zip(names, row, strict=True)), features), response, id, at)
+        wide = _spread(dict(zip(names, row, strict=True)), features)
+        live.learn_one(wide, response, id, at, weight)
         self._install(features, live, [name], frozenset(names))
 
     def predict_one(self, x: Mapping[Hashable, float]) -> float:
@@ -85,13 +92,19 @@ class Regressor(base.MiniBatchRegressor):
     # -- mini-batches ----------------------------------------------------------------------------
 
     def learn_many(
-        self, X: pd.DataFrame, y: pd.Series, ids: Iterable[Id] | None = None, at: Any = None
+        self,
+        X: pd.DataFrame,
+        y: pd.Series,
+        w: float | pd.Series = 1.0,
+        *,
+        ids: Iterable[Id] | None = None,
+        at: Any = None,
     ) -> None:
-        """Learn the rows of a frame, one after the other."""
+        """Learn the rows of a frame, one after the other; ``w`` are their weights, or that of all."""
         rows, names = as_matrix(X), list(X.columns)
-        responses = as_vector(y, len(rows))
+        responses, weights = as_vector(y, len(rows)), as_weights(w, len(rows))
         features, live = self._wide_enough(names)
-        new = live.arrivals(_arranged(rows, names, features), responses, ids, at)
+        new = live.arrivals(_arranged(rows, names, features), responses, ids, at, weights)
         live.learn(new)
         self._install(features, live, new.ids, frozenset(names))
 
@@ -165,7 +178,8 @@ class Regressor(base.MiniBatchRegressor):
         if old is not None:
             X, y = old.memory.rows()
             wide = _arranged(X, self._features, features)
-            live.restore(wide, y, old.ledger.ids, old.ledger.times, old.phase)
+            ledger, weights = old.ledger, old.memory.weights
+            live.restore(wide, y, ledger.ids, ledger.times, old.phase, weights)
         return live
 
     def _install(

@@ -18,6 +18,8 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 _IMPUTE = "remove or impute it"
+_WEIGHT = "a finite number of at least 0"
+_MUTE = "give a row that is to say nothing the weight 0"
 
 
 def as_matrix(X: Any, *, missing: bool = False) -> Matrix:
@@ -78,6 +80,45 @@ def as_response(y: Any) -> float:
     return value
 
 
+def as_weight(weight: Any) -> float:
+    """The weight of one row: a finite number of at least 0."""
+    raw = _array("weight", weight)
+    if raw.ndim != 0:
+        advice = "weigh many rows with the 'sample_weight' of 'partial_fit'"
+        raise InvalidValue(unusable("weight", weight, "one number", advice))
+    value = float(_numbers("weight", raw, weight))
+    if not (math.isfinite(value) and value >= 0.0):
+        raise BadRow(unusable("weight", value, _WEIGHT, _MUTE))
+    return value
+
+
+def as_weights(sample_weight: Any, count: int) -> Vector | None:
+    """One weight for each of ``count`` rows, or one for all; None is a weight of 1.
+
+    >>> as_weights([1, -2], 2)
+    Traceback (most recent call last):
+    ...
+    efface.errors.BadRow: 'sample_weight' at row 1 is -2.0: expected a finite number of at least 0; \
+give a row that is to say nothing the weight 0.
+    """
+    if sample_weight is None:
+        return None
+    raw = _array("sample_weight", sample_weight)
+    if raw.shape not in ((), (count,)):
+        advice = "pass one weight a row"
+        text = (
+            f"{raw.shape}: Sample weights must be 1D array or scalar" if raw.ndim > 1 else raw.shape
+        )
+        raise InvalidValue(unusable("sample_weight", text, f"the shape ({count},)", advice))
+    values = np.array(np.broadcast_to(_numbers("sample_weight", raw, sample_weight), (count,)))
+    good = np.isfinite(values) & (values >= 0.0)
+    if not good.all():
+        row = int(good.argmin())
+        text = f"'sample_weight' at row {row} is {values[row]}: expected {_WEIGHT}; {_MUTE}."
+        raise BadRow(text, row, None)
+    return values
+
+
 def _array(subject: str, data: Any) -> NDArray[Any]:
     try:
         raw = np.asarray(data)
@@ -136,7 +177,7 @@ def _where(subject: str, at: tuple[Any, ...], source: Any) -> tuple[str, int | N
     if not at:
         return f"'{subject}'", None, None
     row = None if subject == "x" else int(at[0])
-    column = None if subject == "y" else int(at[-1])
+    column = None if subject in ("y", "sample_weight") else int(at[-1])
     places = [] if row is None else [f"row {row}"]
     if column is not None:
         names = getattr(source, "columns", None)

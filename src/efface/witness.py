@@ -2,7 +2,8 @@
 
 Singular values of the rows, then corrections by residuals in doubled precision until nothing moves:
 where the rows determine the coefficients, its error is that of rounding them, and where they do
-not, that of the subspace they span. It shares no code with the engine, and is slow.
+not, that of the subspace they span. Residuals are of the rows as they are; the weights come in
+where residuals are summed. It shares no code with the engine, and is slow.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _MOST_PRODUCTS = 1 << 20  # numbers of a block whose products are summed at once
 class Refit:
     """Coefficients and intercept of some rows, and what they can be compared by.
 
-    ``spread`` is the largest deviation of each feature, and ``size`` the largest coefficient in its
+    ``spread`` is the largest deviation of each feature among rows that have weight, and ``size`` the largest coefficient in its
     units; ``height`` is what the intercept is made of. ``sensitivity`` is the condition of the
     rows with the penalty, at a common scale of the features where the rows determine them.
     ``grain`` is what changing the rows in their last digit may do to the coefficients (Wedin).
@@ -52,21 +53,28 @@ class Refit:
         return math.inf if np.isnan(differences).any() else float(differences.max())
 
 
-def refit(X: Array, y: Array, *, penalty: float, intercept: bool) -> Refit:
+def refit(
+    X: Array, y: Array, *, penalty: float, intercept: bool, weights: Array | None = None
+) -> Refit:
     """The ridge regression of the rows, that of minimum norm where they do not determine one.
 
     >>> found = refit(np.array([[1.0], [3.0]]), np.array([1.0, 5.0]), penalty=0.0, intercept=True)
     >>> found.coef, round(found.intercept, 12)
     (array([2.]), -1.0)
     """
+    if weights is not None:
+        heard = weights > 0.0
+        X, y, weights = X[heard], y[heard], weights[heard]
     n, d = X.shape
     if not n:
         return Refit(np.zeros(d), 0.0, np.ones(d), 1.0, 1.0, 1.0, 0.0)
     x_unit, y_unit = binary_unit(X), binary_unit(y)
+    w_unit = 0 if weights is None else binary_unit(weights)
     rows, responses = np.ldexp(X, -x_unit), np.ldexp(y, -y_unit)
+    w = np.ones(n) if weights is None else np.ldexp(weights, -w_unit)
     # beyond 2^900 the coefficients are zero, and squares must stay finite
-    lam = min(math.ldexp(penalty, -2 * x_unit), 2.0**900) if penalty else 0.0
-    solver = _Solver.of(deviations(rows)[0] if intercept else rows, lam)
+    lam = min(math.ldexp(penalty, -2 * x_unit - w_unit), 2.0**900) if penalty else 0.0
+    solver = _Solver.of(deviations(rows, weights=w)[0] if intercept else rows, w, lam)
     solve = _by_rows if n - intercept < d and solver.dual_holds(intercept) else _by_features
     coef, level = solve(rows, responses, solver, intercept)
     fit = _described(coef, level, rows, responses, solver)
@@ -81,14 +89,15 @@ def refit(X: Array, y: Array, *, penalty: float, intercept: bool) -> Refit:
 
 
 def _described(coef: Array, level: float, X: Array, y: Array, solver: _Solver) -> Refit:
-    spread, reach = np.abs(solver.centred).max(axis=0), np.abs(X).max(axis=0)
+    spread, reach = np.abs(solver.around).max(axis=0), np.abs(X).max(axis=0)
     spread = np.where(spread > 0, spread, np.where(reach > 0, reach, 1.0))
     responses = float(np.abs(y).max())
     # below a millionth of the responses, a billionth of it would be less than their rounding
     size = max(float(np.abs(coef * spread).max()), 1e-6 * responses) or 1.0
-    height = max(abs(level), responses, float(np.abs(coef * X.mean(axis=0)).max())) or 1.0
-    missed = np.append(y - level - X @ coef, math.sqrt(solver.penalty) * coef)
-    fitted = max(np.linalg.norm(coef * solver.lengths()), 1e-6 * np.linalg.norm(y)) or 1.0
+    roots = np.sqrt(solver.weights)
+    height = max(abs(level), responses, float(np.abs(coef * solver.mean(X)).max())) or 1.0
+    missed = np.append(roots * (y - level - X @ coef), math.sqrt(solver.penalty) * coef)
+    fitted = max(np.linalg.norm(coef * solver.lengths()), 1e-6 * np.linalg.norm(roots * y)) or 1.0
     condition = solver.condition()
     digit = _EPS * float((reach / spread).max())
     grain = digit * condition * (1 + condition * float(np.linalg.norm(missed) / fitted))
@@ -96,8 +105,13 @@ def _described(coef: Array, level: float, X: Array, y: Array, solver: _Solver) -
 
 
 class _Solver(NamedTuple):
-    """(A'A + penalty)^-1 through the singular values of A, a pseudo-inverse without a penalty."""
+    """(A'A + penalty)^-1 through the singular values of A, a pseudo-inverse without a penalty.
 
+    A has the deviations ``around`` the mean, each times the root of its weight.
+    """
+
+    around: Array
+    weights: Array
     centred: Array
     left: Array
     singular: Array
@@ -105,10 +119,16 @@ class _Solver(NamedTuple):
     penalty: float
 
     @staticmethod
-    def of(centred: Array, penalty: float) -> _Solver:
+    def of(around: Array, weights: Array, penalty: float) -> _Solver:
+        centred = np.sqrt(weights)[:, np.newaxis] * around
         left, singular, right = np.linalg.svd(centred, full_matrices=False)
         live = singular > _EPS * max(centred.shape) * singular[0]
-        return _Solver(centred, left[:, live], singular[live], right[live], penalty)
+        found = left[:, live], singular[live], right[live]
+        return _Solver(around, weights, centred, *found, penalty)
+
+    def mean(self, X: Array) -> Array:
+        """The weighted mean of the rows."""
+        return np.asarray(np.average(X, axis=0, weights=self.weights))
 
     @property
     def rank(self) -> int:
@@ -128,12 +148,14 @@ class _Solver(NamedTuple):
         return independent or self.penalty > 1e-20 * float(self.singular.max(initial=0.0)) ** 2
 
     def dual(self, missed: Array, intercept: bool) -> Array:
-        """Weights of the rows, (AA' + penalty)^-1."""
+        """Shares of the rows, Q^-1 (AA' + penalty)^-1 Q missed, Q the roots of the weights."""
+        roots = np.sqrt(self.weights)
+        missed = roots * missed
         inside = missed @ self.left
-        weights = self.left @ (inside / (self.singular**2 + self.penalty))
+        shares = self.left @ (inside / (self.singular**2 + self.penalty))
         if self.rank < len(missed) - intercept:
-            weights += (missed - self.left @ inside) / self.penalty
-        return np.asarray(weights)
+            shares += (missed - self.left @ inside) / self.penalty
+        return np.asarray(shares / roots)
 
     def lengths(self) -> Array:
         """The features' lengths, the penalty included."""
@@ -156,13 +178,13 @@ class _Solver(NamedTuple):
 def _by_features(X: Array, y: Array, solver: _Solver, intercept: bool) -> tuple[Array, float]:
     """Coefficients and intercept, corrected by the rows' residuals until they stand."""
     coef, level, before = np.zeros(X.shape[1]), 0.0, math.inf
-    mean = X.mean(axis=0)
+    mean, w = solver.mean(X), solver.weights
     for i in range(_MOST_STEPS):
         high, low = _residuals(X, y, coef, np.zeros_like(coef), level)
         if intercept:
-            high, low, shift = _levelled(high, low)
+            high, low, shift = _levelled(high, low, w)
             level += shift
-        step = solver.primal(_pull(X, high, low, solver.penalty, coef))
+        step = solver.primal(_pull(X, *_times(w, high, low), solver.penalty, coef))
         size = float(np.abs(step).max())
         if i > 2 and not size < 0.5 * before:
             break
@@ -171,48 +193,48 @@ def _by_features(X: Array, y: Array, solver: _Solver, intercept: bool) -> tuple[
         if size <= 0.25 * _EPS * float(np.abs(coef).max()):
             break
     if intercept:
-        level += _levelled(*_residuals(X, y, coef, np.zeros_like(coef), level))[2]
+        level += _levelled(*_residuals(X, y, coef, np.zeros_like(coef), level), w)[2]
     return coef, level
 
 
 def _by_rows(X: Array, y: Array, solver: _Solver, intercept: bool) -> tuple[Array, float]:
-    """The same for fewer rows than features: coefficients X'w, which rounding cannot turn away.
+    """The same for fewer rows than features: coefficients X'Ws, which rounding cannot turn away.
 
-    (AA' + penalty) w = b, w in doubled precision.
+    The shares s solve (XX'W + penalty) s = b, X and b around their mean, in doubled precision.
     """
-    level, before = 0.0, math.inf
-    mean, w = X.mean(axis=0), np.zeros((2, len(y)))
+    level, before, w = 0.0, math.inf, solver.weights
+    mean, s = solver.mean(X), np.zeros((2, len(y)))
     for i in range(_MOST_STEPS):
-        coef = _product(X.T, *w)
+        coef = _product(X.T, *_times(w, *s))
         high, low = _residuals(X, y, *coef, level)
         if intercept:
-            high, low, shift = _levelled(high, low)
+            high, low, shift = _levelled(high, low, w)
             level += shift
-        shrink, error = _two_product(np.full_like(y, -solver.penalty), w[0])
+        shrink, error = _two_product(np.full_like(y, -solver.penalty), s[0])
         high, lost = _two_sum(high, shrink)
-        missed = high + (low + lost + error - solver.penalty * w[1])
+        missed = high + (low + lost + error - solver.penalty * s[1])
         step = solver.dual(missed, intercept)
         size = float(np.abs(step).max())
         if i > 2 and not size < 0.5 * before:
             break
-        total, lost = _two_sum(w[0], step)
-        w, before = np.array(_two_sum(total, w[1] + lost)), size
+        total, lost = _two_sum(s[0], step)
+        s, before = np.array(_two_sum(total, s[1] + lost)), size
         if intercept:
-            w = np.array(_levelled(*w)[:2])
-            level -= float(mean @ (X.T @ step))
-        if size <= _EPS**2 * float(np.abs(w).max()):
+            s = np.array(_levelled(*s, w)[:2])
+            level -= float(mean @ (X.T @ (w * step)))
+        if size <= _EPS**2 * float(np.abs(s).max()):
             break
-    coef = _product(X.T, *w)
+    coef = _product(X.T, *_times(w, *s))
     if intercept:
-        level += _levelled(*_residuals(X, y, *coef, level))[2]
+        level += _levelled(*_residuals(X, y, *coef, level), w)[2]
     return coef[0] + coef[1], level
 
 
-def _levelled(high: Array, low: Array) -> tuple[Array, Array, float]:
+def _levelled(high: Array, low: Array, w: Array) -> tuple[Array, Array, float]:
     """Numbers less their mean, and the mean; twice, as it is rounded and others may be large."""
-    mean = 0.0
+    mean, total = 0.0, float(sum(_sum(w, np.zeros_like(w))))
     for _ in range(2):
-        shift = float(sum(_sum(high, low))) / high.size
+        shift = float(sum(_sum(*_times(w, high, low)))) / total
         mean += shift
         high, lost = _two_sum(high, np.full_like(high, -shift))
         high, low = _two_sum(high, low + lost)
@@ -262,6 +284,12 @@ def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
+
+
+def _times(w: Array, high: Array, low: Array) -> tuple[Array, Array]:
+    """w (high + low), entry by entry."""
+    product, error = _two_product(w, high)
+    return _two_sum(product, error + w * low)
 
 
 def _two_product(a: Array, b: Array) -> tuple[Array, Array]:

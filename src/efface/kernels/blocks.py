@@ -15,7 +15,7 @@ import numpy as np
 
 from efface.kernels.blas import multiply, multiply_transposed
 from efface.kernels.compilation import FAST, INNER, KERNEL
-from efface.kernels.core import centre_dual, gather, trusted
+from efface.kernels.core import centre_dual, constant_for, gather, trusted
 from efface.kernels.dense import PANEL_ROOM, SAFE, divide_rows, dot, factorise_rows, lopsided
 from efface.kernels.lanes import (
     LANES,
@@ -28,7 +28,19 @@ from efface.kernels.lanes import (
     solve_lanes,
 )
 from efface.kernels.sums import NEVER, SEEN, Sums, carve_sums, depth_for, room_for_sums
-from efface.kernels.views import Ints, Matrix, Vector, block, copy, fill, part, take
+from efface.kernels.views import (
+    ROOT,
+    VALUE,
+    Ints,
+    Matrix,
+    Responses,
+    Vector,
+    block,
+    copy,
+    fill,
+    part,
+    take,
+)
 
 _BAND = 32
 _DIALS = 6
@@ -73,7 +85,7 @@ def _shapes(p: int, length: int) -> tuple[tuple[int, int], ...]:
 
 def slide_blocks(
     x: Matrix,
-    y: Vector,
+    y: Responses,
     s: int,
     penalty: float,
     intercept: bool,
@@ -90,7 +102,7 @@ def slide_blocks(
     """
     d, p = x.shape[1], x.shape[1] + int(intercept)
     length = length or block_length(p)
-    depth = depth_for(min(s, y.size), length)
+    depth = depth_for(min(s, len(y)), length)
     ends = np.cumsum([0] + [rows * columns for rows, columns in _shapes(p, length)])
     floats, ints = room_for_sums(d, depth)
     held = aligned(int(ends[-1])), np.zeros(floats), np.zeros(ints + _DIALS, np.int64), ends
@@ -126,7 +138,7 @@ def _carve(
 @numba.njit(**KERNEL, nogil=True)
 def _slide_blocks(
     x: Matrix,
-    y: Vector,
+    y: Responses,
     s: int,
     penalty: float,
     intercept: bool,
@@ -171,7 +183,7 @@ def _windows_here(t: int, s: int, p: int, penalty: float, length: int, stop: int
 def _solve_block(
     w: Block,
     x: Matrix,
-    y: Vector,
+    y: Responses,
     t: int,
     count: int,
     s: int,
@@ -224,21 +236,34 @@ def _sound(w: Block, d: int, penalty: float, intercept: bool) -> bool:
 
 @numba.njit(**INNER)
 def _place(
-    x: Matrix, y: Vector, row: int, count: int, sums: Sums, constant: float, u: Matrix, r: Vector
+    x: Matrix,
+    y: Responses,
+    row: int,
+    count: int,
+    sums: Sums,
+    constant: float,
+    u: Matrix,
+    r: Vector,
 ) -> None:
-    """``count`` rows of x from ``row`` on, centred, to u, and of y to r; a constant if not 0."""
+    """``count`` rows of x from ``row`` on, centred and weighed, to u, and of y to r.
+
+    With a constant feature, if that is not 0.
+    """
     d, centre = x.shape[1], sums.centre
     shift = centre[d + 1] if constant > 0.0 else 0.0
     for i in range(count):
+        root = y[row + i, ROOT]
         for j in range(d):
-            u[i, j] = x[row + i, j] - centre[j]
+            u[i, j] = root * (x[row + i, j] - centre[j])
         if constant > 0.0:
-            u[i, d] = constant
-        r[i] = y[row + i] - shift
+            u[i, d] = root * constant
+        r[i] = root * (y[row + i, VALUE] - shift)
 
 
 @numba.njit(**INNER, inline="always")
-def _form_primal(w: Block, x: Matrix, y: Vector, b: int, penalty: float, intercept: bool) -> None:
+def _form_primal(
+    w: Block, x: Matrix, y: Responses, b: int, penalty: float, intercept: bool
+) -> None:
     """A from the core's sums, gathered before, the rows outside it, and the right-hand side."""
     raw, total, d, p = w.raw, w.sums.total, x.shape[1], w.raw.shape[1]
     first, tail, k = w.dials[FIRST], w.dials[TAIL], w.dials[OUTSIDE]
@@ -257,7 +282,7 @@ def _form_primal(w: Block, x: Matrix, y: Vector, b: int, penalty: float, interce
 
 
 @numba.njit(**INNER, inline="always")
-def _form_dual(w: Block, x: Matrix, y: Vector, a: int, penalty: float, intercept: bool) -> None:
+def _form_dual(w: Block, x: Matrix, y: Responses, a: int, penalty: float, intercept: bool) -> None:
     """A from the core's rows, the rows outside it, and the right-hand sides."""
     raw, rows, n = w.raw, w.rows, w.dials[SIZE]
     first, tail, k = w.dials[FIRST], w.dials[TAIL], w.dials[OUTSIDE]
@@ -265,13 +290,15 @@ def _form_dual(w: Block, x: Matrix, y: Vector, a: int, penalty: float, intercept
     last = b if n > 0 else first + k
     start = a if n > 0 else first
     centre_dual(w.sums, x, y, start, last, intercept)
-    constant = _constant(x, w.sums.centre, start, last) if intercept else 0.0
+    constant = constant_for(x, y, w.sums.centre, start, last) if intercept else 0.0
     _place(x, y, a, n, w.sums, constant, rows, raw[end])
     old, new = part(rows, n, n + tail), part(rows, n + tail, end)
     _place(x, y, first, tail, w.sums, constant, old, w.residual[0])
     _place(x, y, b, k - tail, w.sums, constant, new, part(w.residual[0], tail, k))
-    fill(raw[end + 1], 1.0)
-    fill(w.residual[1], 1.0)
+    for i in range(n):
+        raw[end + 1, i] = y[a + i, ROOT]
+    for i in range(k):
+        w.residual[1, i] = y[first + i if i < tail else b + i - tail, ROOT]
     for h in range(0, end, _BAND):
         m = min(h + _BAND, end)
         out = block(raw, h, m, 0, min(m, n))
@@ -279,16 +306,6 @@ def _form_dual(w: Block, x: Matrix, y: Vector, a: int, penalty: float, intercept
     for i in range(n):
         raw[i, i] += penalty
         w.scale[i] = raw[i, i]
-
-
-@numba.njit(**INNER)
-def _constant(x: Matrix, centre: Vector, lo: int, hi: int) -> float:
-    """The size of the constant feature: that of a row."""
-    square = 0.0
-    for i in range(lo, hi):
-        for j in range(x.shape[1]):
-            square += (x[i, j] - centre[j]) ** 2 / (hi - lo)
-    return np.sqrt(square) if square > 0.0 else 1.0
 
 
 @numba.njit(**INNER, inline="always")

@@ -12,6 +12,9 @@ Dual, for at most as many rows as features: M = I - X' (XX' + penalty I)^-1 X an
 that M / rho is the inverse again, and penalty 0 is the minimum-norm answer. The intercept is then a
 penalised constant, undone by a second response of ones: coefficients theta_y - beta theta_1, with
 beta such that the constant has the coefficient 0.
+
+Rows are weighed as they are placed: all of a row, its constant and its responses are multiplied by
+the root of its weight. One without weight is zeros, which say nothing, or a pivot of 0.
 """
 
 from __future__ import annotations
@@ -33,8 +36,23 @@ from efface.kernels.sums import (
     room_for_sums,
     slide_to,
     turn_over,
+    weight_of,
 )
-from efface.kernels.views import Ints, Matrix, Vector, block, borrow, copy, fill, part, take
+from efface.kernels.views import (
+    ROOT,
+    VALUE,
+    WEIGHT,
+    Ints,
+    Matrix,
+    Responses,
+    Vector,
+    block,
+    borrow,
+    copy,
+    fill,
+    part,
+    take,
+)
 
 PENALTY, RHO, CONSTANT, LEAST = 0, 1, 2, 3
 DUAL, SIZE, RESPONSES = 0, 1, 2
@@ -48,7 +66,7 @@ class Core(NamedTuple):
     theta: Matrix  # (2, p)
     centre: Vector  # (d + 2,): what x and y are measured from, shared with the sums
     values: Vector  # penalty, rho, the constant feature, the least margin to be trusted
-    dials: Ints  # dual?, rows in the core, responses (2 with an intercept in the dual form)
+    dials: Ints  # dual?, rows in the core if so, responses (2 with an intercept in the dual form)
     scale: Vector  # (p,)
     scratch: Vector  # (p^2 + 2 p k + 96 p,)
 
@@ -97,7 +115,7 @@ def carve(
 
 
 @shared()
-def gather(s: Sums, x: Matrix, y: Vector, a: int, b: int, unit: int, intercept: bool) -> None:
+def gather(s: Sums, x: Matrix, y: Responses, a: int, b: int, unit: int, intercept: bool) -> None:
     """The sums over the core [a, b), around a centre that costs no digits."""
     for _ in range(2):
         slide_to(s, x, y, a, b, unit, intercept)
@@ -147,7 +165,7 @@ def form_primal(c: Core, total: Matrix, d: int, penalty: float, intercept: bool)
     add_row(1.0, step, theta)
     c.values[PENALTY], c.values[RHO], c.values[CONSTANT] = penalty, 1.0, 1.0
     c.values[LEAST] = SAFE
-    c.dials[DUAL], c.dials[SIZE], c.dials[RESPONSES] = 0, int(total[d, d]), 1
+    c.dials[DUAL], c.dials[SIZE], c.dials[RESPONSES] = 0, 0, 1
     return margin
 
 
@@ -166,7 +184,7 @@ def trusted(
 
 
 @shared()
-def centre_dual(s: Sums, x: Matrix, y: Vector, a: int, b: int, intercept: bool) -> None:
+def centre_dual(s: Sums, x: Matrix, y: Responses, a: int, b: int, intercept: bool) -> None:
     """Centre on the mean of [a, b); the sums are not kept in this form: they start anew."""
     turn_over(s, x, y, a, b, intercept)
     s.dials[SEEN] = NEVER
@@ -174,14 +192,14 @@ def centre_dual(s: Sums, x: Matrix, y: Vector, a: int, b: int, intercept: bool) 
 
 @shared()
 def form_dual(
-    c: Core, x: Matrix, y: Vector, a: int, b: int, first: int, penalty: float, intercept: bool
+    c: Core, x: Matrix, y: Responses, a: int, b: int, first: int, penalty: float, intercept: bool
 ) -> float:
     """Solve the core [a, b) of at most p rows, centred before; the margin.
 
     The rows from ``first`` on are those that the constant feature is to resemble.
     """
     d, n = x.shape[1], b - a
-    constant = _place_core(c, x, a, b, first, intercept)
+    constant = _place_core(c, x, y, a, b, first, intercept)
     rows, inverse = part(c.rows, 0, n), take(c.inverse, 0, n, n)
     scale = part(c.scale, 0, n)
     multiply_transposed(rows, rows, inverse, 1.0, 0.0)
@@ -198,7 +216,7 @@ def form_dual(
     for response in range(responses):
         theta = c.theta[response]
         for i in range(n):
-            target[i] = y[a + i] - shift if response == 0 else 1.0
+            target[i] = y[a + i, ROOT] * (y[a + i, VALUE] - shift if response == 0 else 1.0)
         symmetric_times(inverse, target, alpha)
         fill(theta, 0.0)
         add_rows(alpha, rows, 1.0, theta)
@@ -213,22 +231,31 @@ def form_dual(
 
 
 @numba.njit(**INNER)
-def _place_core(c: Core, x: Matrix, a: int, b: int, first: int, intercept: bool) -> float:
-    """Copy the core's rows, centred; the constant feature, about as large as a row."""
-    d, square = x.shape[1], 0.0
+def _place_core(
+    c: Core, x: Matrix, y: Responses, a: int, b: int, first: int, intercept: bool
+) -> float:
+    """Copy the core's rows, centred and weighed; the constant feature."""
+    d = x.shape[1]
     fill(c.rows, 0.0)
     for i in range(a, b):
         for j in range(d):
-            c.rows[i - a, j] = x[i, j] - c.centre[j]
+            c.rows[i - a, j] = y[i, ROOT] * (x[i, j] - c.centre[j])
     if not intercept:
         return 0.0
-    for i in range(first, b):
-        for j in range(d):
-            square += (x[i, j] - c.centre[j]) ** 2 / (b - first)
-    constant = np.sqrt(square) if square > 0.0 else 1.0
-    for i in range(b - a):
-        c.rows[i, d] = constant
+    constant = constant_for(x, y, c.centre, first, b)
+    for i in range(a, b):
+        c.rows[i - a, d] = y[i, ROOT] * constant
     return constant
+
+
+@numba.njit(**INNER)
+def constant_for(x: Matrix, y: Responses, centre: Vector, lo: int, hi: int) -> float:
+    """A constant feature about as large as one of the rows lo..hi."""
+    square, total = 0.0, weight_of(y, lo, hi)
+    for i in range(lo, hi):
+        for j in range(x.shape[1]):
+            square += y[i, WEIGHT] * (x[i, j] - centre[j]) ** 2 / total
+    return np.sqrt(square) if square > 0.0 else 1.0
 
 
 @numba.njit(**INNER)
@@ -240,21 +267,21 @@ def add_rows(w: Vector, rows: Matrix, sign: float, out: Vector) -> None:
 
 @shared()
 def place(
-    c: Core, o: Outside, x: Matrix, y: Vector, row: int, count: int, at: int, intercept: bool
+    c: Core, o: Outside, x: Matrix, y: Responses, row: int, count: int, at: int, intercept: bool
 ) -> None:
     """Put ``count`` rows of x, from ``row`` on, outside the core from place ``at`` on: U and r."""
     d, centre, theta = x.shape[1], c.centre, c.theta
     dual, constant = c.dials[DUAL] == 1, c.values[CONSTANT]
     shift = centre[d + 1] if intercept else 0.0
     for i in range(count):
-        u = o.rows[at + i]
+        u, root = o.rows[at + i], y[row + i, ROOT]
         for j in range(d):
-            u[j] = x[row + i, j] - centre[j]
+            u[j] = root * (x[row + i, j] - centre[j])
         if intercept:
-            u[d] = constant
-        o.residual[0, at + i] = y[row + i] - shift - dot(u, theta[0])
+            u[d] = root * constant
+        o.residual[0, at + i] = root * (y[row + i, VALUE] - shift) - dot(u, theta[0])
         if dual:
-            o.residual[1, at + i] = 1.0 - dot(u, theta[1])
+            o.residual[1, at + i] = root - dot(u, theta[1])
 
 
 @numba.njit(**INNER)

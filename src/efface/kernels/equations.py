@@ -24,7 +24,7 @@ from efface.kernels.lanes import (
     solve_lanes,
 )
 from efface.kernels.sums import NEVER, SEEN, Sums, carve_sums, depth_for, room_for_sums
-from efface.kernels.views import Ints, Matrix, Vector, fill, part, take
+from efface.kernels.views import ROOT, VALUE, Ints, Matrix, Responses, Vector, fill, part, take
 
 OWN = LANES - 1
 MOST = 28  # unknowns: with more, windows are solved faster from their core
@@ -32,7 +32,7 @@ MOST = 28  # unknowns: with more, windows are solved faster from their core
 
 def slide_equations(
     x: Matrix,
-    y: Vector,
+    y: Responses,
     s: int,
     penalty: float,
     intercept: bool,
@@ -46,7 +46,7 @@ def slide_equations(
     From row ``first`` on, up to the end, for windows of more rows than unknowns.
     """
     d, p = x.shape[1], x.shape[1] + int(intercept)
-    depth = depth_for(min(s, y.size), LANES)
+    depth = depth_for(min(s, len(y)), LANES)
     floats, ints = room_for_sums(d, depth)
     lanes = (entries_for(p) + (padded(p) + TILE) * OWN) * LANES
     store, dials = aligned(lanes + floats), np.zeros(ints, np.int64)
@@ -57,7 +57,7 @@ def slide_equations(
 @numba.njit(**KERNEL, nogil=True)
 def _slide_equations(
     x: Matrix,
-    y: Vector,
+    y: Responses,
     s: int,
     penalty: float,
     intercept: bool,
@@ -86,7 +86,7 @@ def _solve(
     f: Matrix,
     sums: Sums,
     x: Matrix,
-    y: Vector,
+    y: Responses,
     t: int,
     count: int,
     s: int,
@@ -136,7 +136,15 @@ def _spread_core(f: Matrix, total: Matrix, d: int, p: int, penalty: float, shift
 
 @numba.njit(**INNER)
 def _spread_rows(
-    f: Matrix, own: int, x: Matrix, y: Vector, centre: Vector, t: int, count: int, s: int, p: int
+    f: Matrix,
+    own: int,
+    x: Matrix,
+    y: Responses,
+    centre: Vector,
+    t: int,
+    count: int,
+    s: int,
+    p: int,
 ) -> None:
     """Each lane's own rows: place i has a tail row in lanes up to i, a fresh row in those after."""
     d = x.shape[1]
@@ -144,15 +152,17 @@ def _spread_rows(
     shift = centre[d + 1] if p > d else 0.0
     for i in range(OWN):
         old, new = t - s + 1 + i, t + 1 + i
-        has = 1.0 if old >= 0 and i < count - 1 else 0.0
-        comes = 1.0 if i < count - 1 else 0.0
+        there = old >= 0 and i < count - 1
         old, new = min(max(old, 0), t + count - 1), min(new, t + count - 1)
+        has = y[old, ROOT] if there else 0.0
+        comes = y[new, ROOT] if i < count - 1 else 0.0
         for j in range(d):
             before, after = has * (x[old, j] - centre[j]), comes * (x[new, j] - centre[j])
             set_split(f, own + j * OWN + i, before, after, i)
         for j in range(d, m + TILE):
             set_split(f, own + j * OWN + i, has if j < p else 0.0, comes if j < p else 0.0, i)
-        set_split(f, own + m * OWN + i, has * (y[old] - shift), comes * (y[new] - shift), i)
+        before, after = has * (y[old, VALUE] - shift), comes * (y[new, VALUE] - shift)
+        set_split(f, own + m * OWN + i, before, after, i)
 
 
 @numba.njit(**INNER)

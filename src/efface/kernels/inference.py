@@ -14,8 +14,8 @@ import numpy as np
 from efface.kernels.compilation import INNER, KERNEL
 from efface.kernels.core import Core, carve, form_primal, gather, room_for
 from efface.kernels.dense import SAFE, dot
-from efface.kernels.sums import NEVER, SEEN, Sums, depth_for
-from efface.kernels.views import Ints, Matrix, Vector, part
+from efface.kernels.sums import NEVER, SEEN, Sums, depth_for, first_heard
+from efface.kernels.views import VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, weighed
 
 _KEPT = 1e-6  # of a sum of squares: less left after a subtraction, and digits are missing
 
@@ -23,7 +23,8 @@ _KEPT = 1e-6  # of a sum of squares: less left after a subtraction, and digits a
 class Inference(NamedTuple):
     """Of the window that ends at each row; NaN where rows do not determine the coefficients.
 
-    Variances are in units of that of the noise, ``unexplained / (rows - unknowns)``.
+    Variances are in units of that of the noise of a row of weight 1, which is
+    ``unexplained / (rows - unknowns)``: weighted squares over the rows that have weight.
     """
 
     variance: Matrix  # (n, d): of each coefficient
@@ -33,7 +34,14 @@ class Inference(NamedTuple):
 
 
 def infer_windows(
-    x: Matrix, y: Vector, s: int, intercept: bool, first: int, coef: Matrix, level: Vector
+    x: Matrix,
+    y: Vector,
+    s: int,
+    intercept: bool,
+    first: int,
+    coef: Matrix,
+    level: Vector,
+    weights: Vector | None = None,
 ) -> Inference:
     """Variances and sums of squares of the window of s rows that ends at each row.
 
@@ -44,14 +52,15 @@ def infer_windows(
     depth = depth_for(min(s, n))
     floats, ints = room_for(d, d + int(intercept), 1, depth)
     store = np.zeros(floats), np.zeros(ints, np.int64), depth
-    _infer(x, y, s, intercept, max(first, d + int(intercept)), coef, level, *found, *store)
+    problem = x, weighed(y, weights), s, intercept, max(first, d + int(intercept))
+    _infer(*problem, coef, level, *found, *store)
     return found
 
 
 @numba.njit(**KERNEL, nogil=True)
 def _infer(
     x: Matrix,
-    y: Vector,
+    y: Responses,
     s: int,
     intercept: bool,
     first: int,
@@ -91,7 +100,7 @@ def _base_variance(core: Core, d: int) -> float:
 
 
 @numba.njit(**INNER)
-def _scatter(sums: Sums, y: Vector, d: int, intercept: bool) -> float:
+def _scatter(sums: Sums, y: Responses, d: int, intercept: bool) -> float:
     """The sum of squared responses, around their mean or around zero."""
     n, square, first = sums.total[d, d], sums.total[d + 1, d + 1], sums.total[d + 1, d]
     if not intercept:
@@ -99,17 +108,17 @@ def _scatter(sums: Sums, y: Vector, d: int, intercept: bool) -> float:
     value = square - first**2 / n
     if value > _KEPT * square:
         return value
-    mean, value = 0.0, 0.0
-    for i in range(y.size):
-        mean += (y[i] - y[0]) / n
-    for i in range(y.size):
-        value += (y[i] - y[0] - mean) ** 2
+    mean, value, base = 0.0, 0.0, y[first_heard(y, 0, y.shape[0]), VALUE]
+    for i in range(y.shape[0]):
+        mean += y[i, WEIGHT] * (y[i, VALUE] - base) / n
+    for i in range(y.shape[0]):
+        value += y[i, WEIGHT] * (y[i, VALUE] - base - mean) ** 2
     return value
 
 
 @numba.njit(**INNER)
 def _unexplained(
-    sums: Sums, core: Core, x: Matrix, y: Vector, coef: Vector, level: float, scatter: float
+    sums: Sums, core: Core, x: Matrix, y: Responses, coef: Vector, level: float, scatter: float
 ) -> float:
     """The sum of squared residuals: from the sums, or from the rows where digits would be lost."""
     d, p = x.shape[1], core.inverse.shape[0]
@@ -121,6 +130,6 @@ def _unexplained(
     if value > _KEPT * square:
         return value
     value = 0.0
-    for i in range(y.size):
-        value += (y[i] - level - dot(x[i], coef)) ** 2
+    for i in range(y.shape[0]):
+        value += y[i, WEIGHT] * (y[i, VALUE] - level - dot(x[i], coef)) ** 2
     return value

@@ -1,7 +1,8 @@
 """How far a row lies from the live rows, and how far those lie from their regression.
 
 A row u has the leverage u' H^-1 u, H being the system of the live rows: Phi + penalty I, and the
-unpenalised constant where there is an intercept. Rows outside the core have their images under its
+unpenalised constant where there is an intercept. Live rows are those of the system, multiplied by
+the roots of their weights; a new row weighs 1. Rows outside the core have their images under its
 inverse already, a row that comes costs one product with it, and conjugate gradients take the
 products to the penalty of the moment, all rows in one pass over the inverse. Where the core does
 not hold, or says nothing about the rank, the singular values of the rows do (see ``spectrum``).
@@ -15,14 +16,37 @@ import numpy as np
 from efface.kernels.compilation import FAST, INNER, KERNEL
 from efface.kernels.core import CONSTANT, DUAL, PENALTY, RHO, SIZE, Core, apply
 from efface.kernels.dense import add_row, dot, solve
-from efface.kernels.moments import END, FIRST, HARD, HEAD, INTERCEPT, LAMBDA, START, STOP, WIDTH
+from efface.kernels.moments import (
+    END,
+    FIRST,
+    HARD,
+    HEAD,
+    INTERCEPT,
+    LAMBDA,
+    START,
+    STOP,
+    VALID,
+    WIDTH,
+)
 from efface.kernels.stream import COMPACT, Stream, open_stream, withdraw
-from efface.kernels.views import Ints, Matrix, Vector, copy, fill, part, take
+from efface.kernels.views import (
+    ROOT,
+    VALUE,
+    WEIGHT,
+    Ints,
+    Matrix,
+    Responses,
+    Vector,
+    copy,
+    fill,
+    part,
+    take,
+)
 
 # Beside what a stream needs: singular values of the rows, their rank.
 SPECTRAL, UNRANKED = COMPACT + 1, COMPACT + 2
-REACH, STRETCH, UNEXPLAINED, SCATTER, SIZE_2 = range(5)  # places in a column of gauges
-GAUGES = 5
+REACH, STRETCH, UNEXPLAINED, SCATTER, SIZE_2, HEFT = range(6)  # places in a column of gauges
+GAUGES = 6
 _ROOM = 14
 _KEPT = 1e-6  # of the responses' squares: less left, and residuals are summed from the rows
 _CLOSE = 1e-11  # of a leverage
@@ -39,11 +63,13 @@ def room_for(width: int, intercept: int, outside: int) -> Matrix:
 def within_core(s: Stream, solved: bool) -> bool:
     """Do the core and the rows outside it tell leverages? Else ``spectrum`` does."""
     bare = s.core.dials[DUAL] == 1 and s.values[LAMBDA] == 0.0
-    return solved and s.dials[HARD] == 0 and not bare
+    return solved and s.dials[VALID] == 1 and s.dials[HARD] == 0 and not bare
 
 
 @numba.njit(**INNER)
-def leverages(s: Stream, x: Matrix, row: Vector, room: Matrix, count: int) -> tuple[float, float]:
+def leverages(
+    s: Stream, x: Matrix, y: Responses, row: Vector, room: Matrix, count: int
+) -> tuple[float, float]:
     """<row, row> and, if ``count`` is 2, <row, oldest> in the inverse of the live rows' system.
 
     Leaves rows in room[:2], their images in room[2:4], and what those lack in room[4:6].
@@ -58,10 +84,10 @@ def leverages(s: Stream, x: Matrix, row: Vector, room: Matrix, count: int) -> tu
         u[0, j] = row[j] - c.centre[j]
     if count == 2:
         for j in range(d):
-            u[1, j] = x[head, j] - c.centre[j]
+            u[1, j] = y[head, ROOT] * (x[head, j] - c.centre[j])
     for i in range(count):
         if p > d:
-            u[i, d] = c.values[CONSTANT]
+            u[i, d] = (y[head, ROOT] if i == 1 else 1.0) * c.values[CONSTANT]
         if i == 1 and k > 0 and dials[START] > head:
             copy(images[0], z[i])
         else:
@@ -98,9 +124,9 @@ def _constant(s: Stream, u: Vector, v: Vector) -> float:
 
     With theta_1, the solution for ones, penalty H^-1 e = e - constant theta_1.
     """
-    d, ones = s.dials[WIDTH], s.work.theta[1]
-    weight = s.core.values[CONSTANT] / (s.values[LAMBDA] * ones[d])
-    return weight * (1.0 - dot(u, ones)) * (1.0 - dot(v, ones))
+    d, ones, constant = s.dials[WIDTH], s.work.theta[1], s.core.values[CONSTANT]
+    weight = constant / (s.values[LAMBDA] * ones[d])
+    return weight * (u[d] / constant - dot(u, ones)) * (v[d] / constant - dot(v, ones))
 
 
 @numba.njit(**INNER)
@@ -218,31 +244,40 @@ def _advance(
 
 
 @numba.njit(**INNER)
-def summarise(s: Stream, x: Matrix, y: Vector, room: Matrix, gauge: Vector) -> None:
-    """The residuals' squares, the scatter of the rows, and the squares of the coefficients."""
+def summarise(s: Stream, x: Matrix, y: Responses, room: Matrix, gauge: Vector) -> None:
+    """The residuals' squares, scatter and weight of the rows, the squares of the coefficients."""
     c, d, dials = s.core, s.dials[WIDTH], s.dials
     lo, k = dials[HEAD] - dials[FIRST], dials[START] - dials[HEAD] + dials[END] - dials[STOP]
-    n, rows = dials[END] - dials[HEAD], part(s.outside.rows, lo, lo + k)
+    rows, start = part(s.outside.rows, lo, lo + k), dials[START]
     total, sums, dual = s.sums.total, room[_ROOM - 1], c.dials[DUAL] == 1
-    scatter = 0.0
+    scatter, heft = 0.0, 0.0 if dual else total[d, d]
     for j in range(d):
         scatter += 0.0 if dual else total[j, j]
         sums[j] = 0.0 if dual else total[d, j]
     for i in range(k):
+        at = _place_of(dials, i, k)
         scatter += dot(part(rows[i], 0, d), part(rows[i], 0, d))
-        add_row(1.0, part(rows[i], 0, d), part(sums, 0, d))
+        add_row(y[at, ROOT], part(rows[i], 0, d), part(sums, 0, d))
+        heft += y[at, WEIGHT]
     for i in range(c.dials[SIZE] if dual else 0):
         scatter += dot(part(c.rows[i], 0, d), part(c.rows[i], 0, d))
-        add_row(1.0, part(c.rows[i], 0, d), part(sums, 0, d))
+        add_row(y[start + i, ROOT], part(c.rows[i], 0, d), part(sums, 0, d))
+        heft += y[start + i, WEIGHT]
     if dials[INTERCEPT] == 1:
-        scatter -= dot(part(sums, 0, d), part(sums, 0, d)) / n
-    gauge[SCATTER] = max(scatter, 0.0)
+        scatter -= dot(part(sums, 0, d), part(sums, 0, d)) / heft
+    gauge[SCATTER], gauge[HEFT] = max(scatter, 0.0), heft
     gauge[SIZE_2] = dot(s.coef, s.coef)
     gauge[UNEXPLAINED] = _unexplained(s, x, y, room, gauge[SIZE_2], k)
 
 
 @numba.njit(**INNER)
-def _unexplained(s: Stream, x: Matrix, y: Vector, room: Matrix, size: float, k: int) -> float:
+def _place_of(dials: Ints, i: int, k: int) -> int:
+    """Where the i-th of the k live rows outside the core lies."""
+    return dials[HEAD] + i if i < dials[START] - dials[HEAD] else dials[END] - k + i
+
+
+@numba.njit(**INNER)
+def _unexplained(s: Stream, x: Matrix, y: Responses, room: Matrix, size: float, k: int) -> float:
     """The residual sum of squares: what the core leaves, and r' S^-1 r for the rows outside it.
 
     A penalty that moved by ``shift`` moves the penalised sum by shift theta_0' theta.
@@ -264,8 +299,8 @@ def _unexplained(s: Stream, x: Matrix, y: Vector, room: Matrix, size: float, k: 
         weight = w.weights[0, i]
         left += s.outside.residual[0, lo + i] * weight
         add_row(weight, s.outside.images[lo + i], start)
-        at = dials[HEAD] + i if i < dials[START] - dials[HEAD] else dials[END] - k + i
-        squares += (y[at] - middle) ** 2
+        at = _place_of(dials, i, k)
+        squares += (y[at, ROOT] * (y[at, VALUE] - middle)) ** 2
     shift = penalty - c.values[PENALTY]
     if shift != 0.0:
         left += shift * dot(part(start, 0, d), part(theta, 0, d))
@@ -274,7 +309,7 @@ def _unexplained(s: Stream, x: Matrix, y: Vector, room: Matrix, size: float, k: 
 
 
 @numba.njit(**INNER)
-def _summed(s: Stream, x: Matrix, y: Vector, away: Vector) -> float:
+def _summed(s: Stream, x: Matrix, y: Responses, away: Vector) -> float:
     """The residual sum of squares, row by row."""
     c, d, theta = s.core, s.dials[WIDTH], s.work.theta
     middle, level = 0.0, 0.0
@@ -285,14 +320,14 @@ def _summed(s: Stream, x: Matrix, y: Vector, away: Vector) -> float:
     for i in range(s.dials[HEAD], s.dials[END]):
         for j in range(d):
             away[j] = x[i, j] - c.centre[j]
-        residual = y[i] - middle - level - dot(part(away, 0, d), s.coef)
-        total += residual * residual
+        residual = y[i, VALUE] - middle - level - dot(part(away, 0, d), s.coef)
+        total += y[i, WEIGHT] * (residual * residual)
     return total
 
 
 @numba.njit(**KERNEL, nogil=True)
 def gauge_rows(
-    x: Matrix, y: Vector, floats: Vector, ints: Ints, rows: Matrix, gauges: Matrix, room: Matrix
+    x: Matrix, y: Responses, floats: Vector, ints: Ints, rows: Matrix, gauges: Matrix, room: Matrix
 ) -> bool:
     """Gauges, one column for each of ``rows``, of a stream solved by its core; or False."""
     s = open_stream(floats, ints)
@@ -300,7 +335,7 @@ def gauge_rows(
         return False
     summarise(s, x, y, room, gauges[0])
     for t in range(rows.shape[0]):
-        gauges[t, REACH], _ = leverages(s, x, rows[t], room, 1)
+        gauges[t, REACH], _ = leverages(s, x, y, rows[t], room, 1)
         gauges[t, STRETCH] = stretch(s, room)
         for i in range(UNEXPLAINED, GAUGES):
             gauges[t, i] = gauges[0, i]

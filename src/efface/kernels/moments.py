@@ -2,6 +2,9 @@
 
 Kept like the rows themselves: of the core, of the tail from each of its rows on, and of the fresh
 rows. So the largest row takes its maximum along when it leaves, without a look at the others.
+
+Rows count as often as they weigh: n is the sum of the weights. A maximum is over the rows that have
+weight.
 """
 
 from __future__ import annotations
@@ -12,8 +15,19 @@ import numba
 import numpy as np
 
 from efface.kernels.compilation import INNER, shared
-from efface.kernels.sums import Sums, clear_bounds, widen
-from efface.kernels.views import Ints, Matrix, Vector, copy, fill, part, take
+from efface.kernels.sums import Sums, clear_bounds, first_heard, widen
+from efface.kernels.views import (
+    VALUE,
+    WEIGHT,
+    Ints,
+    Matrix,
+    Responses,
+    Vector,
+    copy,
+    fill,
+    part,
+    take,
+)
 
 # Where a penalty comes from: given once; by Lemma 3 from the live rows; the same up to a number of
 # rows; given anew for each event; and that of a pilot fit (see ``pilot``).
@@ -24,8 +38,8 @@ FIXED, ADAPTIVE, SWITCHING, GIVEN, PILOT = 0, 1, 2, 3, 4
 ) = range(11)  # fmt: skip
 (
     HEAD, END, FIRST, START, STOP, PLACED, WIPED, VALID, HARD, DIRTY, RANK, WIDTH, INTERCEPT, BLOCK,
-    SHRINKS, DEPTH,
-) = range(16)  # fmt: skip
+    SHRINKS, DEPTH, MUTE,
+) = range(17)  # fmt: skip
 
 
 KEPT = 1e-4  # of a sum of squares: less left after a subtraction, and digits are missing
@@ -35,7 +49,7 @@ PILOT_SHARE = 1e-3  # of the mean squared length of a row: the penalty of a pilo
 class Stats(NamedTuple):
     """Sums and bounds of the live rows, from which the adaptive penalty follows."""
 
-    moments: Matrix  # (2, d + 4): core, fresh: sums of x, 1, y, y^2, |x|^2 around the origin
+    moments: Matrix  # (2, d + 4): core, fresh: weighted sums of x, 1, y, y^2, |x|^2 from the origin
     tail_moments: Matrix  # (t + 1, d + 4): of the tail from its i-th row on
     bounds: Matrix  # (2, 2 d): core, fresh: the largest and the smallest of each feature
     tail_bounds: Matrix  # (t + 1, 2 d)
@@ -43,21 +57,40 @@ class Stats(NamedTuple):
 
 
 @numba.njit(**INNER)
-def unpenalised(values: Vector, n: int, d: int) -> bool:
-    if values[KIND] == FIXED or values[KIND] == GIVEN:
-        return values[ALPHA] == 0.0
-    return values[KIND] == SWITCHING and n > values[SWITCH_AT] * d
+def weight_upto(y: Responses, dials: Ints, limit: float) -> float:
+    """What the live rows weigh, or some of them, if that is more than ``limit``.
+
+    Newest first, so that rounding at the limit is a matter of the live rows alone.
+    """
+    total = 0.0
+    for i in range(dials[END] - 1, dials[HEAD] - 1, -1):
+        total += y[i, WEIGHT]
+        if total > limit:
+            return total
+    return total
 
 
 @numba.njit(**INNER)
-def observe(moments: Vector, bounds: Vector, origin: Vector, row: Vector, y: float) -> None:
-    d, away = row.size, y - origin[row.size]
+def unpenalised(y: Responses, dials: Ints, values: Vector) -> bool:
+    if values[KIND] == FIXED or values[KIND] == GIVEN:
+        return values[ALPHA] == 0.0
+    if values[KIND] != SWITCHING:
+        return False
+    most = values[SWITCH_AT] * dials[WIDTH]
+    return weight_upto(y, dials, most) > most
+
+
+@numba.njit(**INNER)
+def observe(moments: Vector, bounds: Vector, origin: Vector, row: Vector, y: Vector) -> None:
+    d, away, weight = row.size, y[VALUE] - origin[row.size], y[WEIGHT]
+    if weight == 0.0:
+        return
     for j in range(d):
-        moments[j] += row[j] - origin[j]
-        moments[d + 3] += (row[j] - origin[j]) ** 2
-    moments[d] += 1.0
-    moments[d + 1] += away
-    moments[d + 2] += away * away
+        moments[j] += weight * (row[j] - origin[j])
+        moments[d + 3] += weight * (row[j] - origin[j]) ** 2
+    moments[d] += weight
+    moments[d + 1] += weight * away
+    moments[d + 2] += weight * (away * away)
     widen(take(bounds, 0, 2, d), row, row)
 
 
@@ -76,13 +109,13 @@ def observe_sums(stats: Stats, sums: Sums, d: int) -> None:
 
 
 @numba.njit(**INNER)
-def observe_rows(stats: Stats, dials: Ints, x: Matrix, y: Vector) -> None:
+def observe_rows(stats: Stats, dials: Ints, x: Matrix, y: Responses) -> None:
     """Moments and bounds of a core, from its rows; no fresh rows yet."""
-    d, first = dials[WIDTH], dials[FIRST]
+    d, first = dials[WIDTH], first_heard(y, dials[FIRST], dials[STOP])
     _clear(stats, d)
     if dials[INTERCEPT] == 1:
         copy(x[first], part(stats.origin, 0, d))
-    stats.origin[d] = y[first]
+    stats.origin[d] = y[first, VALUE]
     for row in range(dials[START], dials[STOP]):
         observe(stats.moments[0], stats.bounds[0], stats.origin, x[row], y[row])
 
@@ -97,7 +130,7 @@ def _clear(stats: Stats, d: int) -> None:
 
 
 @numba.njit(**INNER)
-def observe_tail(stats: Stats, dials: Ints, x: Matrix, y: Vector) -> None:
+def observe_tail(stats: Stats, dials: Ints, x: Matrix, y: Responses) -> None:
     """Moments and bounds of each end piece of the tail, around the core's origin."""
     d, first, t = dials[WIDTH], dials[FIRST], dials[START] - dials[FIRST]
     moments, bounds = stats.tail_moments, stats.tail_bounds
@@ -109,30 +142,39 @@ def observe_tail(stats: Stats, dials: Ints, x: Matrix, y: Vector) -> None:
 
 
 @numba.njit(**INNER)
-def _directly(x: Matrix, y: Vector, dials: Ints, n: int) -> tuple[float, float, float]:
+def _directly(x: Matrix, y: Responses, dials: Ints, n: float) -> tuple[float, float, float]:
     """What ``_spread`` gives, by two passes: the rows have moved far from the origin."""
-    lo, hi, d = dials[HEAD], dials[END], dials[WIDTH]
+    hi, d = dials[END], dials[WIDTH]
+    lo = first_heard(y, dials[HEAD], hi)
     mean, variance, largest, trace = 0.0, 0.0, 0.0, 0.0
     for i in range(lo, hi):
-        mean += (y[i] - y[lo]) / n
+        mean += y[i, WEIGHT] * (y[i, VALUE] - y[lo, VALUE]) / n
     for i in range(lo, hi):
-        variance += (y[i] - y[lo] - mean) ** 2 / (n - 1)
+        variance += y[i, WEIGHT] * (y[i, VALUE] - y[lo, VALUE] - mean) ** 2 / (n - 1.0)
     for j in range(d):
         base, middle = 0.0, 0.0
         if dials[INTERCEPT] == 1:
             base = x[lo, j]
             for i in range(lo, hi):
-                middle += (x[i, j] - base) / n
+                middle += y[i, WEIGHT] * (x[i, j] - base) / n
         for i in range(lo, hi):
             away = x[i, j] - base - middle
-            largest = max(largest, abs(away))
-            trace += away * away
+            if y[i, WEIGHT] > 0.0:
+                largest = max(largest, abs(away))
+            trace += y[i, WEIGHT] * (away * away)
     return variance, largest, trace
 
 
 @numba.njit(**INNER)
+def live_weight(stats: Stats, dials: Ints) -> float:
+    """What the live rows weigh: as many rows as they count for."""
+    d, i = dials[WIDTH], dials[HEAD] - dials[FIRST]
+    return stats.moments[0, d] + stats.moments[1, d] + stats.tail_moments[i, d]
+
+
+@numba.njit(**INNER)
 def _spread(
-    stats: Stats, dials: Ints, n: int, d: int, x: Matrix, y: Vector
+    stats: Stats, dials: Ints, n: float, d: int, x: Matrix, y: Responses
 ) -> tuple[float, float, float]:
     """Variance of y, max|x| and the sum of all x^2, around the mean if there is an intercept."""
     i = dials[HEAD] - dials[FIRST]
@@ -152,7 +194,7 @@ def _spread(
     total = core[d + 1] + fresh[d + 1] + tail[d + 1]
     square = core[d + 2] + fresh[d + 2] + tail[d + 2]
     length = core[d + 3] + fresh[d + 3] + tail[d + 3]
-    variance = max(square - total * total / n, 0.0) / (n - 1)
+    variance = max(square - total * total / n, 0.0) / (n - 1.0)
     trace = length - n * offset
     if variance * n < KEPT * square or largest < KEPT * reach or trace < KEPT**2 * length:
         return _directly(x, y, dials, n)
@@ -160,14 +202,13 @@ def _spread(
 
 
 @numba.njit(**INNER)
-def penalty_of(
-    stats: Stats, dials: Ints, values: Vector, n: int, d: int, x: Matrix, y: Vector
-) -> float:
+def penalty_of(stats: Stats, dials: Ints, values: Vector, x: Matrix, y: Responses) -> float:
     """Lemma 3, from the live rows alone, or the penalty of a pilot fit."""
     if values[KIND] == FIXED or values[KIND] == GIVEN:
         return values[ALPHA]
-    if n < 2 or unpenalised(values, n, d):
+    if weight_upto(y, dials, 2.0) < 2.0 or unpenalised(y, dials, values):
         return 0.0
+    n, d = live_weight(stats, dials), dials[WIDTH]
     variance, largest, trace = _spread(stats, dials, n, d, x, y)
     if values[KIND] == PILOT:
         values[VARIANCE], values[LARGEST], values[TRACE] = variance, largest, trace
@@ -177,6 +218,6 @@ def penalty_of(
 
 
 @shared()
-def plugged(n: int, d: int, delta: float, noise: float, largest: float, theta: float) -> float:
+def plugged(n: float, d: int, delta: float, noise: float, largest: float, theta: float) -> float:
     """Lemma 3: sqrt(2 n log(2 d / delta)) sigma max|x| / max|theta|."""
     return np.sqrt(2.0 * n * np.log(2.0 * d / delta)) * noise * largest / theta

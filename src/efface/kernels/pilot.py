@@ -14,6 +14,10 @@ many as features. With H0 its hat matrix (without the intercept's share),
 
 both finite for any number of rows. The lower limit is at most the standard error of a coefficient;
 it keeps the penalty finite where all coefficients vanish.
+
+With weights, n is their sum, and Phi, H0 and the squares are weighted: as if each row came as often
+as it weighs. Rows that weigh less than 1 on average are fewer than the coefficients could use up;
+there n - intercept - tr(H0) is that of the m rows that have weight, times n / m.
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ from efface.kernels.moments import (
     KEPT,
     LAMBDA,
     LARGEST,
+    MUTE,
     NOISE,
     START,
     STOP,
@@ -42,17 +47,33 @@ from efface.kernels.moments import (
     TRACE,
     VARIANCE,
     WIDTH,
+    live_weight,
     plugged,
+    weight_upto,
 )
+from efface.kernels.spectrum import centred, mean_of
 from efface.kernels.stream import COMPACT, DONE, Stream, learn_row, open_stream, refresh
-from efface.kernels.views import Ints, Matrix, Vector, block, copy, part, take
+from efface.kernels.sums import first_heard
+from efface.kernels.views import (
+    ROOT,
+    VALUE,
+    WEIGHT,
+    Ints,
+    Matrix,
+    Responses,
+    Vector,
+    block,
+    copy,
+    part,
+    take,
+)
 
 AUTO = 0.0  # in the place of a largest coefficient: that of the pilot fit
 RESPONSE, RESIDUAL = 0, 1  # whose standard deviation stands for the noise
 
 
 @numba.njit(**KERNEL)
-def plug_in(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> float:
+def plug_in(x: Matrix, y: Responses, floats: Vector, ints: Ints) -> float:
     """The penalty of the live rows, from a pilot fit that is up to date."""
     return _plug_in(open_stream(floats, ints), x, y)
 
@@ -60,11 +81,11 @@ def plug_in(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> float:
 @numba.njit(**KERNEL, nogil=True)
 def plug_in_rows(
     x: Matrix,
-    y: Vector,
+    y: Responses,
     floats: Vector,
     ints: Ints,
     rows: Matrix,
-    responses: Vector,
+    responses: Responses,
     leaving: Ints,  # (n,): how many of the oldest rows go once row t is learned
     penalties: Vector,  # (n,): NaN where it is not known yet
     start: int,
@@ -74,29 +95,32 @@ def plug_in_rows(
     The row at which something else is to be done first, and what; or the end, DONE.
     """
     s = open_stream(floats, ints)
-    for t in range(start, responses.size):
+    for t in range(start, responses.shape[0]):
         if np.isnan(penalties[t]):
             penalties[t] = 0.0
-            if not idle(s.dials, s.values):
+            if not idle(y, s.dials, s.values):
                 code = refresh(s, x, y, True)
                 penalties[t] = _plug_in(s, x, y) if code == DONE else np.nan
                 if code != DONE:
                     return t, code
-        if not learn_row(x, y, s.dials, rows[t], responses[t], leaving[t]):
+        response, weight = responses[t, VALUE], responses[t, WEIGHT]
+        if not learn_row(x, y, s.dials, rows[t], response, weight, leaving[t]):
             return t, COMPACT
-    return responses.size, DONE
+    return responses.shape[0], DONE
 
 
 @numba.njit(**KERNEL)
-def idle(dials: Ints, values: Vector) -> bool:
+def idle(y: Responses, dials: Ints, values: Vector) -> bool:
     """Is there no penalty, whatever the fit?"""
-    n = dials[END] - dials[HEAD]
-    return n < 2 or n > values[SWITCH_AT] * dials[WIDTH]
+    if weight_upto(y, dials, 2.0) < 2.0:
+        return True
+    most = values[SWITCH_AT] * dials[WIDTH]
+    return most < np.inf and weight_upto(y, dials, most) > most
 
 
 @numba.njit(**KERNEL)
 def penalty_from(
-    values: Vector, n: int, d: int, unexplained: float, freedom: float, theta: float
+    values: Vector, n: float, d: int, unexplained: float, freedom: float, theta: float
 ) -> float:
     """Lemma 3, for what a pilot fit left unexplained and its largest coefficient."""
     square = unexplained / freedom if values[NOISE] == RESIDUAL else values[VARIANCE]
@@ -117,22 +141,30 @@ def constant(values: Vector, level: float, intercept: bool) -> bool:
 
 
 @numba.njit(**INNER)
-def _plug_in(s: Stream, x: Matrix, y: Vector) -> float:
+def _plug_in(s: Stream, x: Matrix, y: Responses) -> float:
     dials, d = s.dials, s.dials[WIDTH]
-    n, intercept = dials[END] - dials[HEAD], dials[INTERCEPT] == 1
-    if s.values[TRACE] == 0.0 or constant(s.values, y[dials[HEAD]], intercept):
+    intercept, first = dials[INTERCEPT] == 1, first_heard(y, dials[HEAD], dials[END])
+    if s.values[TRACE] == 0.0 or constant(s.values, y[first, VALUE], intercept):
         return 0.0
+    n = live_weight(s.stats, dials)
     theta = 0.0
     for j in range(d):
         theta = max(theta, abs(s.coef[j]))
     unexplained, freedom = 0.0, 1.0
     if s.values[NOISE] == RESIDUAL:
-        unexplained, freedom = _unexplained(s, x, y), _freedom(s, x)
+        freedom = counted(_freedom(s, x, y), dials[END] - dials[HEAD] - dials[MUTE], n)
+        unexplained = _unexplained(s, x, y)
     return penalty_from(s.values, n, d, unexplained, freedom, theta)
 
 
+@numba.njit(**KERNEL)
+def counted(freedom: float, rows: int, n: float) -> float:
+    """Degrees of freedom, those of ``rows`` rows, where these count for n."""
+    return freedom + (n - rows) if n >= rows else freedom * (n / rows)
+
+
 @numba.njit(**INNER)
-def _unexplained(s: Stream, x: Matrix, y: Vector) -> float:
+def _unexplained(s: Stream, x: Matrix, y: Responses) -> float:
     """y'(I - H0)y: the squared residuals and the penalty on the coefficients."""
     if s.core.dials[DUAL] == 0:
         before, after = _unexplained_by_sums(s)
@@ -146,10 +178,10 @@ def _unexplained(s: Stream, x: Matrix, y: Vector) -> float:
             level /= s.work.theta[1, d]
         level += c.centre[d + 1]
     for i in range(s.dials[HEAD], s.dials[END]):
-        left = y[i] - level
+        left = y[i, VALUE] - level
         for j in range(d):
             left -= (x[i, j] - c.centre[j]) * s.coef[j]
-        total += left * left
+        total += y[i, WEIGHT] * (left * left)
     return total
 
 
@@ -157,7 +189,7 @@ def _unexplained(s: Stream, x: Matrix, y: Vector) -> float:
 def _unexplained_by_sums(s: Stream) -> tuple[float, float]:
     """y'y and y'(I - H0)y, from a core in primal form and the rows outside it."""
     c, total, theta = s.core, s.sums.total, s.core.theta[0]
-    d, n = s.dials[WIDTH], c.dials[SIZE]
+    d, n = s.dials[WIDTH], total[s.dials[WIDTH], s.dials[WIDTH]]
     shift = 0.0 if s.dials[INTERCEPT] == 1 else c.centre[d + 1]
     before = total[d + 1, d + 1] + shift * (2.0 * total[d + 1, d] + shift * n)
     explained = 0.0
@@ -179,8 +211,8 @@ def _outside(s: Stream) -> tuple[int, int]:
 
 
 @numba.njit(**INNER)
-def _freedom(s: Stream, x: Matrix) -> float:
-    """n - intercept - tr(H0), from the trace of the inverse of the system of the live rows.
+def _freedom(s: Stream, x: Matrix, y: Responses) -> float:
+    """m - intercept - tr(H0), from the trace of the inverse of the system of the m live rows.
 
     That inverse is M - Z' S^-1 Z (see ``core``); in the dual form, rho times it.
     """
@@ -189,13 +221,13 @@ def _freedom(s: Stream, x: Matrix) -> float:
     if c.dials[DUAL] == 0:
         for i in range(d):
             trace += c.inverse[i, i]
-        n = s.dials[END] - s.dials[HEAD]
+        n = s.dials[END] - s.dials[HEAD] - s.dials[MUTE]
         return n - p + penalty * (trace - _outer_trace(s, d))
     inverse = take(c.inverse, 0, size, size)
     for i in range(size):
         trace += inverse[i, i]
-    freedom = penalty * trace + _outside(s)[1] - _outer_trace(s, p)
-    return freedom - _share_of_ones(s, x) if s.dials[INTERCEPT] == 1 else freedom
+    freedom = penalty * trace + _outside(s)[1] - _outer_trace(s, p) - s.dials[MUTE]
+    return freedom - _share_of_ones(s, x, y) if s.dials[INTERCEPT] == 1 else freedom
 
 
 @numba.njit(**INNER)
@@ -212,30 +244,33 @@ def _outer_trace(s: Stream, columns: int) -> float:
 
 
 @numba.njit(**INNER)
-def _share_of_ones(s: Stream, x: Matrix) -> float:
-    """What the intercept takes: 1'G^2 1 / 1'G1, G being the inverse of the dual system."""
+def _share_of_ones(s: Stream, x: Matrix, y: Responses) -> float:
+    """What the intercept takes: q'G^2 q / q'Gq, q the roots of the weights, G the dual inverse."""
     c, d, theta = s.core, s.dials[WIDTH], s.work.theta[1]
     total, squares = 0.0, 0.0
     for i in range(s.dials[HEAD], s.dials[END]):
         left = 1.0 - c.values[CONSTANT] * theta[d]
         for j in range(d):
             left -= (x[i, j] - c.centre[j]) * theta[j]
-        total += left
-        squares += left * left
+        total += y[i, WEIGHT] * left
+        squares += y[i, WEIGHT] * (left * left)
     return squares / total
 
 
-def plug_in_directly(x: Matrix, y: Vector, values: Vector, coef: Vector, intercept: bool) -> float:
+def plug_in_directly(
+    x: Matrix, y: Responses, values: Vector, coef: Vector, intercept: bool
+) -> float:
     """``plug_in`` from the rows themselves, where they had to be refitted."""
-    n, d = x.shape
-    if values[TRACE] == 0.0 or constant(values, y[0], intercept):
+    heard = y[:, WEIGHT] > 0.0
+    x, y = x[heard], y[heard]
+    (m, d), n = x.shape, float(y[:, WEIGHT].sum())
+    if values[TRACE] == 0.0 or constant(values, y[0, VALUE], intercept):
         return 0.0
-    rows = x - x.mean(axis=0) if intercept else x
-    for _ in range(int(intercept)):  # once more: what rounding leaves of a large mean
-        rows -= rows.mean(axis=0)
-    squares, penalty = np.linalg.svd(rows, compute_uv=False) ** 2, values[LAMBDA]
-    left = y - y.mean() - rows @ coef if intercept else y - rows @ coef
-    left -= left.mean() * intercept
-    freedom = n - intercept - squares.size + (penalty / (squares + penalty)).sum()
+    rows, penalty = centred(x, y[:, WEIGHT], intercept), values[LAMBDA]
+    left = y[:, VALUE] - mean_of(y[:, VALUE], y[:, WEIGHT], intercept) - rows @ coef
+    left = y[:, ROOT] * (left - mean_of(left, y[:, WEIGHT], intercept))
+    squares = np.linalg.svd(y[:, ROOT, np.newaxis] * rows, compute_uv=False) ** 2
+    freedom = m - intercept - squares.size + (penalty / (squares + penalty)).sum()
     unexplained = left @ left + penalty * (coef @ coef)
+    freedom = counted(freedom, m, n)
     return float(penalty_from(values, n, d, unexplained, freedom, np.abs(coef).max()))

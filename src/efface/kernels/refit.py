@@ -3,6 +3,7 @@
 The normal equations where they are good enough to converge, the singular value decomposition where
 they are not, and in both cases refinement: residuals of the rows in doubled precision, corrected
 until nothing moves. So the answer is right to the last digits up to a condition of about 1e7.
+Rows and responses are multiplied by the roots of their weights, around their weighted mean.
 """
 
 from __future__ import annotations
@@ -13,7 +14,18 @@ import numpy as np
 from efface.kernels.blas import add_gram
 from efface.kernels.compilation import INNER, KERNEL
 from efface.kernels.dense import EPS, add_row, dot, invert, lopsided, symmetric_times
-from efface.kernels.views import Matrix, Vector, copy, fill, part, take
+from efface.kernels.views import (
+    ROOT,
+    VALUE,
+    WEIGHT,
+    Matrix,
+    Responses,
+    Vector,
+    copy,
+    fill,
+    part,
+    take,
+)
 
 # The margin from which the normal equations' inverse corrects its own errors; and from which their
 # rank is beyond doubt: rounding can give a singular matrix a margin near the root of EPS.
@@ -22,12 +34,17 @@ _SPLITTER = 134217729.0  # 2^27 + 1, after Dekker
 _MOST_STEPS = 12
 
 
-def refit(x: Matrix, y: Vector, penalty: float, intercept: bool, coef: Vector) -> tuple[float, int]:
+def refit(
+    x: Matrix, y: Responses, penalty: float, intercept: bool, coef: Vector
+) -> tuple[float, int]:
     """Coefficients of the rows; the intercept, and the rank or -1 where a penalty hides it.
 
     The minimum-norm answer where the rows do not determine one, with NumPy's rule for the rank.
     Two kernels, since the second is slow to compile and seldom needed.
     """
+    heard = y[:, WEIGHT] > 0.0
+    if not heard.all():
+        x, y = x[heard], y[heard]
     n, d = x.shape
     if n == 0:
         coef[:] = 0.0
@@ -42,29 +59,42 @@ def refit(x: Matrix, y: Vector, penalty: float, intercept: bool, coef: Vector) -
 
 @numba.njit(**INNER, inline="always")
 def _centre(
-    x: Matrix, y: Vector, intercept: bool, rows: Matrix, responses: Vector, mean: Vector
+    x: Matrix, y: Responses, intercept: bool, rows: Matrix, responses: Vector, mean: Vector
 ) -> float:
-    """The rows and responses around their mean, if there is an intercept; the mean of y."""
-    n, y_mean = y.size, 0.0
+    """The rows and responses around their mean, if there is an intercept, and weighed; y's mean."""
+    n, y_mean, total, even = y.shape[0], 0.0, 0.0, True
     fill(mean, 0.0)
+    for i in range(n):
+        total += y[i, WEIGHT]
+        even = even and y[i, WEIGHT] == 1.0
     # Twice: what rounding leaves of a large mean would look like one more rank.
     for _ in range(2 if intercept else 0):
         shift = 0.0
         for i in range(n):
-            shift += (y[i] - y_mean) / n
+            shift += y[i, WEIGHT] * (y[i, VALUE] - y_mean) / total
         y_mean += shift
         for j in range(mean.size):
             shift = 0.0
             for i in range(n):
-                shift += (x[i, j] - mean[j]) / n
+                shift += y[i, WEIGHT] * (x[i, j] - mean[j]) / total
             mean[j] += shift
     for i in range(n):
-        responses[i] = y[i] - y_mean
+        responses[i] = y[i, ROOT] * (y[i, VALUE] - y_mean)
         for j in range(mean.size):
             rows[i, j] = x[i, j] - mean[j]
     if intercept:
         for j in range(mean.size):
             _settle_dust(rows, j, 16.0 * EPS * abs(mean[j]))
+        # What the mean has lost to rounding is small, but heavy rows would make much of it.
+        for j in range(0 if even else mean.size):
+            shift = 0.0
+            for i in range(n):
+                shift += y[i, WEIGHT] * rows[i, j] / total
+            for i in range(n):
+                rows[i, j] -= shift
+    for i in range(n):
+        for j in range(mean.size):
+            rows[i, j] *= y[i, ROOT]
     return y_mean
 
 
@@ -80,7 +110,7 @@ def _settle_dust(rows: Matrix, j: int, most: float) -> None:
 
 @numba.njit(**KERNEL, nogil=True)
 def _normal(
-    x: Matrix, y: Vector, penalty: float, intercept: bool, coef: Vector, store: Vector
+    x: Matrix, y: Responses, penalty: float, intercept: bool, coef: Vector, store: Vector
 ) -> tuple[float, bool]:
     """By the normal equations; False where they do not determine the answer well enough."""
     n, d = x.shape
@@ -105,7 +135,7 @@ def _normal(
 
 @numba.njit(cache=True, nogil=True)
 def _spectral(
-    x: Matrix, y: Vector, penalty: float, intercept: bool, coef: Vector
+    x: Matrix, y: Responses, penalty: float, intercept: bool, coef: Vector
 ) -> tuple[float, int]:
     """By the singular values; the intercept and the rank."""
     n, d = x.shape

@@ -1,14 +1,16 @@
 """The live rows by their singular values, or by what does without them.
 
 The way to leverages, rank and conditioning where a core does not hold or does not tell; NumPy's own
-routines, not compiled: it is rare.
+routines, not compiled: it is rare. Rows are those of the weighted system: around their weighted
+mean if there is an intercept, each times the root of its weight.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from efface.kernels.dense import EPS, SAFE
 from efface.kernels.views import Matrix, Vector
@@ -72,30 +74,45 @@ def _beyond(rest: Vector, away: Vector) -> bool:
     return bool(rest @ rest > _OUTSIDE**2 * (away @ away))
 
 
-def centred(X: Matrix, intercept: bool) -> Matrix:
-    """X around its mean, if there is an intercept."""
+def mean_of(values: NDArray[np.float64], weights: Vector, intercept: bool) -> Any:
+    """The weighted mean of rows or numbers; 0 without an intercept, or where nothing has weight."""
+    return np.average(values, axis=0, weights=weights) if intercept and weights.any() else 0.0
+
+
+def centred(X: Matrix, weights: Vector, intercept: bool) -> Matrix:
+    """X around its weighted mean, if there is an intercept."""
     for _ in range(2 * intercept):  # twice: rounding of a large mean looks like rank
-        X = X - X.mean(axis=0)
+        X = X - mean_of(X, weights, intercept)
     return X
 
 
-def spectrum(X: Matrix, penalty: float, intercept: bool, rank: int) -> Spectrum:
+def weighed_rows(X: Matrix, weights: Vector, intercept: bool) -> Matrix:
+    """The rows of the weighted system."""
+    return np.asarray(np.sqrt(weights)[:, np.newaxis] * centred(X, weights, intercept))
+
+
+def spectrum(X: Matrix, weights: Vector, penalty: float, intercept: bool, rank: int) -> Spectrum:
     """The singular values of the live rows; a rank of -1 is not known yet: by NumPy's rule."""
-    rows = centred(X, intercept)
+    around = centred(X, weights, intercept)
+    rows = np.sqrt(weights)[:, np.newaxis] * around
     _, sigma, directions = np.linalg.svd(rows, full_matrices=False)
     if rank < 0:
         rank = int((sigma > sigma[0] * max(rows.shape) * EPS).sum())
     used = sigma.size if penalty > 0.0 else rank
-    mean = X[0] - rows[0]
-    base = 1.0 / len(X) if intercept else 0.0
+    first = int(weights.argmax())
+    base = 1.0 / float(weights.sum()) if intercept and weights.any() else 0.0
+    mean = X[first] - around[first]
     return Spectrum(mean, base, sigma[:used], directions[:used], penalty, rank)
 
 
-def summary(X: Matrix, y: Vector, coef: Vector, intercept: bool) -> tuple[float, float, float]:
+def summary(
+    X: Matrix, y: Vector, weights: Vector, coef: Vector, intercept: bool
+) -> tuple[float, float, float, float]:
     """``summarise``, from the rows."""
-    rows, responses = centred(X, intercept), y - y.mean() if intercept else y
-    residuals = responses - rows @ coef
-    return float(residuals @ residuals), float(np.sum(rows**2)), float(coef @ coef)
+    rows = weighed_rows(X, weights, intercept)
+    residuals = np.sqrt(weights) * (y - mean_of(y, weights, intercept)) - rows @ coef
+    squares, heft = float(residuals @ residuals), float(weights.sum())
+    return squares, float(np.sum(rows**2)), float(coef @ coef), heft
 
 
 def independent(rows: Matrix, size: Vector) -> bool:
@@ -118,49 +135,57 @@ def independent(rows: Matrix, size: Vector) -> bool:
     return bool((pivots >= SAFE * scale).all())
 
 
-def rank_of(X: Matrix, intercept: bool) -> tuple[int, int]:
+def rank_of(X: Matrix, weights: Vector, intercept: bool) -> tuple[int, int]:
     """The rank of X, and a number of its newest rows that have all of it for sure, or 0.
 
     Without singular values where the newer half of the rows, or all if they are few, tells it.
     """
     n, d = X.shape
-    newest = X if n // 2 - intercept < d else X[n // 2 :]
-    # The differences from one row have the rank of the deviations from the mean.
-    part = newest[1:] - newest[0] if intercept else newest
+    start = 0 if n // 2 - intercept < d else n // 2
+    newest, roots = X[start:], np.sqrt(weights[start:, np.newaxis])
+    roots = roots / (roots.max() or 1.0)  # the rank does not see a common scale; sizes below do
+    # The differences from one row, the heaviest, have the rank of the deviations from the mean.
+    heaviest = int(roots.argmax()) if intercept else 0
+    part = roots * (newest - newest[heaviest] if intercept else newest)
+    part = np.delete(part, heaviest, axis=0) if intercept else part
     if independent(part, np.abs(newest).max(axis=0, initial=0.0)):
         return min(n - intercept, d), len(newest)
-    return int(np.linalg.matrix_rank(centred(X, intercept))), 0
+    return int(np.linalg.matrix_rank(weighed_rows(X, weights, intercept))), 0
 
 
-def interpolated(X: Matrix, intercept: bool, new: Vector) -> Products:
+def interpolated(X: Matrix, weights: Vector, intercept: bool, new: Vector) -> Products:
     """Products for independent rows without a penalty, which all responses are met by.
 
-    With a = (XX')^-1 X new these are |a|^2, 1 and a_0; an intercept adds 1 / n to all, as ones
-    are outside the span of the deviations.
+    With q the roots of the weights, a = (AA')^-1 A new and A the rows of the system these are
+    |a|^2, 1 and a_0; an intercept adds 1 / n and q_0 / n, n the sum of the weights, as q is outside
+    the span of A.
     """
-    n, rows = len(X), centred(X, intercept)
+    around, roots = centred(X, weights, intercept), np.sqrt(weights)
+    rows = roots[:, np.newaxis] * around
     products, base = rows @ rows.T, 0.0
     if intercept:
-        base = 1.0 / n
-        products += products.diagonal().mean() or 1.0
-    away = new - (X[0] - rows[0])
+        base = 1.0 / float(weights.sum())
+        products += (products.diagonal().mean() or 1.0) * np.outer(roots, roots)
+    away = new - (X[0] - around[0])
     a = np.linalg.solve(products, rows @ away)
     leverage = base + float(a @ a)
     reach = np.inf if _beyond(away - a @ rows, away) else leverage
-    return Products(leverage, 1.0, base + float(a[0]), reach)
+    return Products(leverage, 1.0, base * float(roots[0]) + float(a[0]), reach)
 
 
-def conditioning(X: Matrix, intercept: bool) -> tuple[float, float]:
+def conditioning(X: Matrix, weights: Vector, intercept: bool) -> tuple[float, float]:
     """phi^2 = lambda_min(Phi) / n (Lemma 1), and the condition number of the rows.
+
+    n is the sum of the weights.
 
     From the eigenvalues of Phi where those keep their digits, else from the singular values.
     """
-    n, d = X.shape
-    if n == 0:
+    (n, d), heft = X.shape, float(weights.sum())
+    if heft == 0.0:
         return np.nan, np.nan
     if n - intercept < d:
         return 0.0, np.inf
-    rows = centred(X, intercept)
+    rows = weighed_rows(X, weights, intercept)
     values = np.linalg.eigvalsh(rows.T @ rows)
     low, high = float(values[0]), float(values[-1])
     if low <= _KEPT * high:
@@ -168,4 +193,4 @@ def conditioning(X: Matrix, intercept: bool) -> tuple[float, float]:
         low, high = float(sigma[-1]) ** 2, float(sigma[0]) ** 2
         if sigma[-1] <= sigma[0] * max(n, d) * EPS:
             return 0.0, np.inf
-    return low / n, (high / low) ** 0.5
+    return low / heft, (high / low) ** 0.5

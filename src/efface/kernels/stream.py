@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numba
+import numpy as np
 
 from efface.kernels.compilation import INNER, KERNEL, carving
 from efface.kernels.core import (
@@ -52,6 +53,7 @@ from efface.kernels.moments import (
     KIND,
     LAMBDA,
     LEVEL,
+    MUTE,
     PILOT,
     PLACED,
     RANK,
@@ -71,9 +73,22 @@ from efface.kernels.moments import (
 )
 from efface.kernels.refit import refit
 from efface.kernels.sums import BOUNDED, NEVER, SEEN, Sums, shift_down
-from efface.kernels.views import Ints, Matrix, Vector, borrow, copy, fill, part, take
+from efface.kernels.views import (
+    ROOT,
+    VALUE,
+    WEIGHT,
+    Ints,
+    Matrix,
+    Responses,
+    Vector,
+    borrow,
+    copy,
+    fill,
+    part,
+    take,
+)
 
-_DIALS = 16
+_DIALS = 17
 _VALUES = 11
 _CLOSE = 1e-12  # of the solution, in norm: where conjugate gradients stop
 _MOST_STEPS = 40
@@ -153,7 +168,7 @@ def open_stream(floats: Vector, ints: Ints) -> Stream:
 
 
 @numba.njit(**INNER)
-def refresh(s: Stream, x: Matrix, y: Vector, watched: bool | None) -> int:
+def refresh(s: Stream, x: Matrix, y: Responses, watched: bool | None) -> int:
     """Bring coefficients, intercept, penalty and rank up to date with the live rows.
 
     Unless DONE, something rarer is to be done first, or in its place: FORM, FORM_DUAL or REFIT.
@@ -164,23 +179,23 @@ def refresh(s: Stream, x: Matrix, y: Vector, watched: bool | None) -> int:
     if dials[DIRTY] == 0:
         return DONE
     n, d, intercept = dials[END] - dials[HEAD], dials[WIDTH], dials[INTERCEPT] == 1
-    if n == 0:
+    if n == dials[MUTE]:  # no row, or none that has weight
         dials[DIRTY], dials[VALID], dials[RANK] = 0, 0, 0
         fill(s.coef, 0.0)
         values[LEVEL] = 0.0
         values[LAMBDA] = values[ALPHA] if values[KIND] == FIXED else 0.0
         return DONE
     if not _holds(dials, c, n):
-        return _choose(dials, values)
+        return _choose(y, dials, values)
     penalty = values[ALPHA]
     if watched is not None:
         for row in range(dials[PLACED], dials[END]):
             observe(s.stats.moments[1], s.stats.bounds[1], s.stats.origin, x[row], y[row])
     _admit(c, s.outside, s.stats, dials, x, y)
     if watched is not None:
-        penalty = penalty_of(s.stats, dials, values, n, d, x, y)
+        penalty = penalty_of(s.stats, dials, values, x, y)
         if _moved(penalty, c.values[PENALTY]):
-            return _choose(dials, values)
+            return _choose(y, dials, values)
     values[LAMBDA] = penalty
     if dials[HARD] == 1 or not _solve(c, s.outside, s.work, dials, penalty):
         return REFIT
@@ -216,12 +231,12 @@ def _holds(dials: Ints, c: Core, n: int) -> bool:
 
 
 @numba.njit(**INNER)
-def _choose(dials: Ints, values: Vector) -> int:
+def _choose(y: Responses, dials: Ints, values: Vector) -> int:
     """Choose a new core, all live rows but the oldest few, which are about to leave; its form."""
     head, end, d = dials[HEAD], dials[END], dials[WIDTH]
     n, p = end - head, d + dials[INTERCEPT]
     tail = min(n, dials[BLOCK]) if dials[SHRINKS] == 1 else 0
-    if n > p and unpenalised(values, n, d):
+    if n > p and unpenalised(y, dials, values):
         tail = min(tail, max(1, (n - p) // 2))
     core = n - tail
     dials[FIRST], dials[START], dials[STOP], dials[PLACED] = head, head + tail, end, end
@@ -230,7 +245,7 @@ def _choose(dials: Ints, values: Vector) -> int:
 
 
 @numba.njit(**KERNEL, nogil=True)
-def form_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints, watched: bool | None) -> None:
+def form_rows(x: Matrix, y: Responses, floats: Vector, ints: Ints, watched: bool | None) -> None:
     """What FORM asks for: a core with rows enough for its normal equations."""
     s = open_stream(floats, ints)
     dials = s.dials
@@ -244,7 +259,9 @@ def form_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints, watched: bool | 
 
 
 @numba.njit(**KERNEL, nogil=True)
-def form_dual_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints, watched: bool | None) -> None:
+def form_dual_rows(
+    x: Matrix, y: Responses, floats: Vector, ints: Ints, watched: bool | None
+) -> None:
     """What FORM_DUAL asks for: a core of fewer rows than that."""
     s = open_stream(floats, ints)
     dials = s.dials
@@ -258,17 +275,16 @@ def form_dual_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints, watched: bo
 
 
 @numba.njit(**INNER)
-def _anchor(s: Stream, x: Matrix, y: Vector, watched: bool | None) -> float:
+def _anchor(s: Stream, x: Matrix, y: Responses, watched: bool | None) -> float:
     """The penalty that a core is formed with: that of the moment."""
     if watched is None:
         return s.values[ALPHA]
     observe_tail(s.stats, s.dials, x, y)
-    n = s.dials[STOP] - s.dials[FIRST]
-    return penalty_of(s.stats, s.dials, s.values, n, s.dials[WIDTH], x, y)
+    return penalty_of(s.stats, s.dials, s.values, x, y)
 
 
 @numba.njit(**INNER)
-def _enclose(s: Stream, x: Matrix, y: Vector, margin: float) -> None:
+def _enclose(s: Stream, x: Matrix, y: Responses, margin: float) -> None:
     """Place the tail outside a core that was just solved."""
     dials, c, tail = s.dials, s.core, s.dials[START] - s.dials[FIRST]
     _wipe(s.outside, s.work)
@@ -290,7 +306,7 @@ def _wipe(o: Outside, w: Work) -> None:
 
 
 @numba.njit(**INNER)
-def _admit(c: Core, o: Outside, stats: Stats, dials: Ints, x: Matrix, y: Vector) -> None:
+def _admit(c: Core, o: Outside, stats: Stats, dials: Ints, x: Matrix, y: Responses) -> None:
     """Place the rows that came since, and wipe those of the tail that left."""
     lo, came = dials[HEAD] - dials[FIRST], dials[END] - dials[PLACED]
     for i in range(dials[WIPED] - dials[FIRST], lo):
@@ -404,20 +420,27 @@ def bridge(
 
 
 @numba.njit(**INNER)
-def learn(x: Matrix, y: Vector, dials: Ints, row: Vector, response: float) -> None:
+def learn(
+    x: Matrix, y: Responses, dials: Ints, row: Vector, response: float, weight: float
+) -> None:
     """A row comes as the newest; there must be a place for it."""
     end = dials[END]
     for j in range(row.size):
         x[end, j] = row[j]
-    y[end] = response
+    y[end, VALUE], y[end, ROOT], y[end, WEIGHT] = response, np.sqrt(weight), weight
+    if weight == 0.0:
+        dials[MUTE] += 1
     dials[END] = end + 1
     dials[DIRTY] = 1
 
 
 @numba.njit(**INNER)
-def drop(x: Matrix, y: Vector, dials: Ints, count: int) -> None:
+def drop(x: Matrix, y: Responses, dials: Ints, count: int) -> None:
     """The oldest rows go; their places are zeroed at once."""
     head = dials[HEAD]
+    for i in range(head, head + count):
+        if y[i, WEIGHT] == 0.0:
+            dials[MUTE] -= 1
     fill(part(x, head, head + count), 0.0)
     fill(part(y, head, head + count), 0.0)
     dials[HEAD] = head + count
@@ -426,7 +449,7 @@ def drop(x: Matrix, y: Vector, dials: Ints, count: int) -> None:
 
 @numba.njit(**KERNEL)
 def predict_row(
-    x: Matrix, y: Vector, floats: Vector, ints: Ints, row: Vector, watched: bool | None
+    x: Matrix, y: Responses, floats: Vector, ints: Ints, row: Vector, watched: bool | None
 ) -> tuple[int, float]:
     """What the live rows say of one more row, once it is DONE."""
     s = open_stream(floats, ints)
@@ -434,22 +457,30 @@ def predict_row(
 
 
 @numba.njit(**KERNEL)
-def learn_row(x: Matrix, y: Vector, ints: Ints, row: Vector, response: float, leaving: int) -> bool:
+def learn_row(
+    x: Matrix,
+    y: Responses,
+    ints: Ints,
+    row: Vector,
+    response: float,
+    weight: float,
+    leaving: int,
+) -> bool:
     """A row comes as the newest, then the oldest ``leaving`` go; False if there is no place."""
-    if ints[END] == y.size:
+    if ints[END] == y.shape[0]:
         return False
-    learn(x, y, ints, row, response)
+    learn(x, y, ints, row, response, weight)
     if leaving > 0:
         drop(x, y, ints, leaving)
     return True
 
 
 @numba.njit(**KERNEL)
-def drop_rows(x: Matrix, y: Vector, ints: Ints, count: int) -> None:
+def drop_rows(x: Matrix, y: Responses, ints: Ints, count: int) -> None:
     drop(x, y, ints, count)
 
 
-def compact_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> None:
+def compact_rows(x: Matrix, y: Responses, floats: Vector, ints: Ints) -> None:
     """Move the live rows to the front of their array and zero the places they leave."""
     by, end = int(ints[HEAD]), int(ints[END])
     for rows in (x, y):
@@ -460,7 +491,7 @@ def compact_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> None:
     shift_down(open_stream(floats, ints).sums, by)
 
 
-def refit_rows(x: Matrix, y: Vector, floats: Vector, ints: Ints) -> None:
+def refit_rows(x: Matrix, y: Responses, floats: Vector, ints: Ints) -> None:
     """What REFIT asks for, and all that is left to do then."""
     lo, hi, d = ints[HEAD], ints[END], ints[WIDTH]
     values, coef = solution(floats, d)
@@ -479,7 +510,7 @@ def reset(floats: Vector, ints: Ints, penalty: Vector) -> None:
     """A stream that knows its shape and penalty and nothing else."""
     floats[:] = 0.0
     ints[_DIALS:] = 0
-    ints[FIRST:WIDTH] = 0
+    ints[FIRST:WIDTH], ints[MUTE] = 0, 0
     s = open_stream(floats, ints)
     s.values[: penalty.size] = penalty
     s.dials[DIRTY] = 1

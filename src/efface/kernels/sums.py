@@ -1,9 +1,8 @@
 """Sums over a sliding range of rows, made by addition alone.
 
 The range is [a, b) of an array of rows; both ends only ever move up. What is kept is the Gram
-matrix of the rows (x - c, 1, y - cy), from which every moment of the range follows. Nothing is
-subtracted:
-the range is split at a *turn*, sums of suffixes up to the turn are stacked, nearest first, and rows
+matrix of the rows q (x - c, 1, y - cy), q being the root of a row's weight, from which every
+moment of the range follows. Nothing is subtracted: the range is split at a *turn*, sums of suffixes up to the turn are stacked, nearest first, and rows
 past it are added to one running sum. When the range passes the turn, the turn moves to its end.
 A stack entry that reaches back too far is wiped when it is popped.
 
@@ -22,12 +21,25 @@ import numpy as np
 from efface.kernels.blas import add_gram
 from efface.kernels.compilation import INNER, KERNEL, carving
 from efface.kernels.lanes import LANES, add_products
-from efface.kernels.views import Ints, Matrix, Vector, borrow, fill, part, take
+from efface.kernels.views import (
+    ROOT,
+    VALUE,
+    WEIGHT,
+    Ints,
+    Matrix,
+    Responses,
+    Vector,
+    borrow,
+    fill,
+    part,
+    take,
+)
 
 CHUNK = 64
 FAN = 32
 _SMALL = 64  # below this many columns, a call to BLAS costs more than the sum
 TURN, SEEN, DEPTH, BOUNDED = 0, 1, 2, 3
+_TINY = float(np.finfo(np.float64).tiny)
 NEVER = 1 << 62  # as SEEN: nothing is kept, start anew
 
 
@@ -103,18 +115,27 @@ def widen(bounds: Matrix, high: Vector, low: Vector) -> None:
 
 
 @numba.njit(**INNER)
+def _widen_all(bounds: Matrix, x: Matrix, y: Responses, lo: int, hi: int) -> None:
+    """Let the bounds take in the rows lo..hi, but not those without weight."""
+    for i in range(lo, hi):
+        if y[i, WEIGHT] > 0.0:
+            widen(bounds, x[i], x[i])
+
+
+@numba.njit(**INNER)
 def _add_rows(
-    x: Matrix, y: Vector, lo: int, hi: int, centre: Vector, rows: Matrix, out: Matrix
+    x: Matrix, y: Responses, lo: int, hi: int, centre: Vector, rows: Matrix, out: Matrix
 ) -> None:
-    """out += the Gram matrix of rows lo..hi, centred."""
+    """out += the Gram matrix of rows lo..hi, centred and weighed."""
     d = x.shape[1]
     for start in range(lo, hi, CHUNK):
         size = min(CHUNK, hi - start)
         for i in range(size):
+            root = y[start + i, ROOT]
             for j in range(d):
-                rows[i, j] = x[start + i, j] - centre[j]
-            rows[i, d] = 1.0
-            rows[i, d + 1] = y[start + i] - centre[d + 1]
+                rows[i, j] = root * (x[start + i, j] - centre[j])
+            rows[i, d] = root
+            rows[i, d + 1] = root * (y[start + i, VALUE] - centre[d + 1])
         if d + 2 < _SMALL:
             _add_small_gram(rows, size, out)
         else:
@@ -155,7 +176,24 @@ def _wipe_lower(out: Matrix) -> None:
 
 
 @numba.njit(**INNER)
-def turn_over(s: Sums, x: Matrix, y: Vector, a: int, b: int, centred: bool) -> None:
+def weight_of(y: Responses, a: int, b: int) -> float:
+    """What the rows [a, b) weigh; of no weight, the least number there is, to divide by."""
+    total = 0.0
+    for i in range(a, b):
+        total += y[i, WEIGHT]
+    return max(total, _TINY)
+
+
+@numba.njit(**INNER)
+def first_heard(y: Responses, lo: int, hi: int) -> int:
+    """The first of the rows lo..hi that has weight, or the last one."""
+    while lo < hi - 1 and y[lo, WEIGHT] == 0.0:
+        lo += 1
+    return lo
+
+
+@numba.njit(**INNER)
+def turn_over(s: Sums, x: Matrix, y: Responses, a: int, b: int, centred: bool) -> None:
     """Start anew from the rows [a, b); the centre is their mean (y's always, x's if asked)."""
     d = x.shape[1]
     fill(s.recent, 0.0)
@@ -164,23 +202,24 @@ def turn_over(s: Sums, x: Matrix, y: Vector, a: int, b: int, centred: bool) -> N
     clear_bounds(s.recent_bounds)
     s.dials[TURN], s.dials[SEEN], s.dials[DEPTH] = b, b, 0
     fill(s.centre, 0.0)
+    total = weight_of(y, a, b)
     for i in range(a, b):
+        weight = y[i, WEIGHT]
         if centred:
             for j in range(d):
-                s.centre[j] += x[i, j] / (b - a)
-        s.centre[d + 1] += y[i] / (b - a)
+                s.centre[j] += weight * x[i, j] / total
+        s.centre[d + 1] += weight * y[i, VALUE] / total
 
 
 @numba.njit(**KERNEL, inline="always")
-def slide_to(s: Sums, x: Matrix, y: Vector, a: int, b: int, unit: int, centred: bool) -> None:
+def slide_to(s: Sums, x: Matrix, y: Responses, a: int, b: int, unit: int, centred: bool) -> None:
     """total <- the sum over [a, b); ``unit`` is how far the range is likely to move next."""
     if a > s.dials[TURN] or b < s.dials[SEEN]:
         turn_over(s, x, y, a, b, centred)
     _add_rows(x, y, s.dials[SEEN], b, s.centre, s.rows, s.recent)
     bounded = s.dials[BOUNDED] == 1
     if bounded:
-        for i in range(s.dials[SEEN], b):
-            widen(s.recent_bounds, x[i], x[i])
+        _widen_all(s.recent_bounds, x, y, s.dials[SEEN], b)
     s.dials[SEEN] = b
     _reach_back(s, x, y, a, unit)
     top = s.dials[DEPTH] - 1
@@ -199,7 +238,7 @@ def slide_to(s: Sums, x: Matrix, y: Vector, a: int, b: int, unit: int, centred: 
 
 
 @numba.njit(**INNER, inline="always")
-def _reach_back(s: Sums, x: Matrix, y: Vector, a: int, unit: int) -> None:
+def _reach_back(s: Sums, x: Matrix, y: Responses, a: int, unit: int) -> None:
     """Make the top of the stack start at ``a``, leaving entries at equal steps for later."""
     depth, stack, starts, q = s.dials[DEPTH], s.stack, s.starts, s.total.shape[0]
     while depth > 0 and starts[depth - 1] < a:
@@ -219,7 +258,7 @@ def _reach_back(s: Sums, x: Matrix, y: Vector, a: int, unit: int) -> None:
             _set_lower(take(stack, (depth - 1) * q * q, q, q), entry)
         _add_rows(x, y, start, top, s.centre, s.rows, entry)
         if s.dials[BOUNDED] == 1:
-            _push_bounds(s, x, start, top, depth)
+            _push_bounds(s, x, y, start, top, depth)
         starts[depth] = start
         depth += 1
         top = start
@@ -227,7 +266,7 @@ def _reach_back(s: Sums, x: Matrix, y: Vector, a: int, unit: int) -> None:
 
 
 @numba.njit(**INNER, inline="always")
-def _push_bounds(s: Sums, x: Matrix, lo: int, hi: int, depth: int) -> None:
+def _push_bounds(s: Sums, x: Matrix, y: Responses, lo: int, hi: int, depth: int) -> None:
     """The bounds of a new stack entry: those of the one below and of the rows lo..hi."""
     d = s.bounds.shape[1]
     bounds = take(s.stack_bounds, depth * 2 * d, 2, d)
@@ -235,8 +274,7 @@ def _push_bounds(s: Sums, x: Matrix, lo: int, hi: int, depth: int) -> None:
     if depth > 0:
         below = take(s.stack_bounds, (depth - 1) * 2 * d, 2, d)
         widen(bounds, below[0], below[1])
-    for i in range(lo, hi):
-        widen(bounds, x[i], x[i])
+    _widen_all(bounds, x, y, lo, hi)
 
 
 def shift_down(s: Sums, by: int) -> None:

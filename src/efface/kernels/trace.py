@@ -17,22 +17,22 @@ from efface.kernels.leverage import (
     summarise,
     within_core,
 )
-from efface.kernels.moments import ALPHA, DIRTY, END, HEAD, LAMBDA, LEVEL, RANK, WIDTH
+from efface.kernels.moments import ALPHA, DIRTY, END, HEAD, LAMBDA, LEVEL, MUTE, RANK, WIDTH
 from efface.kernels.stream import COMPACT, DONE, Stream, learn_row, open_stream, refresh
-from efface.kernels.views import Ints, Matrix, Vector, copy
+from efface.kernels.views import VALUE, WEIGHT, Ints, Matrix, Responses, Vector, copy
 
 
 @numba.njit(**KERNEL, nogil=True)
 def replay_rows(
     x: Matrix,
-    y: Vector,
+    y: Responses,
     floats: Vector,
     ints: Ints,
     rows: Matrix,
-    responses: Vector,
+    responses: Responses,
     leaving: Ints,  # (n,): how many of the oldest rows go once row t is learned
     states: Matrix,  # (6, n): prediction, penalty, intercept, leverage new and old, FRT
-    counts: Ints,  # (2, n): rows, rank
+    counts: Ints,  # (3, n): rows, rank, rows that have weight
     coef: Matrix,  # (n, d), or (0, d) where it is not wanted
     given: Vector,  # (n,): the penalty before row t, or (0,) where it follows from the rows
     start: int,
@@ -43,26 +43,27 @@ def replay_rows(
     The row at which something else is to be done first, and what; or the end, DONE.
     """
     s = open_stream(floats, ints)
-    for t in range(start, responses.size):
+    for t in range(start, responses.shape[0]):
         if given.size > 0:
             s.values[ALPHA] = given[t]
         code = refresh(s, x, y, watched)
         if code != DONE:
             return t, code
         _record(s, rows[t], t, states, counts, coef)
-        if not learn_row(x, y, s.dials, rows[t], responses[t], leaving[t]):
+        response, weight = responses[t, VALUE], responses[t, WEIGHT]
+        if not learn_row(x, y, s.dials, rows[t], response, weight, leaving[t]):
             return t, COMPACT
-    return responses.size, DONE
+    return responses.shape[0], DONE
 
 
 @numba.njit(**KERNEL, nogil=True)
 def diagnose_rows(
     x: Matrix,
-    y: Vector,
+    y: Responses,
     floats: Vector,
     ints: Ints,
     rows: Matrix,
-    responses: Vector,
+    responses: Responses,
     leaving: Ints,
     states: Matrix,
     counts: Ints,
@@ -99,7 +100,8 @@ def diagnose_rows(
                 if s.dials[HEAD] > certain:
                     return t, UNRANKED
                 counts[1, t] = s.dials[WIDTH]
-        if not learn_row(x, y, s.dials, rows[t], responses[t], leaving[t]):
+        response, weight = responses[t, VALUE], responses[t, WEIGHT]
+        if not learn_row(x, y, s.dials, rows[t], response, weight, leaving[t]):
             return t, COMPACT
     return stop, DONE
 
@@ -108,7 +110,7 @@ def diagnose_rows(
 def _measure(
     s: Stream,
     x: Matrix,
-    y: Vector,
+    y: Responses,
     row: Vector,
     t: int,
     states: Matrix,
@@ -118,7 +120,7 @@ def _measure(
 ) -> None:
     if gauges.shape[0] > 0:
         summarise(s, x, y, room, gauges[t])
-    new, cross = leverages(s, x, row, room, count)
+    new, cross = leverages(s, x, y, row, room, count)
     if gauges.shape[0] > 0:
         gauges[t, REACH], gauges[t, STRETCH] = new, stretch(s, room)
     if count == 2:
@@ -133,6 +135,7 @@ def _record(s: Stream, row: Vector, t: int, states: Matrix, counts: Ints, coef: 
     states[2, t] = s.values[LEVEL]
     counts[0, t] = s.dials[END] - s.dials[HEAD]
     counts[1, t] = s.dials[RANK]
+    counts[2, t] = counts[0, t] - s.dials[MUTE]
     if coef.shape[0] > 0:
         copy(s.coef, coef[t])
 

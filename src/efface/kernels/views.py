@@ -20,6 +20,25 @@ Matrix = NDArray[np.float64]
 Cube = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+# Responses, one a row: the number itself, the root of the row's weight, the weight. Kernels multiply
+# a row by the root, and never see another kind of weight. A weight of 1 changes no bit.
+Responses = NDArray[np.float64]  # (n, 3)
+VALUE, ROOT, WEIGHT = range(3)
+
+
+def weighed(y: Vector, weights: Vector | None = None) -> Responses:
+    """Responses with their weights, by default 1.
+
+    >>> weighed(np.array([5.0, 6.0]), np.array([4.0, 0.0]))
+    array([[5., 2., 4.],
+           [6., 0., 0.]])
+    """
+    responses = np.ones((y.size, 3))
+    responses[:, VALUE] = y
+    if weights is not None:
+        responses[:, ROOT], responses[:, WEIGHT] = np.sqrt(weights), weights
+    return responses
+
 
 # Views without a reference count and without a check of their bounds. Counting is atomic, reshaping
 # goes through a general routine, and a slice allows for negative and too large bounds: that would

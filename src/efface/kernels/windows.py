@@ -10,16 +10,24 @@ one place on. Sums are made by addition alone: a row that a window does not have
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from efface.kernels.blocks import slide_blocks
 from efface.kernels.dense import SAFE
 from efface.kernels.equations import MOST, slide_equations
 from efface.kernels.refit import refit
-from efface.kernels.views import Ints, Matrix, Vector
+from efface.kernels.views import Ints, Matrix, Vector, weighed
 
 
 def slide_windows(
-    x: Matrix, y: Vector, s: int, penalty: float, intercept: bool, first: int, length: int = 0
+    x: Matrix,
+    y: Vector,
+    s: int,
+    penalty: float,
+    intercept: bool,
+    first: int,
+    length: int = 0,
+    weights: Vector | None = None,
 ) -> tuple[Matrix, Vector, Ints]:
     """Coefficients, intercept and rank of the window of s rows that ends at each row.
 
@@ -29,15 +37,25 @@ def slide_windows(
     p, penalty = d + int(intercept), float(penalty)
     coef, level, margin = np.empty((n, d)), np.empty(n), np.full(n, np.inf)
     coef[:first], level[:first] = np.nan, np.nan
-    problem, answers = (x, y, s, penalty, intercept), (coef, level, margin)
+    responses = weighed(y, weights)
+    problem, answers = (x, responses, s, penalty, intercept), (coef, level, margin)
     # Each way is compiled only when windows need it.
     begin = min(p, n) if p <= MOST and s > p else n
     t = slide_blocks(*problem, first, begin, *answers, length) if first < begin else first
     if t < n:
         slide_equations(*problem, t, *answers)
+    if weights is not None:
+        margin[first:][_mute(weights, s)[first:]] = 0.0
     rank = np.minimum(np.minimum(np.arange(1, n + 1), s) - int(intercept), d)
     rank[:first] = 0
     for e in np.flatnonzero(~(margin >= SAFE)):
         window = slice(max(0, e - s + 1), e + 1)
-        level[e], rank[e] = refit(x[window], y[window], penalty, intercept, coef[e])
+        level[e], rank[e] = refit(x[window], responses[window], penalty, intercept, coef[e])
     return coef, level, rank
+
+
+def _mute(weights: Vector, s: int) -> NDArray[np.bool]:
+    """Which windows have no row that has weight: a penalty alone would hide that nothing is said."""
+    heard = np.concatenate([[0], np.cumsum(weights > 0.0)])
+    ends = np.arange(1, heard.size)
+    return np.asarray(heard[ends] == heard[np.maximum(ends - s, 0)])
