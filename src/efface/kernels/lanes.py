@@ -83,11 +83,23 @@ def _operation(spec: str, emit: Callable[..., None]) -> Callable[..., None]:
 
 
 def _emit_tile(
-    v: _Emitter, out: Any, step: Any, a: Any, b: Any, count: Any, own_a: Any, own_b: Any, owned: Any
+    v: _Emitter,
+    out: Any,
+    start: Any,
+    step: Any,
+    a: Any,
+    b: Any,
+    count: Any,
+    own_a: Any,
+    own_b: Any,
+    owned: Any,
 ) -> None:
     builder, tile = v.builder, range(TILE)
-    outs = [[v.after(v.after(out, i, step), j, out.type(1)) for j in tile] for i in tile]
-    sums = [[cgutils.alloca_once_value(builder, v.load(at)) for at in row] for row in outs]
+    outs, starts = (
+        [[v.after(v.after(at, i, step), j, at.type(1)) for j in tile] for i in tile]
+        for at in (out, start)
+    )
+    sums = [[cgutils.alloca_once_value(builder, v.load(at)) for at in row] for row in starts]
 
     def loop(combine: Any, a: Any, b: Any, step: Any, count: Any) -> None:
         left, right = ([v.after(at, i, step) for i in tile] for at in (a, b))
@@ -119,6 +131,23 @@ def _emit_subtract(v: _Emitter, out: Any, a: Any, b: Any) -> None:
 
 def _emit_subtract_scaled(v: _Emitter, out: Any, number: Any, a: Any) -> None:
     v.store(v.subtract_product(v.load(out), v.spread(number), v.load(a)), out)
+
+
+def _emit_sum(v: _Emitter, out: Any, a: Any, b: Any) -> None:
+    v.store(v.builder.fadd(v.load(a), v.load(b), flags=_FLAGS), out)
+
+
+def _emit_difference(v: _Emitter, out: Any, a: Any, b: Any) -> None:
+    v.store(v.builder.fsub(v.load(a), v.load(b), flags=_FLAGS), out)
+
+
+def _emit_extreme(sign: str) -> Callable[..., None]:
+    def emit(v: _Emitter, out: Any, a: Any) -> None:
+        before, value = v.load(out), v.load(a)
+        further = v.builder.fcmp_ordered(sign, value, before)
+        v.store(v.builder.select(further, value, before), out)
+
+    return emit
 
 
 def _emit_multiply(v: _Emitter, out: Any, a: Any) -> None:
@@ -186,13 +215,23 @@ class _Interpreted:
 
     @staticmethod
     def tile(
-        f: Matrix, out: int, step: int, a: int, b: int, count: int, own_a: int, own_b: int, own: int
+        f: Matrix,
+        out: int,
+        start: int,
+        step: int,
+        a: int,
+        b: int,
+        count: int,
+        own_a: int,
+        own_b: int,
+        own: int,
     ) -> None:
         for i, j in np.ndindex(TILE, TILE):
             left, right = own_a + i * own, own_b + j * own
-            f[out + i * step + j] += (f[left : left + own] * f[right : right + own]).sum(axis=0)
+            total = (f[left : left + own] * f[right : right + own]).sum(axis=0)
             left, right = a + i * step, b + j * step
-            f[out + i * step + j] -= (f[left : left + count] * f[right : right + count]).sum(axis=0)
+            total -= (f[left : left + count] * f[right : right + count]).sum(axis=0)
+            f[out + i * step + j] = f[start + i * step + j] + total
 
     @staticmethod
     def dot(f: Matrix, out: int, a: int, b: int, count: int) -> None:
@@ -205,6 +244,22 @@ class _Interpreted:
     @staticmethod
     def subtract_scaled(f: Matrix, out: int, number: float, a: int) -> None:
         f[out] -= number * f[a]
+
+    @staticmethod
+    def sum(f: Matrix, out: int, a: int, b: int) -> None:
+        f[out] = f[a] + f[b]
+
+    @staticmethod
+    def difference(f: Matrix, out: int, a: int, b: int) -> None:
+        f[out] = f[a] - f[b]
+
+    @staticmethod
+    def higher(f: Matrix, out: int, a: int) -> None:
+        f[out] = np.where(f[a] > f[out], f[a], f[out])
+
+    @staticmethod
+    def lower(f: Matrix, out: int, a: int) -> None:
+        f[out] = np.where(f[a] < f[out], f[a], f[out])
 
     @staticmethod
     def multiply(f: Matrix, out: int, a: int) -> None:
@@ -239,12 +294,17 @@ class _Interpreted:
 
 
 _JIT = not numba.config.DISABLE_JIT
-# The tile at ``out`` takes in the products of TILE rows with TILE rows: those of each lane's own
-# rows are added, ``own`` entries of each; those of the factor are subtracted, ``count`` of each.
-update_tile = _operation("iiiiiiii", _emit_tile) if _JIT else _Interpreted.tile
+# The tile at ``out`` becomes that at ``start`` with the products of TILE rows with TILE rows: those
+# of each lane's own rows are added, ``own`` entries of each; those of the factor are subtracted,
+# ``count`` of each.
+update_tile = _operation("iiiiiiiii", _emit_tile) if _JIT else _Interpreted.tile
 add_dot = _operation("iiii", _emit_dot) if _JIT else _Interpreted.dot
 subtract_product = _operation("iii", _emit_subtract) if _JIT else _Interpreted.subtract
 subtract_scaled = _operation("idi", _emit_subtract_scaled) if _JIT else _Interpreted.subtract_scaled
+set_sum = _operation("iii", _emit_sum) if _JIT else _Interpreted.sum
+set_difference = _operation("iii", _emit_difference) if _JIT else _Interpreted.difference
+take_higher = _operation("ii", _emit_extreme(">")) if _JIT else _Interpreted.higher
+take_lower = _operation("ii", _emit_extreme("<")) if _JIT else _Interpreted.lower
 multiply_by = _operation("ii", _emit_multiply) if _JIT else _Interpreted.multiply
 set_inverse = _operation("ii", _emit_invert) if _JIT else _Interpreted.invert
 set_all = _operation("id", _emit_set) if _JIT else _Interpreted.set
@@ -285,11 +345,12 @@ def solve_lanes(f: Matrix, m: int, responses: int, own: int, owned: int) -> None
         at = j * step + j
         for i in range(j, m, TILE):
             left, right = own + i * owned, own + j * owned
-            update_tile(f, i * step + j, step, i * step, j * step, j, left, right, owned)
+            out = i * step + j
+            update_tile(f, out, out, step, i * step, j * step, j, left, right, owned)
             if i == j:
-                _factorise_tile(f, at, step, weights + j, weights + m)
+                factorise_tile(f, at, step, weights + j, weights + m)
             else:
-                _divide_tile(f, i * step + j, at, step)
+                divide_tile(f, out, at, step)
     for g in range(responses):
         _substitute(f, m, (m + g) * step, own, own + (m + g) * owned, owned)
 
@@ -311,7 +372,7 @@ def _substitute(f: Matrix, m: int, at: int, own: int, right: int, owned: int) ->
 
 
 @numba.njit(**INNER)
-def _factorise_tile(f: Matrix, at: int, step: int, weights: int, margin: int) -> None:
+def factorise_tile(f: Matrix, at: int, step: int, weights: int, margin: int) -> None:
     """The Cholesky factor of the tile, its diagonal inverted."""
     for i in range(TILE):
         row = at + i * step
@@ -324,7 +385,8 @@ def _factorise_tile(f: Matrix, at: int, step: int, weights: int, margin: int) ->
 
 
 @numba.njit(**INNER)
-def _divide_tile(f: Matrix, at: int, factor: int, step: int) -> None:
+def divide_tile(f: Matrix, at: int, factor: int, step: int) -> None:
+    """The tile, by the transpose of a factor on its right."""
     for j in range(TILE):
         for i in range(TILE):
             row = at + i * step
