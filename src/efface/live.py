@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from efface import passage
 from efface.errors import InvalidValue, unusable
 from efface.ledger import Id, Ledger, as_id, as_ids, repeated, some_ids
 from efface.memory import Gauges, Memory, Penalty, Trace
+from efface.passage import LONG, Asked, joined
 from efface.plugin import memory_for
 from efface.policies import Policy, Schedule
 from efface.times import Time, Times, as_time, as_times, kind_of
@@ -64,6 +66,7 @@ class LiveRows:
         self.policy = policy
         self.timed = policy.needs_time
         self.phase = 0
+        self.passed = 0  # rows, in replays
         self.memory = self._fresh()
         self.ledger = Ledger()
 
@@ -152,19 +155,11 @@ class LiveRows:
         if plan is None:
             self._survivors(new)  # refuses a repeated id before anything changes
             rows = range(len(new))
-            return _joined(
+            return joined(
                 [self._replay_one(new.since(t), coef, diagnostics, widths) for t in rows]
             )
         past = self.memory.rows() if widths else None
-        trace = self.memory.replay(
-            new.X,
-            new.y,
-            plan.before,
-            plan.after,
-            coef=coef,
-            diagnostics=diagnostics,
-            gauges=widths is not None,
-        )
+        trace = self._pass(new, plan, Asked(coef, diagnostics, widths is not None))
         if widths is not None and past is not None:
             trace = self._bounded(trace, widths, past, new)
         self.ledger.drop(min(plan.leaving, n_rows))
@@ -172,6 +167,14 @@ class LiveRows:
         self._enter(kept.ids, kept.times)
         self.phase = plan.phase
         return trace
+
+    def _pass(self, new: Arrivals, plan: Schedule, asked: Asked) -> Trace:
+        """Let the rows through the memory; a long stream in strides."""
+        self.passed += len(new)
+        rows = new.X, new.y, plan.before, plan.after
+        if self.passed < LONG:
+            return self.memory.replay(*rows, **asked._asdict())
+        return passage.replay(self.memory, *rows, asked, intercept=self.intercept)
 
     def _bounded(
         self, trace: Trace, widths: Widths, past: tuple[Matrix, Vector], new: Arrivals
@@ -337,9 +340,3 @@ class LiveRows:
         self.memory.extend(X, y)
         self._enter(ids, times)
         self.phase = phase
-
-
-def _joined(parts: Sequence[Trace]) -> Trace:
-    fields: Iterable[Any] = zip(*parts, strict=True)
-    arrays: Any = (None if field[0] is None else np.concatenate(field) for field in fields)
-    return Trace(*arrays)

@@ -107,9 +107,9 @@ def stride_windows(
     s: int,
     rule: Vector,
     intercept: bool,
-    states: Matrix,  # (n, 6): prediction, penalty, intercept, leverage new and old, FRT
+    states: Matrix,  # (6, n): prediction, penalty, intercept, leverage new and old, FRT
     coef: Matrix,  # (n, d), or (0, d) where it is not wanted
-    gauges: Matrix,  # (n, GAUGES), or (0, GAUGES)
+    gauges: Matrix,  # (GAUGES, n), or (GAUGES, 0)
 ) -> Vector:
     """What the s rows before each row tell, from row s on; n rows follow those of the first window.
 
@@ -393,7 +393,8 @@ def _first_penalty(f: Matrix, at: Places, values: Vector, i: int, n: int, d: int
         return np.nan
     if values[KIND] == PILOT:
         return PILOT_SHARE * 2.0 ** np.rint(np.log2(trace / n))
-    return plugged(n, d, values[DELTA], np.sqrt(variance), largest, values[THETA_MAX])
+    penalty = plugged(n, d, values[DELTA], np.sqrt(variance), largest, values[THETA_MAX])
+    return penalty if penalty > 0.0 else np.nan
 
 
 @numba.njit(**INNER)
@@ -420,7 +421,8 @@ def _plug_in(
             return np.nan
         freedom = n - d - int(intercept) + f[numbers + _PENALTY, i] * f[numbers + _TRACE, i]
     theta = max(f[numbers + _HIGH, i], -f[numbers + _LOW, i])
-    return penalty_from(values, n, d, left, freedom, theta)
+    penalty = penalty_from(values, n, d, left, freedom, theta)
+    return penalty if penalty > 0.0 else np.nan
 
 
 @numba.njit(**INNER)
@@ -483,19 +485,19 @@ def _collect(
     d, numbers = coef.shape[1], part(f, at.numbers, at.numbers + _NUMBERS)
     theta, shift = at.factor + at.m * at.step + 1, centre[d + 1] if intercept else 0.0
     for i in range(count):
-        state, penalty = states[first + i], numbers[_PENALTY, i]
-        margin[first + i] = numbers[_MARGIN, i] if penalty >= 0.0 else 0.0
-        new, old = numbers[_NEW, i], numbers[_OLD, i]
-        state[0], state[1] = numbers[_PREDICTION, i] + shift, penalty
-        state[2], state[3] = numbers[_LEVEL, i] + shift, new
-        state[4], state[5] = old, forgetting_term(new, old, numbers[_CROSS, i])
+        row, penalty = first + i, numbers[_PENALTY, i]
+        new, old, size = numbers[_NEW, i], numbers[_OLD, i], numbers[_SIZE, i]
+        margin[row] = numbers[_MARGIN, i] if penalty >= 0.0 else 0.0
+        states[0, row], states[1, row] = numbers[_PREDICTION, i] + shift, penalty
+        states[2, row], states[3, row] = numbers[_LEVEL, i] + shift, new
+        states[4, row], states[5, row] = old, forgetting_term(new, old, numbers[_CROSS, i])
         if coef.shape[0] > 0:
             for j in range(d):
-                coef[first + i, j] = f[theta + j, i]
-        if gauges.shape[0] > 0:
-            gauge, size = gauges[first + i], numbers[_SIZE, i]
+                coef[row, j] = f[theta + j, i]
+        if gauges.shape[1] > 0:
             left = numbers[_SQUARES, i] - numbers[_EXPLAINED, i] - penalty * size
-            gauge[REACH], gauge[STRETCH], gauge[UNEXPLAINED] = new, numbers[_STRETCH, i], left
-            gauge[SCATTER], gauge[SIZE_2] = max(numbers[_SCATTER, i], 0.0), size
+            gauges[REACH, row], gauges[STRETCH, row] = new, numbers[_STRETCH, i]
+            gauges[UNEXPLAINED, row], gauges[SIZE_2, row] = left, size
+            gauges[SCATTER, row] = max(numbers[_SCATTER, i], 0.0)
             if not left > GAUGES_KEPT * numbers[_SQUARES, i]:
-                margin[first + i] = 0.0
+                margin[row] = 0.0
