@@ -20,7 +20,7 @@ from efface.kernels.strides import MOST, stride_windows
 from efface.kernels.views import Ints, Matrix, Vector
 from efface.memory import Gauges, Memory, Trace
 
-LONG = 20_000  # rows, from which on a passage is worth the seconds that its kernel takes to compile
+LONG = 10_000  # rows, from which on a passage is worth the seconds that its kernel takes to compile
 _FEW = 256  # rows in a run: fewer are passed sooner one by one
 _SHARE = 8  # of the rows in a window: so many times fewer arrivals than those are few, too
 _NEAR = 32  # rows between two windows that are not safe: these pass one by one with them

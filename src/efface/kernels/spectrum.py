@@ -74,8 +74,10 @@ def _beyond(rest: Vector, away: Vector) -> bool:
 
 def centred(X: Matrix, intercept: bool) -> Matrix:
     """X around its mean, if there is an intercept."""
-    for _ in range(2 * intercept):  # twice: rounding of a large mean looks like rank
-        X = X - X.mean(axis=0)
+    if intercept and len(X):
+        share = np.full(len(X), 1.0 / len(X))
+        X = X - share @ X
+        X -= share @ X  # again: rounding of a large mean looks like rank
     return X
 
 
