@@ -87,7 +87,7 @@ def test_windows_equal_refits_in_any_world(rule, intercept, kind):
     if kind == "duplicated":
         X = np.repeat(X[::4], 4, axis=0)
     if kind == "shifted":
-        X, y = X + [1e6, -1e5, 3.0], y + 1e4
+        X, y = X + np.array([1e6, -1e5, 3.0]), y + 1e4
         y += 0.0 if intercept else X @ [1.0, -1.0, 1.0]
     if kind == "wandering":
         X, y = X + np.linspace(0.0, 300.0, 60)[:, np.newaxis], y - np.linspace(0.0, 900.0, 60)

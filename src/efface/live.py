@@ -10,16 +10,14 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from efface import passage
 from efface.errors import InvalidValue, unusable
 from efface.ledger import Id, Ledger, as_id, as_ids, repeated, some_ids
 from efface.memory import Gauges, Memory, Penalty, Trace
-from efface.passage import LONG, Asked, joined
+from efface.passage import LONG, Asked, Passage, joined
 from efface.plugin import memory_for
 from efface.policies import Policy, Schedule
 from efface.times import Time, Times, as_time, as_times, kind_of
@@ -155,9 +153,7 @@ class LiveRows:
         if plan is None:
             self._survivors(new)  # refuses a repeated id before anything changes
             rows = range(len(new))
-            return joined(
-                [self._replay_one(new.since(t), coef, diagnostics, widths) for t in rows]
-            )
+            return joined([self._replay_one(new.since(t), coef, diagnostics, widths) for t in rows])
         past = self.memory.rows() if widths else None
         trace = self._pass(new, plan, Asked(coef, diagnostics, widths is not None))
         if widths is not None and past is not None:
@@ -174,7 +170,7 @@ class LiveRows:
         rows = new.X, new.y, plan.before, plan.after
         if self.passed < LONG:
             return self.memory.replay(*rows, **asked._asdict())
-        return passage.replay(self.memory, *rows, asked, intercept=self.intercept)
+        return Passage(self.memory, self.intercept, asked).replay(*rows)
 
     def _bounded(
         self, trace: Trace, widths: Widths, past: tuple[Matrix, Vector], new: Arrivals

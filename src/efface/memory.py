@@ -32,11 +32,11 @@ from efface.kernels.sums import depth_for
 from efface.kernels.trace import diagnose_rows, forgetting_term, replay_rows
 from efface.kernels.views import Ints, Matrix, Vector
 
-__all__ = ["ADAPTIVE", "FIXED", "SWITCHING", "Gauges", "Memory", "Penalty", "Trace"]
+__all__ = ["ADAPTIVE", "DIAGNOSTICS", "FIXED", "SWITCHING", "Gauges", "Memory", "Penalty", "Trace"]
 
 _LEAST = 64
 _EVERY, _LEAST_EVERY = 20, 500
-_DIAGNOSTICS = ("leverage_new", "leverage_old", "frt", "phi2", "condition")
+DIAGNOSTICS = ("leverage_new", "leverage_old", "frt", "phi2", "condition")
 
 
 class Penalty(NamedTuple):
@@ -285,7 +285,7 @@ class Memory:
         if gauges:
             trace = trace._replace(gauges=Gauges(counts[0], counts[1], states[1], *columns.T))
         if diagnostics:
-            trace = trace._replace(**dict(zip(_DIAGNOSTICS, states[3:], strict=True)))
+            trace = trace._replace(**dict(zip(DIAGNOSTICS, states[3:], strict=True)))
         return trace
 
     def _diagnose(self, arrays: Arrays, columns: Matrix, diagnostics: bool) -> None:

@@ -8,7 +8,8 @@ one. The memory ends with the same rows either way, and its state follows from t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from efface.kernels.leverage import GAUGES
 from efface.kernels.spectrum import conditioning, rank_of
 from efface.kernels.strides import MOST, stride_windows
 from efface.kernels.views import Ints, Matrix, Vector
-from efface.memory import Gauges, Memory, Trace
+from efface.memory import DIAGNOSTICS, Gauges, Memory, Trace
 
 LONG = 10_000  # rows, from which on a passage is worth the seconds that its kernel takes to compile
 _FEW = 256  # rows in a run: fewer are passed sooner one by one
@@ -35,30 +36,157 @@ class Asked(NamedTuple):
     gauges: bool
 
 
-class _Run(NamedTuple):
-    """Rows first..last-1 of the arrivals, each of them predicted by ``size`` rows."""
+class Run(NamedTuple):
+    """Rows first..last - 1 of the arrivals, each of them predicted by ``size`` rows."""
 
     first: int
     last: int
     size: int
 
 
-def replay(
-    memory: Memory, X: Matrix, y: Vector, before: Ints, after: Ints, asked: Asked, *, intercept: bool
-) -> Trace:
-    """``Memory.replay``, in strides where that is possible and worth it."""
-    run = _longest_run(memory, before, after)
-    if not _worth(run, memory.width + intercept):
-        return memory.replay(X, y, before, after, **asked._asdict())
-    memory.drop(int(before[0]))
-    leaving, past = _leaving(before, after), memory.rows()
-    parts = [
-        _one_by_one(memory, X, y, leaving, asked, 0, run.first),
-        *_strides(memory, X, y, past, run, asked, intercept),
-        _one_by_one(memory, X, y, leaving, asked, run.last, y.size),
-    ]
-    trace = joined([part for part in parts if part is not None])
-    return _conditioned(trace, memory, X, past, intercept) if asked.diagnostics else trace
+@final
+@dataclass(frozen=True)
+class Passage:
+    """Rows on their way through a memory.
+
+    >>> from efface.memory import Penalty
+    >>> memory = Memory(1, Penalty(), intercept=False)
+    >>> passage = Passage(memory, intercept=False, asked=Asked(False, False, False))
+    >>> none, one = np.zeros(300, np.int64), np.ones(300, np.int64)
+    >>> memory.extend(np.ones((2, 1)), np.array([1.0, 3.0]))
+    >>> passage.replay(np.ones((300, 1)), np.arange(300.0), none, one).prediction[:4]
+    array([2. , 1.5, 0.5, 1.5])
+    """
+
+    memory: Memory
+    intercept: bool
+    asked: Asked
+
+    def replay(self, X: Matrix, y: Vector, before: Ints, after: Ints) -> Trace:
+        """``Memory.replay``, in strides where that is possible and worth it."""
+        memory, run = self.memory, longest_run(self.memory.n_rows, before, after)
+        if not self._worth(run):
+            return self._one_by_one(X, y, before, after)
+        memory.drop(int(before[0]))
+        past, leaving = memory.rows(), _leaving(before, after)
+        trace = joined(
+            [
+                *self._rest(X, y, leaving, slice(0, run.first)),
+                *self._strides(X, y, past, run),
+                *self._rest(X, y, leaving, slice(run.last, y.size)),
+            ]
+        )
+        return self._conditioned(trace, X, past[0]) if self.asked.diagnostics else trace
+
+    def _worth(self, run: Run) -> bool:
+        """Are the rows of a run many enough, and their features few enough?"""
+        unknowns = self.memory.width + self.intercept
+        enough = run.last - run.first >= max(_FEW, run.size // _SHARE)
+        return enough and unknowns <= MOST and run.size > unknowns
+
+    def _one_by_one(self, X: Matrix, y: Vector, before: Ints, after: Ints) -> Trace:
+        return self.memory.replay(X, y, before, after, **self.asked._asdict())
+
+    def _rest(self, X: Matrix, y: Vector, leaving: Ints, part: slice) -> Iterator[Trace]:
+        """Rows before or after a run, if there are any."""
+        if part.start < part.stop:
+            none = np.zeros(part.stop - part.start, np.int64)
+            yield self._one_by_one(X[part], y[part], none, leaving[part])
+
+    def _strides(
+        self, X: Matrix, y: Vector, past: tuple[Matrix, Vector], run: Run
+    ) -> Iterator[Trace]:
+        """A run: first the windows that have rows of the past, then those that have not."""
+        first, last, s = run
+        middle = min(last, max(s, _LEAP)) if first < s else first
+        if first < middle:
+            ago = len(past[1]) + first - s
+            rows = np.concatenate([past[0][ago:], X[:middle]])
+            yield self._stride(rows, np.concatenate([past[1][ago:], y[:middle]]), s)
+        if middle < last:
+            yield self._stride(X[middle - s : last], y[middle - s : last], s)
+
+    def _stride(self, X: Matrix, y: Vector, s: int) -> Trace:
+        """The rows after the first s, each predicted by the s before it; the last s stay."""
+        n, memory, asked = y.size - s, self.memory, self.asked
+        states, coef = np.empty((6, n)), np.empty((n if asked.coef else 0, memory.width))
+        gauges = np.empty((GAUGES, n if asked.gauges else 0))
+        margin = stride_windows(X, y, s, memory.rule(s), self.intercept, states, coef, gauges)
+        rank = np.where(states[1] == 0.0, memory.width, -1)
+        if asked.diagnostics:
+            self._rank(rank, X, s, margin)
+        trace = self._trace(np.full(n, s), rank, states, coef, gauges)
+        for first, last in _doubtful(margin):
+            memory.replace(X[first : first + s], y[first : first + s])
+            self._correct(trace, first, X[first + s : last + s], y[first + s : last + s])
+        memory.replace(X[n:], y[n:])
+        return trace
+
+    def _trace(
+        self, n_rows: Ints, rank: Ints, states: Matrix, coef: Matrix, gauges: Matrix
+    ) -> Trace:
+        asked, nowhere = self.asked, np.full((2, n_rows.size), np.nan)
+        trace = Trace(states[0], states[1], states[2], n_rows)
+        if asked.coef:
+            trace = trace._replace(coef=coef)
+        if asked.diagnostics or self.memory.unpenalised:
+            trace = trace._replace(rank=rank)
+        if asked.gauges:
+            trace = trace._replace(gauges=Gauges(n_rows, rank, states[1], *gauges))
+        if asked.diagnostics:
+            measured = zip(DIAGNOSTICS, (*states[3:], *nowhere), strict=True)
+            trace = trace._replace(**dict(measured))
+        return trace
+
+    def _correct(self, trace: Trace, first: int, X: Matrix, y: Vector) -> None:
+        """Put in what rows tell that pass one by one, from row ``first`` on."""
+        none, one = np.zeros(y.size, np.int64), np.ones(y.size, np.int64)
+        right = self._one_by_one(X, y, none, one)
+        for target, source in zip(_arrays(trace), _arrays(right), strict=True):
+            target[first : first + y.size] = source
+
+    def _rank(self, rank: Ints, X: Matrix, s: int, margin: Vector) -> None:
+        """Put in the rank of windows whose penalty hides it.
+
+        Where some rows have all of it, so have the windows that these rows are in.
+        """
+        hidden, i = np.flatnonzero((rank < 0) & (margin >= SAFE)), 0
+        while i < hidden.size:
+            t = int(hidden[i])
+            found, newest = rank_of(X[t : t + s], self.intercept)
+            last = t + s - newest if newest and found == X.shape[1] else t
+            rank[t : last + 1] = found
+            i = int(np.searchsorted(hidden, last + 1))
+
+    def _conditioned(self, trace: Trace, X: Matrix, past: Matrix) -> Trace:
+        """phi2 and condition at the rows of the whole at which ``Memory.replay`` tells them."""
+        found = np.full((2, len(X)), np.nan)
+        for t in self.memory.marks(len(X)):
+            ago = int(trace.n_rows[t]) - t
+            old = past[len(past) - max(ago, 0) :]
+            window = np.concatenate([old, X[max(0, -ago) : t]])
+            found[:, t] = conditioning(window, self.intercept)
+        return trace._replace(phi2=found[0], condition=found[1])
+
+
+def longest_run(n_rows: int, before: Ints, after: Ints) -> Run:
+    """The longest run of rows that make one row leave each; ``n_rows`` are there at first.
+
+    >>> longest_run(0, np.zeros(5, np.int64), np.array([0, 0, 1, 1, 1]))
+    Run(first=2, last=5, size=2)
+    """
+    leaving = _leaving(before, after)
+    edges = np.concatenate([[-1], np.flatnonzero(leaving != 1), [leaving.size]])
+    longest = int(np.diff(edges).argmax())
+    first, last = int(edges[longest]) + 1, int(edges[longest + 1])
+    return Run(first, last, n_rows - int(before[:1].sum()) + first - int(leaving[:first].sum()))
+
+
+def _leaving(before: Ints, after: Ints) -> Ints:
+    """How many rows go once each row is learned; those that go before the first are gone."""
+    leaving = after.copy()
+    leaving[:-1] += before[1:]
+    return leaving
 
 
 def joined(parts: Sequence[Trace]) -> Trace:
@@ -72,137 +200,14 @@ def _concatenated(field: Sequence[Any]) -> Any:
     return None if field[0] is None else np.concatenate(field)
 
 
-def _leaving(before: Ints, after: Ints) -> Ints:
-    """How many rows go once each row is learned; those that go before the first are gone."""
-    leaving = after.copy()
-    leaving[:-1] += before[1:]
-    return leaving
-
-
-def _longest_run(memory: Memory, before: Ints, after: Ints) -> _Run:
-    """The longest run of rows that make one row leave each."""
-    leaving = _leaving(before, after)
-    edges = np.concatenate([[-1], np.flatnonzero(leaving != 1), [leaving.size]])
-    longest = int(np.diff(edges).argmax())
-    first, last = int(edges[longest]) + 1, int(edges[longest + 1])
-    alive = memory.n_rows - int(before[:1].sum()) + first - int(leaving[:first].sum())
-    return _Run(first, last, alive)
-
-
-def _worth(run: _Run, unknowns: int) -> bool:
-    """Are the rows of a run many enough, and their features few enough?"""
-    enough = run.last - run.first >= max(_FEW, run.size // _SHARE)
-    return enough and unknowns <= MOST and run.size > unknowns
-
-
-def _one_by_one(
-    memory: Memory, X: Matrix, y: Vector, leaving: Ints, asked: Asked, first: int, last: int
-) -> Trace | None:
-    if first == last:
-        return None
-    none, part = np.zeros(last - first, np.int64), slice(first, last)
-    return memory.replay(X[part], y[part], none, leaving[part], **asked._asdict())
-
-
-def _strides(
-    memory: Memory,
-    X: Matrix,
-    y: Vector,
-    past: tuple[Matrix, Vector],
-    run: _Run,
-    asked: Asked,
-    intercept: bool,
-) -> Iterator[Trace]:
-    """A run, first the windows that have rows of the past, then those that have not."""
-    first, last, s = run
-    middle = min(last, max(s, _LEAP)) if first < s else first
-    if first < middle:
-        ago = len(past[1]) + first - s
-        rows = np.concatenate([past[0][ago:], X[:middle]])
-        responses = np.concatenate([past[1][ago:], y[:middle]])
-        yield _stride(memory, rows, responses, s, asked, intercept)
-    if middle < last:
-        yield _stride(memory, X[middle - s : last], y[middle - s : last], s, asked, intercept)
-
-
-def _stride(
-    memory: Memory, X: Matrix, y: Vector, s: int, asked: Asked, intercept: bool
-) -> Trace:
-    """The rows after the first s, each predicted by the s before it; the last s stay."""
-    n, width = y.size - s, memory.width
-    states, coef = np.empty((6, n)), np.empty((n if asked.coef else 0, width))
-    gauges = np.empty((GAUGES, n if asked.gauges else 0))
-    margin = stride_windows(X, y, s, memory.rule(s), intercept, states, coef, gauges)
-    rank = np.where(states[1] == 0.0, width, -1)
-    if asked.diagnostics and not memory.unpenalised:
-        _rank(rank, X, s, intercept, margin)
-    n_rows = np.full(n, s)
-    trace = Trace(
-        *states[:3],
-        n_rows,
-        rank=rank if asked.diagnostics or memory.unpenalised else None,
-        coef=coef if asked.coef else None,
-        gauges=Gauges(n_rows, rank, states[1], *gauges) if asked.gauges else None,
-    )
-    if asked.diagnostics:
-        nowhere = np.full((2, n), np.nan)
-        trace = trace._replace(
-            leverage_new=states[3],
-            leverage_old=states[4],
-            frt=states[5],
-            phi2=nowhere[0],
-            condition=nowhere[1],
-        )
-    for first, last in _doubtful(margin):
-        memory.replace(X[first : first + s], y[first : first + s])
-        _correct(trace, first, memory, X[first + s : last + s], y[first + s : last + s], asked)
-    memory.replace(X[n:], y[n:])
-    return trace
-
-
-def _correct(
-    trace: Trace, first: int, memory: Memory, X: Matrix, y: Vector, asked: Asked
-) -> None:
-    """Put in what the rows tell that pass one by one, from row ``first`` on."""
-    none, one = np.zeros(y.size, np.int64), np.ones(y.size, np.int64)
-    right = memory.replay(X, y, none, one, **asked._asdict())
-    for target, source in zip(_arrays(trace), _arrays(right), strict=True):
-        target[first : first + y.size] = source
-
-
 def _arrays(trace: Trace) -> list[NDArray[Any]]:
     fields: Iterable[Any] = [*trace._replace(gauges=None), *(trace.gauges or ())]
     return [field for field in fields if field is not None]
 
 
 def _doubtful(margin: Vector) -> Iterator[tuple[int, int]]:
-    """Runs of windows that are not safe, with those of a few safe ones between joined."""
+    """Runs of windows that are not safe, joined where only a few that are lie between."""
     places = np.flatnonzero(~(margin >= SAFE))
     if places.size:
         for run in np.split(places, np.flatnonzero(np.diff(places) > _NEAR) + 1):
             yield int(run[0]), int(run[-1]) + 1
-
-
-def _rank(rank: Ints, X: Matrix, s: int, intercept: bool, margin: Vector) -> None:
-    """Put in the rank of the windows whose penalty hides it; as long as some rows have all of it,
-    windows that have those rows do."""
-    hidden, i = np.flatnonzero((rank < 0) & (margin >= SAFE)), 0
-    while i < hidden.size:
-        t = int(hidden[i])
-        found, newest = rank_of(X[t : t + s], intercept)
-        last = t + s - newest if newest and found == X.shape[1] else t
-        rank[t : last + 1] = found
-        i = int(np.searchsorted(hidden, last + 1))
-
-
-def _conditioned(
-    trace: Trace, memory: Memory, X: Matrix, past: tuple[Matrix, Vector], intercept: bool
-) -> Trace:
-    """phi2 and condition at the rows that ``Memory.replay`` would have them at, all in one."""
-    n, alive = len(X), len(past[1])
-    found = np.full((2, n), np.nan)
-    for t in memory.marks(n):
-        ago = int(trace.n_rows[t]) - t
-        old = past[0][alive - max(ago, 0) :]
-        found[:, t] = conditioning(np.concatenate([old, X[max(0, -ago) : t]]), intercept)
-    return trace._replace(phi2=found[0], condition=found[1])

@@ -57,7 +57,7 @@ from efface.kernels.moments import (
 from efface.kernels.pilot import RESIDUAL, constant, penalty_from
 from efface.kernels.sums import BOUNDED, NEVER, SEEN, Sums, carve_sums, depth_for, room_for_sums
 from efface.kernels.trace import forgetting_term
-from efface.kernels.views import Ints, Matrix, Vector, copy, fill, part, take
+from efface.kernels.views import Ints, Matrix, Vector, fill, part, take
 
 OWN = LANES - 1
 MOST = 28  # unknowns: with more, a core that is solved once serves windows faster
@@ -96,9 +96,7 @@ def _places(d: int) -> Places:
     own = 2 * size + 3 * TILE * step
     weights = own + (m + 3) * OWN
     inverse = 2 * size
-    return Places(
-        m, step, 0, size, inverse, inverse + TILE * step, own, weights, weights + m
-    )
+    return Places(m, step, 0, size, inverse, inverse + TILE * step, own, weights, weights + m)
 
 
 def stride_windows(
