@@ -197,17 +197,57 @@ def _emit_gram(v: _Emitter, _: Any, at: Any, column: Any, row: Any, step: Any, c
     builder.call(store, [builder.load(total), place, align(8), below])
 
 
-def _emit_pivot(v: _Emitter, at: Any, weight: Any, margin: Any) -> None:
-    builder, pivot, lowest = v.builder, v.load(at), v.load(margin)
+def _emit_factor(v: _Emitter, at: Any, step: Any, weights: Any, margin: Any) -> None:
+    tile, lowest = _tile(v, at, step, lower=True), v.load(margin)
+    for i, row in enumerate(tile):
+        for j in range(i):
+            for k in range(j):
+                row[j] = v.subtract_product(row[j], row[k], tile[j][k])
+            row[j] = v.builder.fmul(row[j], tile[j][j], flags=_FLAGS)
+            row[i] = v.subtract_product(row[i], row[j], row[j])
+        weight = v.load(v.after(weights, i, at.type(1)))
+        row[i], lowest = _inverse_root(v, row[i], weight, lowest)
+    _set_tile(v, at, step, tile)
+    v.store(lowest, margin)
+
+
+def _inverse_root(v: _Emitter, pivot: Any, weight: Any, lowest: Any) -> tuple[Any, Any]:
+    """The inverse root of a pivot, or 0; the lowest margin takes in pivot * weight."""
+    builder, kind = v.builder, ir.FunctionType(_VECTOR, [_VECTOR])
     zero, one = (ir.Constant(_VECTOR, [number] * LANES) for number in (0.0, 1.0))
-    kind = ir.FunctionType(_VECTOR, [_VECTOR])
     root = cgutils.get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{LANES}f64")
     positive = builder.fcmp_ordered(">", pivot, zero)
-    ratio = builder.select(positive, builder.fmul(pivot, v.load(weight)), zero)
+    ratio = builder.select(positive, builder.fmul(pivot, weight), zero)
     lower = builder.fcmp_ordered("<", ratio, lowest)
-    v.store(builder.select(lower, ratio, lowest), margin)
     inverse = builder.fdiv(one, builder.call(root, [builder.select(positive, pivot, one)]))
-    v.store(builder.select(positive, inverse, zero), at)
+    return builder.select(positive, inverse, zero), builder.select(lower, ratio, lowest)
+
+
+def _emit_divide(v: _Emitter, at: Any, factor: Any, step: Any) -> None:
+    tile, triangle = _tile(v, at, step), _tile(v, factor, step, lower=True)
+    for j, divisor in enumerate(triangle):
+        for row in tile:
+            for k in range(j):
+                row[j] = v.subtract_product(row[j], row[k], divisor[k])
+            row[j] = v.builder.fmul(row[j], divisor[j], flags=_FLAGS)
+    _set_tile(v, at, step, tile)
+
+
+def _tile(v: _Emitter, at: Any, step: Any, lower: bool = False) -> list[list[Any]]:
+    """A tile in registers, or its lower triangle."""
+    return [
+        [
+            v.load(v.after(v.after(at, i, step), j, at.type(1)))
+            for j in range(i + 1 if lower else TILE)
+        ]
+        for i in range(TILE)
+    ]
+
+
+def _set_tile(v: _Emitter, at: Any, step: Any, tile: list[list[Any]]) -> None:
+    for i, row in enumerate(tile):
+        for j, value in enumerate(row):
+            v.store(value, v.after(v.after(at, i, step), j, at.type(1)))
 
 
 class _Interpreted:
@@ -287,10 +327,24 @@ class _Interpreted:
         out.reshape(-1)[at : at + last - column] += f[:count, row] @ f[:count, column:last]
 
     @staticmethod
-    def pivot(f: Matrix, at: int, weight: int, margin: int) -> None:
-        positive = f[at] > 0.0
-        f[margin] = np.minimum(f[margin], np.where(positive, f[at] * f[weight], 0.0))
-        f[at] = np.where(positive, 1.0 / np.sqrt(np.where(positive, f[at], 1.0)), 0.0)
+    def factor(f: Matrix, at: int, step: int, weights: int, margin: int) -> None:
+        for i in range(TILE):
+            row = at + i * step
+            for j in range(i):
+                f[row + j] -= (f[row : row + j] * f[at + j * step : at + j * step + j]).sum(axis=0)
+                f[row + j] *= f[at + j * step + j]
+            f[row + i] -= (f[row : row + i] ** 2).sum(axis=0)
+            positive = f[row + i] > 0.0
+            ratio = np.where(positive, f[row + i] * f[weights + i], 0.0)
+            f[margin] = np.minimum(f[margin], ratio)
+            f[row + i] = np.where(positive, 1.0 / np.sqrt(np.where(positive, f[row + i], 1.0)), 0.0)
+
+    @staticmethod
+    def divide(f: Matrix, at: int, factor: int, step: int) -> None:
+        for i, j in np.ndindex(TILE, TILE):
+            row, divisor = at + i * step, factor + j * step
+            f[row + j] -= (f[row : row + j] * f[divisor : divisor + j]).sum(axis=0)
+            f[row + j] *= f[divisor + j]
 
 
 _JIT = not numba.config.DISABLE_JIT
@@ -314,8 +368,10 @@ set_split = _operation("iddi", _emit_split) if _JIT else _Interpreted.split
 set_from = _operation("iai", _emit_read) if _JIT else _Interpreted.read
 # Products of one column of some rows with up to eight: those not after it, added to another matrix.
 add_products = _operation("aiiiii", _emit_gram) if _JIT else _Interpreted.gram
-# A pivot becomes its inverse root, or 0; the margin takes in pivot * weight.
-take_root = _operation("iii", _emit_pivot) if _JIT else _Interpreted.pivot
+# The Cholesky factor of a tile, its diagonal inverted; the margin takes in pivot * weight.
+factorise_tile = _operation("iiii", _emit_factor) if _JIT else _Interpreted.factor
+# A tile by the transpose of such a factor on its right.
+divide_tile = _operation("iii", _emit_divide) if _JIT else _Interpreted.divide
 
 
 @numba.njit(**KERNEL)
@@ -369,30 +425,6 @@ def _substitute(f: Matrix, m: int, at: int, own: int, right: int, owned: int) ->
         multiply_by(f, at + i, i * step + i)
         for j in range(i):
             subtract_product(f, at + j, i * step + j, at + i)
-
-
-@numba.njit(**INNER)
-def factorise_tile(f: Matrix, at: int, step: int, weights: int, margin: int) -> None:
-    """The Cholesky factor of the tile, its diagonal inverted."""
-    for i in range(TILE):
-        row = at + i * step
-        for j in range(i):
-            for k in range(j):
-                subtract_product(f, row + j, row + k, at + j * step + k)
-            multiply_by(f, row + j, at + j * step + j)
-            subtract_product(f, row + i, row + j, row + j)
-        take_root(f, row + i, weights + i, margin)
-
-
-@numba.njit(**INNER)
-def divide_tile(f: Matrix, at: int, factor: int, step: int) -> None:
-    """The tile, by the transpose of a factor on its right."""
-    for j in range(TILE):
-        for i in range(TILE):
-            row = at + i * step
-            for k in range(j):
-                subtract_product(f, row + j, row + k, factor + j * step + k)
-            multiply_by(f, row + j, factor + j * step + j)
 
 
 def aligned(size: int) -> Vector:
