@@ -162,9 +162,8 @@ class Passage:
         """phi2 and condition at the rows of the whole at which ``Memory.replay`` tells them."""
         found = np.full((2, len(X)), np.nan)
         for t in self.memory.marks(len(X)):
-            ago = int(trace.n_rows[t]) - t
-            old = past[len(past) - max(ago, 0) :]
-            window = np.concatenate([old, X[max(0, -ago) : t]])
+            first = t - int(trace.n_rows[t])
+            window = X[first:t] if first >= 0 else np.concatenate([past[first:], X[:t]])
             found[:, t] = conditioning(window, self.intercept)
         return trace._replace(phi2=found[0], condition=found[1])
 
