@@ -159,7 +159,7 @@ class Gaussian(Method):
 
     def widths(self, gauges: Gauges, live: LiveRows, windows: Windows) -> Vector:
         freedom = _freedom(gauges, live)
-        quantile = _student(np.where(freedom >= 1.0, freedom, np.nan), self.alpha / 2)
+        quantile = student_quantiles(np.where(freedom >= 1.0, freedom, np.nan), self.alpha / 2)
         return _times(quantile * noise_level(gauges, live), np.sqrt(1.0 + gauges.reach))
 
     def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
@@ -287,7 +287,7 @@ def _ranked(scores: Vector, count: int, level: float) -> float:
     return scores[below] + (place - below) * (scores[above] - scores[below])
 
 
-def _student(freedom: Vector, beyond: float) -> Vector:
+def student_quantiles(freedom: Vector, beyond: float) -> Vector:
     """Student's quantiles; by a polynomial, to the last digits, where many are nearly the same."""
     low, high = freedom.min(initial=np.inf), freedom.max(initial=0.0)
     if freedom.size < _MANY or not _LOWEST <= low < high <= _NEARLY * low:
