@@ -164,11 +164,12 @@ def child(path: Path) -> dict[str, Any]:
 
 def warm_up(model: Any, replay: Any) -> None:
     """Compile what the job will call."""
-    X = np.random.default_rng(0).normal(size=(2 * WINDOW, FEATURES))
-    once = model(WINDOW)
-    for start in (0, WINDOW):  # a model that is new, and one that goes on
-        part = X[start : start + WINDOW]
-        replay(once, part, part.sum(axis=1), diagnostics=True, interval=0.95)
+    from efface.passage import LONG
+
+    rng, once = np.random.default_rng(0), model(WINDOW)
+    for rows in (WINDOW, WINDOW, LONG):  # a model that is new, one that goes on, a long stream
+        X = rng.normal(size=(rows, FEATURES))
+        replay(once, X, X.sum(axis=1) + rng.normal(size=rows), diagnostics=True, interval=0.95)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import stdtrit
 
 from efface import OLS, AdaptiveRidge, AddDrop, KeepFor, Ridge, SwitchingRidge, load, replay
 from efface.errors import InvalidValue, NotFitted
-from efface.intervals import METHODS, Interval, adapted_quantile
+from efface.intervals import METHODS, Interval, adapted_quantile, student_quantiles
 
 RULES = {
     "OLS": (OLS, {}),
@@ -342,6 +343,18 @@ def test_an_interval_is_a_triple_with_a_reason():
     assert (prediction, lower, upper) == (interval.prediction, interval.lower, interval.upper)
     assert interval.reason == "why"
     assert pickle.loads(pickle.dumps(interval)).reason == "why"
+
+
+@pytest.mark.parametrize("beyond", [1e-7, 0.005, 0.025, 0.3])
+@pytest.mark.parametrize(
+    ("low", "high"), [(10, 12.5), (979, 980), (980, 980), (1e7, 1.2e7), (2, 2.5), (3, 900)]
+)
+def test_many_quantiles_at_once_are_those_of_each(low, high, beyond):
+    freedom = np.random.default_rng(0).uniform(low, high, size=500)
+    each = [-stdtrit(value, beyond) for value in freedom]
+    np.testing.assert_allclose(student_quantiles(freedom, beyond), each, rtol=2e-12)
+    freedom[3] = np.nan
+    assert np.isnan(student_quantiles(freedom, beyond)[3])
 
 
 def test_the_adapted_quantile_is_that_of_sorted_lists():

@@ -1,7 +1,18 @@
+import numba
 import numpy as np
 import pytest
 
-from efface.kernels.lanes import LANES, TILE, entries_for, padded, solve_lanes
+from efface.kernels.lanes import (
+    LANES,
+    TILE,
+    entries_for,
+    padded,
+    set_difference,
+    set_sum,
+    solve_lanes,
+    take_higher,
+    take_lower,
+)
 
 
 def laid_out(matrices, targets):
@@ -44,3 +55,27 @@ def test_one_failing_lane_leaves_the_others_alone():
     assert margins[3] == 0.0
     assert (np.delete(margins, 3) == 1.0).all()
     assert (np.delete(f[m * (m + 1)], 3) == 1.0).all()
+
+
+def test_entries_are_added_compared_and_kept_lane_by_lane():
+    rng = np.random.default_rng(1)
+    f = rng.normal(size=(6, LANES))
+    a, b = f[0].copy(), f[1].copy()
+    apply(set_sum, f, 2, 0, 1)
+    apply(set_difference, f, 3, 0, 1)
+    f[4], f[5] = b, b
+    apply(take_higher, f, 4, 0)
+    apply(take_lower, f, 5, 0)
+    expected = [a, b, a + b, a - b, np.maximum(a, b), np.minimum(a, b)]
+    np.testing.assert_array_equal(f, expected)
+
+
+def apply(operation, f, *places):
+    """An operation is for compiled code only."""
+    if numba.config.DISABLE_JIT:
+        operation(f, *places)
+        return
+    names = ", ".join(f"a{i}" for i in range(len(places)))
+    namespace = {"operation": operation}
+    exec(f"def call(f, {names}): operation(f, {names})", namespace)
+    numba.njit(namespace["call"])(f, *places)

@@ -215,3 +215,25 @@ def test_the_places_of_rows_that_left_hold_zeros():
         assert memory.clean
     memory._y[-1] = 1e-300
     assert not memory.clean
+
+
+def test_other_rows_in_the_place_of_all_leave_no_trace():
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(300, 3)), rng.normal(size=300)
+    memory, never = (Memory(3, Penalty(ADAPTIVE), intercept=True) for _ in range(2))
+    for t in range(50):
+        memory.append(X[t], y[t])
+        memory.predict(X[t])
+    memory.replace(X[100:], y[100:])
+    never.extend(X[100:], y[100:])
+    assert memory.n_rows == 200
+    assert memory.clean
+    assert (memory.rows()[0] == X[100:]).all()
+    assert memory.coef.tolist() == never.coef.tolist()
+
+
+def test_the_rule_of_a_penalty_that_switches_depends_on_the_rows():
+    memory = Memory(3, Penalty(SWITCHING, switch_at=2.0), intercept=True)
+    assert Penalty(*memory.rule(6)) == Penalty(SWITCHING, switch_at=2.0)
+    assert Penalty(*memory.rule(7)) == Penalty()
+    assert Penalty(*Memory(3, Penalty(FIXED, 2.0), intercept=True).rule(7)) == Penalty(FIXED, 2.0)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from efface.kernels.moments import PILOT
 from efface.kernels.pilot import AUTO, RESIDUAL
-from efface.memory import ADAPTIVE, Memory, Penalty
+from efface.memory import ADAPTIVE, SWITCHING, Memory, Penalty
 from efface.plugin import PluggedMemory, memory_for
 
 PENALTY = Penalty(ADAPTIVE, theta_max=AUTO, noise=RESIDUAL)
@@ -90,3 +91,25 @@ def test_the_working_store_counts_the_pilot():
     for each in (memory, plain):
         each.extend(np.eye(3), np.ones(3))
     assert memory.working_store > 2 * plain.working_store
+
+
+def test_other_rows_in_the_place_of_all_are_in_both():
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    memory, never = (PluggedMemory(2, PENALTY, intercept=True) for _ in range(2))
+    memory.extend(X[:30], y[:30])
+    memory.predict(X[0])
+    memory.replace(X[40:], y[40:])
+    never.extend(X[40:], y[40:])
+    assert memory.n_rows == memory._pilot.n_rows == 20
+    assert memory.penalty_value == never.penalty_value
+    assert memory.coef.tolist() == never.coef.tolist()
+
+
+def test_the_rule_is_that_of_the_pilot_as_long_as_there_is_a_penalty():
+    switching = Penalty(SWITCHING, theta_max=AUTO, switch_at=3.0)
+    memory = memory_for(2, switching, intercept=True, shrinks=True)
+    assert Penalty(*memory.rule(6)) == switching._replace(kind=PILOT)
+    assert Penalty(*memory.rule(7)) == Penalty()
+    always = memory_for(2, PENALTY, intercept=True, shrinks=True)
+    assert Penalty(*always.rule(10**6)) == PENALTY._replace(kind=PILOT, switch_at=np.inf)

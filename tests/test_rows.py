@@ -39,6 +39,15 @@ def test_tables_become_c_ordered_float64(X):
     assert (rows == GOOD).all()
 
 
+def test_read_only_arrays_are_copied_so_that_nothing_is_compiled_for_them():
+    for door, array in ((as_matrix, GOOD.copy()), (lambda y: as_vector(y, 2), np.ones(2))):
+        assert door(array) is array
+        array.flags.writeable = False
+        rows = door(array)
+        assert rows.flags.writeable
+        assert (rows == array).all()
+
+
 def test_truth_values_are_numbers():
     assert as_matrix([[True], [False]]).ravel().tolist() == [1.0, 0.0]
 

@@ -19,6 +19,7 @@ from typing import ClassVar, Literal, NamedTuple, Self, final
 
 import numba
 import numpy as np
+from numpy.polynomial import Chebyshev
 from scipy.special import stdtrit
 
 from efface.errors import InvalidValue, unusable
@@ -33,6 +34,8 @@ MethodName = Literal["gaussian", "self-normalized", "conformal"]
 _BEYOND = 20  # scores that are wanted beyond the quantile; more are not looked at
 _TINY = np.finfo(np.float64).tiny
 _PACE = 5  # misses, one after the other, that take alpha to 0
+_MANY = 256  # quantiles of Student's t
+_LOWEST, _NEARLY, _DEGREE = 10.0, 1.25, 12  # freedom, its largest over its least: 1e-12 at worst
 _SHARE = 3  # one row in so many, the newest, gives a score: the others are there to be learned
 
 
@@ -158,7 +161,7 @@ class Gaussian(Method):
 
     def widths(self, gauges: Gauges, live: LiveRows, windows: Windows) -> Vector:
         freedom = _freedom(gauges, live)
-        quantile = -stdtrit(np.where(freedom >= 1.0, freedom, np.nan), self.alpha / 2)
+        quantile = student_quantiles(np.where(freedom >= 1.0, freedom, np.nan), self.alpha / 2)
         return _times(quantile * noise_level(gauges, live), np.sqrt(1.0 + gauges.reach))
 
     def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
@@ -284,6 +287,14 @@ def _ranked(scores: Vector, count: int, level: float) -> float:
     below = int(place)
     above = min(below + 1, count - 1)
     return scores[below] + (place - below) * (scores[above] - scores[below])
+
+
+def student_quantiles(freedom: Vector, beyond: float) -> Vector:
+    """Student's quantiles; by a polynomial, to the last digits, where many are nearly the same."""
+    low, high = freedom.min(initial=np.inf), freedom.max(initial=0.0)
+    if freedom.size < _MANY or not _LOWEST <= low < high <= _NEARLY * low:
+        return np.asarray(-stdtrit(freedom, beyond))
+    return Chebyshev.interpolate(lambda v: -stdtrit(v, beyond), _DEGREE, [low, high])(freedom)
 
 
 def _times(half: Vector, factor: Vector) -> Vector:

@@ -10,7 +10,6 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from efface.errors import InvalidValue, unusable
 from efface.ledger import Id, Ledger, as_id, as_ids, repeated, some_ids
 from efface.memory import Gauges, Memory, Penalty, Trace
+from efface.passage import LONG, Asked, Passage, joined
 from efface.plugin import memory_for
 from efface.policies import Policy, Schedule
 from efface.times import Time, Times, as_time, as_times, kind_of
@@ -69,6 +69,7 @@ class LiveRows:
         self.policy = policy
         self.timed = policy.needs_time
         self.phase = 0
+        self.passed = 0  # rows, in replays
         self.memory = self._fresh()
         self.ledger = Ledger()
 
@@ -165,20 +166,9 @@ class LiveRows:
         if plan is None:
             self._survivors(new)  # refuses a repeated id before anything changes
             rows = range(len(new))
-            return _joined(
-                [self._replay_one(new.since(t), coef, diagnostics, widths) for t in rows]
-            )
+            return joined([self._replay_one(new.since(t), coef, diagnostics, widths) for t in rows])
         past = self._window() if widths else None
-        trace = self.memory.replay(
-            new.X,
-            new.y,
-            plan.before,
-            plan.after,
-            coef=coef,
-            diagnostics=diagnostics,
-            gauges=widths is not None,
-            weights=new.weights,
-        )
+        trace = self._pass(new, plan, Asked(coef, diagnostics, widths is not None))
         if widths is not None and past is not None:
             trace = self._bounded(trace, widths, past, new)
         self.ledger.drop(min(plan.leaving, n_rows))
@@ -189,6 +179,13 @@ class LiveRows:
 
     def _window(self) -> Window:
         return *self.memory.rows(), self.memory.weights
+
+    def _pass(self, new: Arrivals, plan: Schedule, asked: Asked) -> Trace:
+        """Let the rows through the memory; a long stream in strides."""
+        self.passed += len(new)
+        rows = new.X, new.y, plan.before, plan.after, new.weights
+        passage = Passage(self.memory, self.intercept, asked)
+        return passage.replay(*rows) if self.passed >= LONG else passage.one_by_one(*rows)
 
     def _bounded(self, trace: Trace, widths: Widths, past: Window, new: Arrivals) -> Trace:
         """The trace with its intervals."""
@@ -370,9 +367,3 @@ class LiveRows:
         self.memory.extend(*rows)
         self._enter(ids, times)
         self.phase = phase
-
-
-def _joined(parts: Sequence[Trace]) -> Trace:
-    fields: Iterable[Any] = zip(*parts, strict=True)
-    arrays: Any = (None if field[0] is None else np.concatenate(field) for field in fields)
-    return Trace(*arrays)

@@ -18,7 +18,7 @@ from efface.kernels.leverage import (
     gauge_rows,
     room_for,
 )
-from efface.kernels.moments import ADAPTIVE, FIXED, SWITCHING
+from efface.kernels.moments import ADAPTIVE, FIXED, PILOT, SWITCHING
 from efface.kernels.spectrum import (
     Products,
     Spectrum,
@@ -33,11 +33,11 @@ from efface.kernels.sums import depth_for
 from efface.kernels.trace import diagnose_rows, forgetting_term, replay_rows
 from efface.kernels.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector, weighed
 
-__all__ = ["ADAPTIVE", "FIXED", "SWITCHING", "Gauges", "Memory", "Penalty", "Trace"]
+__all__ = ["ADAPTIVE", "DIAGNOSTICS", "FIXED", "SWITCHING", "Gauges", "Memory", "Penalty", "Trace"]
 
 _LEAST = 64
 _EVERY, _LEAST_EVERY = 20, 500
-_DIAGNOSTICS = ("leverage_new", "leverage_old", "frt", "phi2", "condition")
+DIAGNOSTICS = ("leverage_new", "leverage_old", "frt", "phi2", "condition")
 
 
 class Penalty(NamedTuple):
@@ -111,7 +111,7 @@ class Memory:
         self.width = width
         self.n_rows = 0
         self._penalty = np.array(penalty, dtype=np.float64)
-        self._unpenalised = penalty.kind == FIXED and penalty.alpha == 0.0
+        self.unpenalised = penalty.kind == FIXED and penalty.alpha == 0.0
         self._watched = None if penalty.kind == FIXED else True
         self._given = np.zeros(0)
         self._ints = np.zeros(0, np.int64)
@@ -174,6 +174,23 @@ class Memory:
     def rebuild(self) -> None:
         """Make the state a function of the live rows alone."""
         self._restart(*self._copies())
+
+    def replace(self, X: Matrix, y: Vector) -> None:
+        """Other rows in the place of all, of which nothing remains."""
+        if y.size > self._most:
+            self._reserve(y.size)
+        self._restart(X, weighed(y))
+
+    def rule(self, rows: int) -> Vector:
+        """The parameters of the penalty where so many rows are alive."""
+        kind, switch_at = self._penalty[moments.KIND], self._penalty[moments.SWITCH_AT]
+        switched = kind in (SWITCHING, PILOT) and rows > switch_at * self.width
+        return np.array(Penalty(), dtype=np.float64) if switched else self._penalty
+
+    def marks(self, n: int) -> list[int]:
+        """The rows of a replay of n at which phi2 and condition are told."""
+        every = max(_EVERY * self.width, _LEAST_EVERY)
+        return [*range(every - 1, n - 1, every), n - 1]
 
     def rows(self) -> tuple[Matrix, Vector]:
         """Copies of the live rows and their responses, oldest first."""
@@ -275,21 +292,20 @@ class Memory:
         trace = Trace(states[0], states[1], states[2], counts[0])
         if coef:
             trace = trace._replace(coef=coefs)
-        if diagnostics or self._unpenalised:
+        if diagnostics or self.unpenalised:
             trace = trace._replace(rank=counts[1])
         if gauges:
             trace = trace._replace(gauges=Gauges(counts[2], counts[1], states[1], *columns.T))
         if diagnostics:
-            trace = trace._replace(**dict(zip(_DIAGNOSTICS, states[3:], strict=True)))
+            trace = trace._replace(**dict(zip(DIAGNOSTICS, states[3:], strict=True)))
         return trace
 
     def _diagnose(self, arrays: Arrays, columns: Matrix, diagnostics: bool) -> None:
         """``replay`` with leverages and the like, gauges, or both."""
         self._ints[moments.DIRTY] = 1  # so that what is measured is what has just been solved
         n, room = len(arrays[1]), self._room()
-        every = max(_EVERY * self.width, _LEAST_EVERY) if diagnostics else n
         row = 0
-        for end in [*range(every - 1, n - 1, every), n - 1, n]:
+        for end in [*(self.marks(n) if diagnostics else []), n]:
             row = self._diagnose_until(end, row, arrays, columns, room, diagnostics)
             if diagnostics and row < n:
                 arrays[3][6:, row] = conditioning(*self._live, self._shape[0] == 1)

@@ -119,6 +119,13 @@ class PluggedMemory(Memory):
         self._pilot.rebuild()
         super().rebuild()
 
+    def replace(self, X: Matrix, y: Vector) -> None:
+        self._pilot.replace(X, y)
+        super().replace(X, y)
+
+    def rule(self, rows: int) -> Vector:
+        return self._pilot.rule(rows)
+
     def predict(self, x: Vector) -> float:
         if self._ints[moments.DIRTY]:
             self._take_penalty()

@@ -42,7 +42,7 @@ def as_matrix(X: Any, *, missing: bool = False) -> Matrix:
     if raw.shape[1] == 0:
         text = f"0 feature(s) (shape={raw.shape}) while a minimum of 1 is required"
         raise InvalidValue(unusable("X", text, "at least one column", "pass some"))
-    values = np.ascontiguousarray(_numbers("X", raw, X))
+    values = _settled(_numbers("X", raw, X))
     _check("X", values, missing, X)
     return values
 
@@ -53,7 +53,7 @@ def as_vector(y: Any, count: int, *, missing: bool = False) -> Vector:
     if raw.shape != (count,):
         advice = "pass as many responses as rows"
         raise InvalidValue(unusable("y", raw.shape, f"the shape ({count},)", advice))
-    values = np.ascontiguousarray(_numbers("y", raw, y))
+    values = _settled(_numbers("y", raw, y))
     _check("y", values, missing, y)
     return values
 
@@ -64,7 +64,7 @@ def as_row(x: Any, width: int | None) -> Vector:
     if raw.ndim != 1 or raw.size != (raw.size if width is None else width) or raw.size == 0:
         expected = "one row of at least one number" if width is None else f"the shape ({width},)"
         raise InvalidValue(unusable("x", raw.shape, expected, "pass one number a feature"))
-    values = np.ascontiguousarray(_numbers("x", raw, x))
+    values = _settled(_numbers("x", raw, x))
     _check("x", values, False, x)
     return values
 
@@ -144,6 +144,11 @@ def _numbers(subject: str, raw: NDArray[Any], source: Any) -> NDArray[np.float64
             text = f"{where} is {value!r}: expected a number; convert it ({error})."
             raise NotANumber(text, row, column) from error
     return values
+
+
+def _settled(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """In one piece, and not read-only: for such arrays kernels would be compiled once more."""
+    return np.require(values, requirements=("C", "W"))
 
 
 def _sources(raw: NDArray[Any], source: Any) -> NDArray[Any]:

@@ -81,13 +81,19 @@ class Digest:
         self, name: str, values: Vector, place: NDArray[np.int64], starts: NDArray[np.intp]
     ) -> None:
         part = self._parts.setdefault(name, _empty(self.bins))
-        known = ~np.isnan(values)
-        part[_SUM, place] += np.add.reduceat(np.where(known, values, 0.0), starts)
-        part[_COUNT, place] += np.add.reduceat(known.astype(np.float64), starts)
-        low = np.minimum.reduceat(np.where(known, values, np.inf), starts)
-        high = np.maximum.reduceat(np.where(known, values, -np.inf), starts)
-        part[_LOW, place] = np.minimum(part[_LOW, place], low)
-        part[_HIGH, place] = np.maximum(part[_HIGH, place], high)
+        missing = np.isnan(values)
+        some = bool(missing.any())  # seldom: then there is less to do
+        count = np.diff(starts, append=values.size)
+        if some:
+            count = np.add.reduceat((~missing).astype(np.int64), starts)
+        known, low, high = (
+            np.where(missing, number, values) if some else values
+            for number in (0.0, np.inf, -np.inf)
+        )
+        part[_SUM, place] += np.add.reduceat(known, starts)
+        part[_COUNT, place] += count
+        part[_LOW, place] = np.minimum(part[_LOW, place], np.minimum.reduceat(low, starts))
+        part[_HIGH, place] = np.maximum(part[_HIGH, place], np.maximum.reduceat(high, starts))
 
     def _fold(self) -> None:
         """Join neighbours: half the bins, twice the rows in each."""

@@ -83,11 +83,23 @@ def _operation(spec: str, emit: Callable[..., None]) -> Callable[..., None]:
 
 
 def _emit_tile(
-    v: _Emitter, out: Any, step: Any, a: Any, b: Any, count: Any, own_a: Any, own_b: Any, owned: Any
+    v: _Emitter,
+    out: Any,
+    start: Any,
+    step: Any,
+    a: Any,
+    b: Any,
+    count: Any,
+    own_a: Any,
+    own_b: Any,
+    owned: Any,
 ) -> None:
     builder, tile = v.builder, range(TILE)
-    outs = [[v.after(v.after(out, i, step), j, out.type(1)) for j in tile] for i in tile]
-    sums = [[cgutils.alloca_once_value(builder, v.load(at)) for at in row] for row in outs]
+    outs, starts = (
+        [[v.after(v.after(at, i, step), j, at.type(1)) for j in tile] for i in tile]
+        for at in (out, start)
+    )
+    sums = [[cgutils.alloca_once_value(builder, v.load(at)) for at in row] for row in starts]
 
     def loop(combine: Any, a: Any, b: Any, step: Any, count: Any) -> None:
         left, right = ([v.after(at, i, step) for i in tile] for at in (a, b))
@@ -119,6 +131,23 @@ def _emit_subtract(v: _Emitter, out: Any, a: Any, b: Any) -> None:
 
 def _emit_subtract_scaled(v: _Emitter, out: Any, number: Any, a: Any) -> None:
     v.store(v.subtract_product(v.load(out), v.spread(number), v.load(a)), out)
+
+
+def _emit_sum(v: _Emitter, out: Any, a: Any, b: Any) -> None:
+    v.store(v.builder.fadd(v.load(a), v.load(b), flags=_FLAGS), out)
+
+
+def _emit_difference(v: _Emitter, out: Any, a: Any, b: Any) -> None:
+    v.store(v.builder.fsub(v.load(a), v.load(b), flags=_FLAGS), out)
+
+
+def _emit_extreme(sign: str) -> Callable[..., None]:
+    def emit(v: _Emitter, out: Any, a: Any) -> None:
+        before, value = v.load(out), v.load(a)
+        further = v.builder.fcmp_ordered(sign, value, before)
+        v.store(v.builder.select(further, value, before), out)
+
+    return emit
 
 
 def _emit_multiply(v: _Emitter, out: Any, a: Any) -> None:
@@ -168,17 +197,57 @@ def _emit_gram(v: _Emitter, _: Any, at: Any, column: Any, row: Any, step: Any, c
     builder.call(store, [builder.load(total), place, align(8), below])
 
 
-def _emit_pivot(v: _Emitter, at: Any, weight: Any, margin: Any) -> None:
-    builder, pivot, lowest = v.builder, v.load(at), v.load(margin)
+def _emit_factor(v: _Emitter, at: Any, step: Any, weights: Any, margin: Any) -> None:
+    tile, lowest = _tile(v, at, step, lower=True), v.load(margin)
+    for i, row in enumerate(tile):
+        for j in range(i):
+            for k in range(j):
+                row[j] = v.subtract_product(row[j], row[k], tile[j][k])
+            row[j] = v.builder.fmul(row[j], tile[j][j], flags=_FLAGS)
+            row[i] = v.subtract_product(row[i], row[j], row[j])
+        weight = v.load(v.after(weights, i, at.type(1)))
+        row[i], lowest = _inverse_root(v, row[i], weight, lowest)
+    _set_tile(v, at, step, tile)
+    v.store(lowest, margin)
+
+
+def _inverse_root(v: _Emitter, pivot: Any, weight: Any, lowest: Any) -> tuple[Any, Any]:
+    """The inverse root of a pivot, or 0; the lowest margin takes in pivot * weight."""
+    builder, kind = v.builder, ir.FunctionType(_VECTOR, [_VECTOR])
     zero, one = (ir.Constant(_VECTOR, [number] * LANES) for number in (0.0, 1.0))
-    kind = ir.FunctionType(_VECTOR, [_VECTOR])
     root = cgutils.get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{LANES}f64")
     positive = builder.fcmp_ordered(">", pivot, zero)
-    ratio = builder.select(positive, builder.fmul(pivot, v.load(weight)), zero)
+    ratio = builder.select(positive, builder.fmul(pivot, weight), zero)
     lower = builder.fcmp_ordered("<", ratio, lowest)
-    v.store(builder.select(lower, ratio, lowest), margin)
     inverse = builder.fdiv(one, builder.call(root, [builder.select(positive, pivot, one)]))
-    v.store(builder.select(positive, inverse, zero), at)
+    return builder.select(positive, inverse, zero), builder.select(lower, ratio, lowest)
+
+
+def _emit_divide(v: _Emitter, at: Any, factor: Any, step: Any) -> None:
+    tile, triangle = _tile(v, at, step), _tile(v, factor, step, lower=True)
+    for j, divisor in enumerate(triangle):
+        for row in tile:
+            for k in range(j):
+                row[j] = v.subtract_product(row[j], row[k], divisor[k])
+            row[j] = v.builder.fmul(row[j], divisor[j], flags=_FLAGS)
+    _set_tile(v, at, step, tile)
+
+
+def _tile(v: _Emitter, at: Any, step: Any, lower: bool = False) -> list[list[Any]]:
+    """A tile in registers, or its lower triangle."""
+    return [
+        [
+            v.load(v.after(v.after(at, i, step), j, at.type(1)))
+            for j in range(i + 1 if lower else TILE)
+        ]
+        for i in range(TILE)
+    ]
+
+
+def _set_tile(v: _Emitter, at: Any, step: Any, tile: list[list[Any]]) -> None:
+    for i, row in enumerate(tile):
+        for j, value in enumerate(row):
+            v.store(value, v.after(v.after(at, i, step), j, at.type(1)))
 
 
 class _Interpreted:
@@ -186,13 +255,23 @@ class _Interpreted:
 
     @staticmethod
     def tile(
-        f: Matrix, out: int, step: int, a: int, b: int, count: int, own_a: int, own_b: int, own: int
+        f: Matrix,
+        out: int,
+        start: int,
+        step: int,
+        a: int,
+        b: int,
+        count: int,
+        own_a: int,
+        own_b: int,
+        own: int,
     ) -> None:
         for i, j in np.ndindex(TILE, TILE):
             left, right = own_a + i * own, own_b + j * own
-            f[out + i * step + j] += (f[left : left + own] * f[right : right + own]).sum(axis=0)
+            total = (f[left : left + own] * f[right : right + own]).sum(axis=0)
             left, right = a + i * step, b + j * step
-            f[out + i * step + j] -= (f[left : left + count] * f[right : right + count]).sum(axis=0)
+            total -= (f[left : left + count] * f[right : right + count]).sum(axis=0)
+            f[out + i * step + j] = f[start + i * step + j] + total
 
     @staticmethod
     def dot(f: Matrix, out: int, a: int, b: int, count: int) -> None:
@@ -205,6 +284,22 @@ class _Interpreted:
     @staticmethod
     def subtract_scaled(f: Matrix, out: int, number: float, a: int) -> None:
         f[out] -= number * f[a]
+
+    @staticmethod
+    def sum(f: Matrix, out: int, a: int, b: int) -> None:
+        f[out] = f[a] + f[b]
+
+    @staticmethod
+    def difference(f: Matrix, out: int, a: int, b: int) -> None:
+        f[out] = f[a] - f[b]
+
+    @staticmethod
+    def higher(f: Matrix, out: int, a: int) -> None:
+        f[out] = np.where(f[a] > f[out], f[a], f[out])
+
+    @staticmethod
+    def lower(f: Matrix, out: int, a: int) -> None:
+        f[out] = np.where(f[a] < f[out], f[a], f[out])
 
     @staticmethod
     def multiply(f: Matrix, out: int, a: int) -> None:
@@ -232,19 +327,38 @@ class _Interpreted:
         out.reshape(-1)[at : at + last - column] += f[:count, row] @ f[:count, column:last]
 
     @staticmethod
-    def pivot(f: Matrix, at: int, weight: int, margin: int) -> None:
-        positive = f[at] > 0.0
-        f[margin] = np.minimum(f[margin], np.where(positive, f[at] * f[weight], 0.0))
-        f[at] = np.where(positive, 1.0 / np.sqrt(np.where(positive, f[at], 1.0)), 0.0)
+    def factor(f: Matrix, at: int, step: int, weights: int, margin: int) -> None:
+        for i in range(TILE):
+            row = at + i * step
+            for j in range(i):
+                f[row + j] -= (f[row : row + j] * f[at + j * step : at + j * step + j]).sum(axis=0)
+                f[row + j] *= f[at + j * step + j]
+            f[row + i] -= (f[row : row + i] ** 2).sum(axis=0)
+            positive = f[row + i] > 0.0
+            ratio = np.where(positive, f[row + i] * f[weights + i], 0.0)
+            f[margin] = np.minimum(f[margin], ratio)
+            f[row + i] = np.where(positive, 1.0 / np.sqrt(np.where(positive, f[row + i], 1.0)), 0.0)
+
+    @staticmethod
+    def divide(f: Matrix, at: int, factor: int, step: int) -> None:
+        for i, j in np.ndindex(TILE, TILE):
+            row, divisor = at + i * step, factor + j * step
+            f[row + j] -= (f[row : row + j] * f[divisor : divisor + j]).sum(axis=0)
+            f[row + j] *= f[divisor + j]
 
 
 _JIT = not numba.config.DISABLE_JIT
-# The tile at ``out`` takes in the products of TILE rows with TILE rows: those of each lane's own
-# rows are added, ``own`` entries of each; those of the factor are subtracted, ``count`` of each.
-update_tile = _operation("iiiiiiii", _emit_tile) if _JIT else _Interpreted.tile
+# The tile at ``out`` becomes that at ``start`` with the products of TILE rows with TILE rows: those
+# of each lane's own rows are added, ``own`` entries of each; those of the factor are subtracted,
+# ``count`` of each.
+update_tile = _operation("iiiiiiiii", _emit_tile) if _JIT else _Interpreted.tile
 add_dot = _operation("iiii", _emit_dot) if _JIT else _Interpreted.dot
 subtract_product = _operation("iii", _emit_subtract) if _JIT else _Interpreted.subtract
 subtract_scaled = _operation("idi", _emit_subtract_scaled) if _JIT else _Interpreted.subtract_scaled
+set_sum = _operation("iii", _emit_sum) if _JIT else _Interpreted.sum
+set_difference = _operation("iii", _emit_difference) if _JIT else _Interpreted.difference
+take_higher = _operation("ii", _emit_extreme(">")) if _JIT else _Interpreted.higher
+take_lower = _operation("ii", _emit_extreme("<")) if _JIT else _Interpreted.lower
 multiply_by = _operation("ii", _emit_multiply) if _JIT else _Interpreted.multiply
 set_inverse = _operation("ii", _emit_invert) if _JIT else _Interpreted.invert
 set_all = _operation("id", _emit_set) if _JIT else _Interpreted.set
@@ -254,8 +368,10 @@ set_split = _operation("iddi", _emit_split) if _JIT else _Interpreted.split
 set_from = _operation("iai", _emit_read) if _JIT else _Interpreted.read
 # Products of one column of some rows with up to eight: those not after it, added to another matrix.
 add_products = _operation("aiiiii", _emit_gram) if _JIT else _Interpreted.gram
-# A pivot becomes its inverse root, or 0; the margin takes in pivot * weight.
-take_root = _operation("iii", _emit_pivot) if _JIT else _Interpreted.pivot
+# The Cholesky factor of a tile, its diagonal inverted; the margin takes in pivot * weight.
+factorise_tile = _operation("iiii", _emit_factor) if _JIT else _Interpreted.factor
+# A tile by the transpose of such a factor on its right.
+divide_tile = _operation("iii", _emit_divide) if _JIT else _Interpreted.divide
 
 
 @numba.njit(**KERNEL)
@@ -285,11 +401,12 @@ def solve_lanes(f: Matrix, m: int, responses: int, own: int, owned: int) -> None
         at = j * step + j
         for i in range(j, m, TILE):
             left, right = own + i * owned, own + j * owned
-            update_tile(f, i * step + j, step, i * step, j * step, j, left, right, owned)
+            out = i * step + j
+            update_tile(f, out, out, step, i * step, j * step, j, left, right, owned)
             if i == j:
-                _factorise_tile(f, at, step, weights + j, weights + m)
+                factorise_tile(f, at, step, weights + j, weights + m)
             else:
-                _divide_tile(f, i * step + j, at, step)
+                divide_tile(f, out, at, step)
     for g in range(responses):
         _substitute(f, m, (m + g) * step, own, own + (m + g) * owned, owned)
 
@@ -308,29 +425,6 @@ def _substitute(f: Matrix, m: int, at: int, own: int, right: int, owned: int) ->
         multiply_by(f, at + i, i * step + i)
         for j in range(i):
             subtract_product(f, at + j, i * step + j, at + i)
-
-
-@numba.njit(**INNER)
-def _factorise_tile(f: Matrix, at: int, step: int, weights: int, margin: int) -> None:
-    """The Cholesky factor of the tile, its diagonal inverted."""
-    for i in range(TILE):
-        row = at + i * step
-        for j in range(i):
-            for k in range(j):
-                subtract_product(f, row + j, row + k, at + j * step + k)
-            multiply_by(f, row + j, at + j * step + j)
-            subtract_product(f, row + i, row + j, row + j)
-        take_root(f, row + i, weights + i, margin)
-
-
-@numba.njit(**INNER)
-def _divide_tile(f: Matrix, at: int, factor: int, step: int) -> None:
-    for j in range(TILE):
-        for i in range(TILE):
-            row = at + i * step
-            for k in range(j):
-                subtract_product(f, row + j, row + k, factor + j * step + k)
-            multiply_by(f, row + j, factor + j * step + j)
 
 
 def aligned(size: int) -> Vector:

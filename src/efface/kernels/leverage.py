@@ -48,7 +48,7 @@ SPECTRAL, UNRANKED = COMPACT + 1, COMPACT + 2
 REACH, STRETCH, UNEXPLAINED, SCATTER, SIZE_2, HEFT = range(6)  # places in a column of gauges
 GAUGES = 6
 _ROOM = 14
-_KEPT = 1e-6  # of the responses' squares: less left, and residuals are summed from the rows
+GAUGES_KEPT = 1e-6  # of the responses' squares: less left, and residuals are summed from the rows
 _CLOSE = 1e-11  # of a leverage
 _MOST_STEPS = 40
 
@@ -305,7 +305,7 @@ def _unexplained(s: Stream, x: Matrix, y: Responses, room: Matrix, size: float, 
     if shift != 0.0:
         left += shift * dot(part(start, 0, d), part(theta, 0, d))
     left -= penalty * size
-    return left if left > _KEPT * squares else _summed(s, x, y, start)
+    return left if left > GAUGES_KEPT * squares else _summed(s, x, y, start)
 
 
 @numba.njit(**INNER)

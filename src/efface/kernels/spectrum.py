@@ -81,8 +81,10 @@ def mean_of(values: NDArray[np.float64], weights: Vector, intercept: bool) -> An
 
 def centred(X: Matrix, weights: Vector, intercept: bool) -> Matrix:
     """X around its weighted mean, if there is an intercept."""
-    for _ in range(2 * intercept):  # twice: rounding of a large mean looks like rank
-        X = X - mean_of(X, weights, intercept)
+    if intercept and weights.any():
+        share = weights / weights.sum()
+        X = X - share @ X
+        X -= share @ X  # again: rounding of a large mean looks like rank
     return X
 
 
