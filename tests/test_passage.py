@@ -204,7 +204,7 @@ def test_nothing_of_rows_that_left_stays(strides, name):
     assert memory.clean
     assert memory.coef.tolist() == never.coef.tolist()
     for kept in (memory, *([memory._pilot] if name == "plugged" else [])):
-        store = np.concatenate([kept._x.ravel(), kept._y, kept._floats])
+        store = np.concatenate([kept._x.ravel(), kept._y.ravel(), kept._floats])
         assert np.abs(store[np.isfinite(store)]).max() < 1e4
 
 
