@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo browser test test-slow check docs bench paper lock clean
+.PHONY: help setup demo browser test test-slow check docs gallery bench paper lock clean
 
 BIN := .venv/bin
 JOBS ?= 2
@@ -48,6 +48,11 @@ check: .venv/test.stamp ## lint, formatting, types, layers
 docs: .venv/docs.stamp ## build the documentation into site/, strictly
 	$(BIN)/sphinx-build --fail-on-warning --nitpicky --quiet --conf-dir docs . site
 	@echo "site/index.html"
+
+gallery: .venv/test.stamp ## draw the gallery's figures again, into docs/gallery/
+	for name in $(basename $(notdir $(wildcard examples/gallery/*.py))); do MPLBACKEND=agg \
+		$(BIN)/python -W error examples/gallery/$$name.py docs/gallery/$$name.png \
+		> docs/gallery/$$name.txt || exit 1; done
 
 bench: .venv/dev.stamp ## time efface beside its peers
 	$(BIN)/python -m benchmarks

@@ -1,7 +1,7 @@
 """The code blocks of a page of Markdown, and how each kind is run.
 
 A page is run top to bottom in one folder and one namespace. What a block of Python prints must be
-written down: in the `text` block that follows it, or line by line in its own comments.
+written down: in the `text` block that follows it, or in a comment behind each `print`.
 """
 
 from __future__ import annotations
@@ -105,10 +105,9 @@ class Page:
             if said != got:
                 raise BadBlock(f"{block} prints\n{got}\nand the page says\n{said}")
             return
-        comments = [line.split("# ")[-1] for line in block.text.splitlines() if "# " in line]
-        for line in printed.getvalue().splitlines():
-            if line not in comments:
-                raise BadBlock(f"{block} prints {line!r}, which the page does not say")
+        said = re.findall(r"^ *print\(.*\)  # (.*)$", block.text, re.MULTILINE)
+        if said != (got := printed.getvalue().splitlines()):
+            raise BadBlock(f"{block} prints {got}, and the comments say {said}")
 
     def _doctest(self, block: Block) -> None:
         test = doctest.DocTestParser().get_doctest(

@@ -58,6 +58,7 @@ WRONG = {
     "an error": "```python\n1 / 0\n```\n",
     "another output": "```python\nprint(1)\n```\n\n```text\n2\n```\n",
     "an output that is not printed": "```python\nx = 1\n```\n\n```text\n2\n```\n",
+    "another comment": "```python\nprint(1)  # 1\nprint(2)  # 1\n```\n",
     "an output that is not told": "```python\nprint(1)\n```\n",
     "another value": "```python\n>>> 1 + 1\n3\n```\n",
     "a warning": "```python\nimport warnings\nwarnings.warn('now')\n```\n",
