@@ -46,7 +46,8 @@ check: .venv/test.stamp ## lint, formatting, types, layers
 	$(BIN)/lint-imports --no-logo
 
 docs: .venv/docs.stamp ## build the documentation into site/, strictly
-	$(BIN)/sphinx-build --fail-on-warning --nitpicky --quiet --conf-dir docs . site
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --fresh-env --write-all --quiet \
+		--conf-dir docs --doctree-dir build/docs . site
 	@echo "site/index.html"
 
 gallery: .venv/test.stamp ## draw the gallery's figures again, into docs/gallery/

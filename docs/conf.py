@@ -1,20 +1,24 @@
 """How the site is built: the repository's own Markdown, the docstrings, and no network.
 
 The source is the whole repository, so that a link that works on disk works on the site, and one
-that is broken stops the build. Formulas become MathML, which browsers draw by themselves.
+that is broken stops the build. Formulas become drawings, the same in every browser.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
-from latex2mathml.converter import convert
+import ziamath
+from docutils import nodes
 
 import efface
 
 if TYPE_CHECKING:
-    from docutils import nodes
     from sphinx.application import Sphinx
+
+_PIXELS = 16.0
+ziamath.config.svg2 = False  # no symbols shared by id: many formulas stand on one page
 
 project = "efface"
 author = "The efface authors"
@@ -23,7 +27,6 @@ version = release = efface.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 include_patterns = ["docs/**.md", "examples/**.md", "paper/**.md", "*.md"]
-exclude_patterns = [".*/**"]
 root_doc = "docs/index"
 nitpicky = True
 nitpick_ignore_regex = [  # of other projects, or the short names under which annotations know them
@@ -54,18 +57,25 @@ html_extra_path = ["_root"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
-html_math_renderer = "mathml"
+html_math_renderer = "outlines"
 
 
-def _drawn(display: str) -> tuple[Any, None]:
-    def visit(translator: Any, node: nodes.math | nodes.math_block) -> None:
-        from docutils.nodes import SkipNode
-
-        translator.body.append(convert(node.astext(), display=display))
-        raise SkipNode
-
-    return visit, None
+def _drawn(translator: Any, node: nodes.math | nodes.math_block) -> None:
+    """A formula as outlines, in the colour and the size of the text around it."""
+    inline = isinstance(node, nodes.math)
+    formula = ziamath.Latex(
+        node.astext(), size=_PIXELS, inline=inline, color="currentColor", title=node.astext()
+    )
+    drawing = formula.svgxml()
+    for side in ("width", "height"):
+        drawing.set(side, f"{float(drawing.get(side)) / _PIXELS:.3f}em")
+    drawing.set("role", "img")
+    if inline:
+        drawing.set("style", f"vertical-align: {formula.getyofst() / _PIXELS:.3f}em")
+    markup = ElementTree.tostring(drawing, encoding="unicode")
+    translator.body.append(markup if inline else f'<div class="formula">{markup}</div>')
+    raise nodes.SkipNode
 
 
 def setup(app: Sphinx) -> None:
-    app.add_html_math_renderer("mathml", _drawn("inline"), _drawn("block"))
+    app.add_html_math_renderer("outlines", (_drawn, None), (_drawn, None))
