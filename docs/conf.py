@@ -26,7 +26,7 @@ copyright = author
 version = release = efface.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-include_patterns = ["docs/**.md", "examples/**.md", "paper/**.md", "*.md"]
+include_patterns = ["docs/**.md", "paper/*.md", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"]
 root_doc = "docs/index"
 nitpicky = True
 nitpick_ignore_regex = [  # of other projects, or the short names under which annotations know them

@@ -1,4 +1,4 @@
-"""The texts keep their word: every code block runs, prints what it says, and none is passed over."""
+"""The texts keep their word: every code block runs and prints what it says; none is passed over."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Okun's law, quarter by quarter: a rolling regression with standard errors.
 
-When an economy grows, unemployment falls. By how much changes over the decades, so the regression is
-run on the last ten years at every quarter. `rolling` gives the slope with its standard error; the same
-windows by statsmodels are printed beside it. The first windows may be shorter, from five years on:
-`min_rows`. Data: US quarters from 1959 to 2009, in the public domain, shipped with statsmodels.
+When an economy grows, unemployment falls. By how much changes over the decades, so the regression
+is run on the last ten years at every quarter. `rolling` gives the slope with its standard error;
+the same windows by statsmodels are printed beside it. The first windows may be shorter, from five
+years on: `min_rows`. Data: US quarters from 1959 to 2009, in the public domain, shipped with
+statsmodels.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ axes.axhline(0, color="0.6", linewidth=0.8)
 axes.fill_between(quarters, slope - 2 * error, slope + 2 * error, color="#1f77b4", alpha=0.2, lw=0)
 axes.plot(quarters, slope, color="#1f77b4", label="slope, last ten years")
 axes.set(ylabel="points of unemployment\nper percent of growth", xlim=(1959, 2010))
-axes.set_title("One percent of growth in a quarter, and unemployment (± 2 standard errors)", size=10)
+axes.set_title(
+    "One percent of growth in a quarter, and unemployment (± 2 standard errors)", size=10
+)
 axes.spines[["top", "right"]].set_visible(False)
 figure.savefig(sys.argv[1], dpi=160)

@@ -1,10 +1,11 @@
 """A River pipeline that forgets: which window follows a moving target best?
 
-Five pollsters publish approval ratings, and a weighted average of them is to be told from the five, day
-by day. The weights drift, so old days mislead. Windows of several sizes run under River's progressive
-validation: predict, score, learn. River's linear regression runs beside them: its gradient steps follow
-the drift too and fade old days, but nothing in it can be asked to forget one. The first 100 days do not
-count, so that nobody is judged by first guesses. Data: FiveThirtyEight's ratings, shipped with River.
+Five pollsters publish approval ratings, and a weighted average of them is to be told from the five,
+day by day. The weights drift, so old days mislead. Windows of several sizes run under River's
+progressive validation: predict, score, learn. River's linear regression runs beside them: its
+gradient steps follow the drift too and fade old days, but nothing in it can be asked to forget one.
+The first 100 days do not count, so that nobody is judged by first guesses. Data: FiveThirtyEight's
+ratings, shipped with River.
 """
 
 from __future__ import annotations

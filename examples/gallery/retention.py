@@ -1,10 +1,10 @@
 """Rows may be kept for 30 days: a stream with prediction intervals, checked month by month.
 
 Each hour of a year of bicycle hires is predicted from the 30 days before it, then learned; what is
-older has left. The intervals should hold 90 % of the hires. Whether they do is counted, month by month,
-for two kinds: the t-interval, which assumes noise of one size, and the conformal one, which follows
-the misses of the newest live rows. Data: Capital Bikeshare 2011, Fanaee-T and Gama (2013), CC BY 4.0,
-shipped with efface.
+older has left. The intervals should hold 90 % of the hires. Whether they do is counted, month by
+month, for two kinds: the t-interval, which assumes noise of one size, and the conformal one, which
+follows the misses of the newest live rows. Data: Capital Bikeshare 2011, Fanaee-T and Gama (2013),
+CC BY 4.0, shipped with efface.
 """
 
 from __future__ import annotations
