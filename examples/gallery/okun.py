@@ -18,16 +18,16 @@ from statsmodels.regression.rolling import RollingOLS
 
 from efface import rolling
 
-WINDOW = 40  # quarters
+WINDOW, FIRST = 40, 20  # quarters: of a full window, and of the first one
 
 data = sm.datasets.macrodata.load_pandas().data
 growth = 100 * np.diff(np.log(data["realgdp"]))
 change = np.diff(data["unemp"])
 quarters = data["year"].to_numpy()[1:] + (data["quarter"].to_numpy()[1:] - 1) / 4
 
-ours = rolling(growth[:, None], change, WINDOW, fit_intercept=True, min_rows=20, stats=True)
+ours = rolling(growth[:, None], change, WINDOW, fit_intercept=True, min_rows=FIRST, stats=True)
 slope, error = ours.coef[:, 0], ours.stats.bse[:, 0]
-theirs = RollingOLS(change, sm.add_constant(growth), WINDOW, min_nobs=20, expanding=True).fit()
+theirs = RollingOLS(change, sm.add_constant(growth), WINDOW, min_nobs=FIRST, expanding=True).fit()
 
 print("quarter  slope  std err      p     R²  rows")
 for t in range(39, len(quarters), 40):
@@ -36,12 +36,11 @@ for t in range(39, len(quarters), 40):
         f"{year:.0f} Q{4 * quarter + 1:.0f}  {slope[t]:5.2f}    {error[t]:.3f}"
         f"  {ours.stats.pvalues[t, 0]:.0e}  {ours.stats.rsquared[t]:.2f}  {ours.stats.nobs[t]:4d}"
     )
-full = slice(WINDOW - 1, None)
 apart = max(
-    np.abs(theirs.params[full, 1] / slope[full] - 1).max(),
-    np.abs(theirs.bse[full, 1] / error[full] - 1).max(),
+    np.abs(theirs.params[FIRST - 1 :, 1] / slope[FIRST - 1 :] - 1).max(),
+    np.abs(theirs.bse[FIRST - 1 :, 1] / error[FIRST - 1 :] - 1).max(),
 )
-print("statsmodels on the full windows: the same to nine digits:", apart < 1e-9)
+print("statsmodels, on every window: the same to nine digits:", apart < 1e-9)
 
 figure, axes = plt.subplots(figsize=(7.2, 3.6), layout="constrained")
 axes.axhline(0, color="0.6", linewidth=0.8)
