@@ -45,6 +45,16 @@ class Block:
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"
 
+    @property
+    def prompted(self) -> bool:
+        """Whether outputs stand among the code."""
+        return self.kind == PYTHON and ">>>" in self.text
+
+    @property
+    def printing(self) -> bool:
+        """Whether a `text` block behind it is its output."""
+        return self.kind == PYTHON and not self.prompted
+
 
 def blocks_of(text: str, page: str = "page") -> list[Block]:
     """All of them, indented ones too, whose kind is empty."""
@@ -69,7 +79,6 @@ class Page:
     folder: Path
     names: dict = field(default_factory=lambda: {"__name__": "__main__"})
     done: dict[str, int] = field(default_factory=dict)
-    stood_in: set[str] = field(default_factory=set)
 
     def run(self, blocks: list[Block]) -> None:
         """All of them, or an error that names the block."""
@@ -87,13 +96,13 @@ class Page:
         if block.kind in (PYTHON, SHELL):
             return block.kind
         if block.kind == OUTPUT:
-            return "output" if before is not None and before.kind == PYTHON else "plain"
+            return "output" if before is not None and before.printing else "plain"
         if block.kind in DIRECTIVES:
             return "directive"
         raise BadBlock(f"{block}: a block of kind {block.kind!r}; tag it python, sh or text")
 
     def _python(self, block: Block, follower: Block | None) -> None:
-        if ">>>" in block.text:
+        if block.prompted:
             self._doctest(block)
             return
         printed = StringIO()
@@ -120,31 +129,38 @@ class Page:
         self.names.update(test.globs)
 
     def _command(self, block: Block, command: str) -> None:
-        words = shlex.split(command)
-        if words[0] == "make":
-            known = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-            if not known.issuperset(words[1:]):
-                raise BadBlock(f"{block}: {command!r}, and the Makefile has no such target")
-        elif words[0] == "efface":
-            if command in STAND_INS:
-                self.stood_in.add(command)
-                words = shlex.split(STAND_INS[command])
-            self._call(block, [str(Path(sys.executable).with_name("efface")), *words[1:]])
-        elif words[:3] == ["python", "-m", "benchmarks"]:
-            from benchmarks.__main__ import SUITES
+        ways = {"make": self._make, "efface": self._efface, "python": self._script}
+        first, *words = shlex.split(STAND_INS.get(command, command))
+        if first not in ways:
+            raise BadBlock(f"{block}: {command!r} is none of {', '.join(ways)}")
+        ways[first](block, words)
 
-            if not set(SUITES).issuperset(words[3:]):
-                raise BadBlock(f"{block}: {command!r}, and there is no such suite")
-        elif words[0] == "python":
-            script = str(ROOT / words[1])
-            self._call(block, [sys.executable, "-W", "error", script, *words[2:]])
-        else:
-            raise BadBlock(f"{block}: {command!r} is none of make, efface and python")
+    def _make(self, block: Block, targets: list[str]) -> None:
+        """CI runs what they do; here they must exist."""
+        makefile = (ROOT / "Makefile").read_text("utf-8")
+        if unknown := set(targets) - set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)):
+            raise BadBlock(f"{block}: the Makefile has no target {unknown}")
+
+    def _efface(self, block: Block, words: list[str]) -> None:
+        self._call(block, [str(Path(sys.executable).with_name("efface")), *words])
+
+    def _script(self, block: Block, words: list[str]) -> None:
+        if words[:2] != ["-m", "benchmarks"]:
+            self._call(block, [str(ROOT / words[0]), *words[1:]])
+            return
+        from benchmarks.__main__ import SUITES
+
+        if unknown := set(words[2:]) - set(SUITES):
+            raise BadBlock(f"{block}: there is no suite {unknown}")
 
     def _call(self, block: Block, words: list[str]) -> None:
-        places = {**os.environ, "PYTHONIOENCODING": "utf-8", "MPLBACKEND": "agg"}
         run = subprocess.run(
-            words, cwd=self.folder, env=places, capture_output=True, text=True, check=False
+            [sys.executable, "-W", "error", *words],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONIOENCODING": "utf-8", "MPLBACKEND": "agg"},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if run.returncode:
             raise BadBlock(f"{block}: {words} ends with {run.returncode}\n{run.stdout}{run.stderr}")

@@ -83,6 +83,13 @@ def test_later_blocks_know_the_names_of_earlier_ones(tmp_path):
     assert run.done == {"python": 4, "output": 1}
 
 
+def test_a_text_that_nothing_prints_is_counted_apart(tmp_path):
+    text = "```text\na\n```\n```python\n>>> 1\n1\n```\n```text\n2\n```\n"
+    run = Page(tmp_path)
+    run.run(blocks_of(text))
+    assert run.done == {"python": 1, "plain": 2}
+
+
 def test_commands_are_read_as_a_shell_reads_them():
     text = "make test    # all\nefface replay a.csv \\\n  --target y\n# nothing\n"
     assert commands_of(text) == ["make test", "efface replay a.csv --target y"]
