@@ -50,6 +50,7 @@ python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 
 html_theme = "furo"
+pygments_dark_style = "github-dark"
 html_title = f"efface {release}"
 html_static_path = ["_static"]
 html_css_files = ["efface.css"]
