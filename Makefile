@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo browser test test-slow check bench paper lock clean
+.PHONY: help setup demo browser test test-slow check docs gallery bench paper lock clean
 
 BIN := .venv/bin
 JOBS ?= 2
@@ -45,6 +45,16 @@ check: .venv/test.stamp ## lint, formatting, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
+docs: .venv/docs.stamp ## build the documentation into site/, strictly
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --fresh-env --write-all --quiet \
+		--conf-dir docs --doctree-dir build/docs . site
+	@echo "site/index.html"
+
+gallery: .venv/test.stamp ## draw the gallery's figures again, into docs/gallery/
+	for name in $(basename $(notdir $(wildcard examples/gallery/*.py))); do MPLBACKEND=agg \
+		$(BIN)/python -W error examples/gallery/$$name.py docs/gallery/$$name.png \
+		> docs/gallery/$$name.txt || exit 1; done
+
 bench: .venv/dev.stamp ## time efface beside its peers
 	$(BIN)/python -m benchmarks
 
@@ -57,16 +67,17 @@ lock: $(BIN)/pip ## refresh requirements/*.lock (LOCK_FLAGS=--upgrade for newer 
 	$(COMPILE) --extra check --extra demo --extra test \
 		--constraints requirements/dev.lock --output-file requirements/test.lock
 	$(COMPILE) --extra demo --constraints requirements/dev.lock --output-file requirements/demo.lock
+	$(COMPILE) --extra docs --constraints requirements/dev.lock --output-file requirements/docs.lock
 
 COMPILE = $(BIN)/uv pip compile --quiet --no-config --universal --python-version 3.11 \
 	--generate-hashes --no-annotate --custom-compile-command "make lock" $(LOCK_FLAGS) \
 	pyproject.toml --group build
 
 clean: ## remove .venv, caches and build products
-	rm -rf .venv build dist .hypothesis .numba_cache .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist site .hypothesis .numba_cache .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# demo.lock and test.lock are subsets of dev.lock with the same versions, so they share one .venv.
+# demo.lock, docs.lock and test.lock are subsets of dev.lock with the same versions, so they share one .venv.
 .venv/%.stamp: requirements/%.lock pyproject.toml | $(BIN)/pip
 	$(BIN)/pip install --quiet --require-hashes --requirement $<
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .

@@ -95,38 +95,6 @@ def test_compiled_code_is_kept_where_the_folder_of_the_package_cannot_be_written
     assert second[1].startswith(str(tmp_path / "cache"))
 
 
-def blocks(language, page):
-    text = (ROOT / page).read_text("utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-
-
-def readme_examples():
-    return blocks("python", "README.md")
-
-
-def test_the_readme_shows_one_example():
-    assert len(readme_examples()) == 1
-
-
-def test_the_example_of_the_readme_runs(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    exec(compile(readme_examples()[0], "README.md", "exec"), {})
-    assert capsys.readouterr().out == "498 rows alive\n"
-
-
-def without_rounding(text):
-    """Errors of the size of rounding differ from one machine to another."""
-    return re.sub(r"\d(\.\d)?e-1\d", "~0", text)
-
-
-def test_the_examples_of_the_diagnostics_print_what_they_say(capsys):
-    names = {}
-    for block in blocks("python", "docs/diagnostics.md"):
-        exec(compile(block, "docs/diagnostics.md", "exec"), names)
-    said = "".join(blocks("text", "docs/diagnostics.md"))
-    assert without_rounding(capsys.readouterr().out) == without_rounding(said)
-
-
 def test_the_readme_names_every_public_name():
     text = (ROOT / "README.md").read_text("utf-8")
     assert [name for name in NAMES if name not in text] == []

@@ -127,7 +127,8 @@ def paper_ridge_radii(
 def signal_constants(theta: ArrayLike, *, delta: float = 0.05) -> tuple[float, float]:
     """The constants kappa and nu of Lemma 4.
 
-    kappa = log(6 |P(theta)| / delta) / sqrt(log(2 d / delta)),  nu = max|theta_j| / P_min(theta)
+    ``kappa = log(6 |P(theta)| / delta) / sqrt(log(2 d / delta))``,
+    ``nu = max|theta_j| / P_min(theta)``
 
     Holds: for a theta with a positive coordinate; P are its positive coordinates.
 

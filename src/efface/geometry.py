@@ -71,7 +71,7 @@ class Spectrum:
     """What the radii need of one window, or of a stack of windows of the same shape.
 
     ``values`` holds the d eigenvalues of Phi, largest first, with exact zeros where the rank says
-    zero; ``x_max`` is max |x_ij|. Leading axes, if any, run over the stack.
+    zero; ``x_max`` is max|x_ij|. Leading axes, if any, run over the stack.
     """
 
     n: int
@@ -93,7 +93,7 @@ class Spectrum:
         return np.asarray((self.values[..., -1] + penalty) / self.n)
 
     def q(self, penalty: float | Array = 0.0) -> Array:
-        """max |x_ij| / lambda_min(Phi_lam / n), infinite where Phi_lam is singular."""
+        """max|x_ij| / lambda_min(Phi_lam / n), infinite where Phi_lam is singular."""
         phi2 = self.phi2(penalty)
         flat = phi2 <= 0
         return np.asarray(np.where(flat, np.inf, self.x_max / np.where(flat, 1.0, phi2)))

@@ -287,7 +287,7 @@ def squared_regret(predicted: ArrayLike, expected: ArrayLike) -> Array:
 def absolute_regret(predicted: ArrayLike, expected: ArrayLike) -> Array:
     """The instantaneous absolute regret of each prediction.
 
-    r_t = |<x_t, theta*> - yhat_t|   (Algs. 1 and 2, App. C), the one that Theorems 1 and 2 bound
+    ``r_t = |<x_t, theta*> - yhat_t|`` (Algs. 1 and 2, App. C), the one that Theorems 1 and 2 bound
     (E10).
 
     Holds: where theta* is known, that is, in simulation.

@@ -1,0 +1,56 @@
+"""A person asks to be deleted: forget, prove it, and see what remains.
+
+A model of diabetes after one year knows 442 patients by name. Five of them withdraw their consent.
+`forget` takes their rows out of the model; `audit` compares what is left with a refit and looks for
+the names; and the file that the model writes is, byte for byte, that of a model which never met the
+five. What remains is what the model never held: copies of the rows elsewhere, and the predictions
+that were given out before. Data: Efron, Hastie, Johnstone and Tibshirani (2004), shipped with
+scikit-learn.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_diabetes
+
+from efface import AdaptiveRidge, audit
+
+data = load_diabetes(as_frame=True)
+names = np.array([f"patient {k:03d}" for k in range(len(data.target))])
+leaving = ["patient 023", "patient 123", "patient 256", "patient 322", "patient 405"]
+stay = ~np.isin(names, leaving)
+
+
+def file_of(model: AdaptiveRidge) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(path := Path(folder) / "model.efface")
+        return path.read_bytes()
+
+
+model = AdaptiveRidge().fit(data.data, data.target, ids=names.tolist())
+before = model.coef_
+print(f"learned from {model.n_rows_} patients; {leaving[0]!r} in the file:", end=" ")
+print(leaving[0].encode() in file_of(model))
+
+model.forget(leaving)
+print("audit", audit(model, forgotten=leaving).verdict.split(",")[0])
+stranger = AdaptiveRidge().fit(data.data[stay], data.target[stay], ids=names[stay].tolist())
+print("the same file as a model that never met them:", file_of(model) == file_of(stranger))
+
+figure, axes = plt.subplots(figsize=(7.2, 3.6), layout="constrained")
+places = np.arange(len(before))
+axes.axhline(0, color="0.6", linewidth=0.8)
+axes.plot(places, before, "o", color="0.55", label=f"{len(names)} patients")
+axes.plot(places, model.coef_, "D", color="#d62728", ms=5, label="five forgotten")
+axes.plot(places, stranger.coef_, "x", color="black", ms=9, label="never met the five")
+axes.set_xticks(places, data.feature_names)
+axes.set_ylabel("coefficient")
+axes.set_title("What forgetting five patients does to the model", size=10)
+axes.legend(frameon=False)
+axes.spines[["top", "right"]].set_visible(False)
+figure.savefig(sys.argv[1], dpi=160)

@@ -1,0 +1,171 @@
+"""The code blocks of a page of Markdown, and how each kind is run.
+
+A page is run top to bottom in one folder and one namespace. What a block of Python prints must be
+written down: in the `text` block that follows it, or in a comment behind each `print`.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+ROOT = Path(__file__).parent.parent
+DIRECTIVES = {"{toctree}", "{eval-rst}", "{literalinclude}"}  # run by the build of the site
+OUTPUT, PYTHON, SHELL = "text", "python", "sh"
+STAND_INS = {  # the same options on what takes seconds; test_reproduction.py has the rest
+    "efface reproduce all --reading both": "efface reproduce examples --reading both",
+    "efface reproduce all --reading both --out paper": "efface reproduce examples --reading both",
+    "efface reproduce fig3 --runs 20": "efface reproduce examples --runs 20",
+}
+
+
+class BadBlock(AssertionError):
+    """A block that does not do what the page says."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """What stands between two fences, and where."""
+
+    page: str
+    line: int
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}"
+
+    @property
+    def prompted(self) -> bool:
+        """Whether outputs stand among the code."""
+        return self.kind == PYTHON and ">>>" in self.text
+
+    @property
+    def printing(self) -> bool:
+        """Whether a `text` block behind it is its output."""
+        return self.kind == PYTHON and not self.prompted
+
+
+def blocks_of(text: str, page: str = "page") -> list[Block]:
+    """All of them, indented ones too, whose kind is empty."""
+    code = (t for t in MarkdownIt("commonmark").parse(text) if t.type in ("fence", "code_block"))
+    return [
+        Block(page, token.map[0] + 1, token.info.split(" ")[0].strip(), token.content)
+        for token in code
+    ]
+
+
+def commands_of(text: str) -> list[str]:
+    """The commands of a shell block, without comments, one line each."""
+    joined = re.sub(r"\\\n\s*", "", text)
+    lines = (re.sub(r"(^|\s)#.*", "", line).strip() for line in joined.splitlines())
+    return [" ".join(line.split()) for line in lines if line]
+
+
+@dataclass
+class Page:
+    """A run through the blocks of a page; ``done`` counts how each was dealt with."""
+
+    folder: Path
+    names: dict = field(default_factory=lambda: {"__name__": "__main__"})
+    done: dict[str, int] = field(default_factory=dict)
+
+    def run(self, blocks: list[Block]) -> None:
+        """All of them, or an error that names the block."""
+        for number, block in enumerate(blocks):
+            follower = blocks[number + 1] if number + 1 < len(blocks) else None
+            way = self._way(block, blocks[number - 1] if number else None)
+            self.done[way] = self.done.get(way, 0) + 1
+            if way == PYTHON:
+                self._python(block, follower)
+            elif way == SHELL:
+                for command in commands_of(block.text):
+                    self._command(block, command)
+
+    def _way(self, block: Block, before: Block | None) -> str:
+        if block.kind in (PYTHON, SHELL):
+            return block.kind
+        if block.kind == OUTPUT:
+            return "output" if before is not None and before.printing else "plain"
+        if block.kind in DIRECTIVES:
+            return "directive"
+        raise BadBlock(f"{block}: a block of kind {block.kind!r}; tag it python, sh or text")
+
+    def _python(self, block: Block, follower: Block | None) -> None:
+        if block.prompted:
+            self._doctest(block)
+            return
+        printed = StringIO()
+        code = compile("\n" * block.line + block.text, block.page, "exec")
+        with redirect_stdout(printed):
+            exec(code, self.names)
+        if follower is not None and follower.kind == OUTPUT:
+            said, got = without_rounding(follower.text), without_rounding(printed.getvalue())
+            if said != got:
+                raise BadBlock(f"{block} prints\n{got}\nand the page says\n{said}")
+            return
+        said = re.findall(r"^ *print\(.*\)  # (.*)$", block.text, re.MULTILINE)
+        if said != (got := printed.getvalue().splitlines()):
+            raise BadBlock(f"{block} prints {got}, and the comments say {said}")
+
+    def _doctest(self, block: Block) -> None:
+        test = doctest.DocTestParser().get_doctest(
+            block.text, self.names, str(block), block.page, block.line
+        )
+        report = StringIO()
+        runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+        if runner.run(test, out=report.write, clear_globs=False).failed:
+            raise BadBlock(report.getvalue())
+        self.names.update(test.globs)
+
+    def _command(self, block: Block, command: str) -> None:
+        ways = {"make": self._make, "efface": self._efface, "python": self._script}
+        first, *words = shlex.split(STAND_INS.get(command, command))
+        if first not in ways:
+            raise BadBlock(f"{block}: {command!r} is none of {', '.join(ways)}")
+        ways[first](block, words)
+
+    def _make(self, block: Block, targets: list[str]) -> None:
+        """CI runs what they do; here they must exist."""
+        makefile = (ROOT / "Makefile").read_text("utf-8")
+        if unknown := set(targets) - set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)):
+            raise BadBlock(f"{block}: the Makefile has no target {unknown}")
+
+    def _efface(self, block: Block, words: list[str]) -> None:
+        self._call(block, [str(Path(sys.executable).with_name("efface")), *words])
+
+    def _script(self, block: Block, words: list[str]) -> None:
+        if words[:2] != ["-m", "benchmarks"]:
+            self._call(block, [str(ROOT / words[0]), *words[1:]])
+            return
+        from benchmarks.__main__ import SUITES
+
+        if unknown := set(words[2:]) - set(SUITES):
+            raise BadBlock(f"{block}: there is no suite {unknown}")
+
+    def _call(self, block: Block, words: list[str]) -> None:
+        run = subprocess.run(
+            [sys.executable, "-W", "error", *words],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONIOENCODING": "utf-8", "MPLBACKEND": "agg"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if run.returncode:
+            raise BadBlock(f"{block}: {words} ends with {run.returncode}\n{run.stdout}{run.stderr}")
+
+
+def without_rounding(text: str) -> str:
+    """Errors of the size of rounding differ from one machine to another."""
+    return re.sub(r"\d(\.\d)?e-1\d", "~0", text)

@@ -1,0 +1,124 @@
+"""The site: built strictly, complete, and read without a network on any screen."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import subprocess
+import sys
+import zlib
+from importlib import import_module
+
+import pytest
+from browser import Visit, launched
+from snippets import ROOT
+
+import efface
+
+WIDTHS = (1280, 390)
+LOOKED_AT = ("docs/index", "docs/theory", "docs/reference", "docs/gallery", "paper/README")
+
+
+def build(source, folder):
+    """What `make docs` does, into another folder."""
+    strictly = ["--fail-on-warning", "--keep-going", "--fresh-env", "--quiet"]
+    return subprocess.run(
+        [sys.executable, "-m", "sphinx", *strictly, "--conf-dir", ROOT / "docs", source, folder],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    result = build(ROOT, folder)
+    assert result.returncode == 0, result.stderr
+    return folder
+
+
+def entries(site):
+    """The names that the reference explains."""
+    content = (site / "objects.inv").read_bytes()
+    listing = zlib.decompress(content.split(b"\n", 4)[4]).decode()
+    return {line.split(" ")[0] for line in listing.splitlines() if " py:" in line}
+
+
+def test_make_docs_builds_as_strictly_as_the_test():
+    recipe = (ROOT / "Makefile").read_text("utf-8").split("\ndocs:")[1].split("\n\n")[0]
+    for option in ("--fail-on-warning", "--fresh-env", "--conf-dir docs", ". site"):
+        assert option in recipe
+
+
+@pytest.mark.parametrize(
+    "text", ["[gone](gone.md)", "[there](#nowhere)", "```{eval-rst}\n:py:func:`efface.gone`\n```"]
+)
+def test_a_link_to_nowhere_stops_the_build(text, tmp_path):
+    page = tmp_path / "source" / "docs" / "index.md"
+    page.parent.mkdir(parents=True)
+    page.write_text(f"# A page\n\n{text}\n")
+    result = build(tmp_path / "source", tmp_path / "site")
+    assert result.returncode != 0
+    assert "WARNING" in result.stderr
+
+
+def test_the_reference_has_every_public_name(site):
+    known = entries(site)
+    for name in efface.__all__:
+        home = getattr(efface, name).__module__
+        assert known & {f"efface.{name}", f"{home}.{name}"}, name
+
+
+RESULTS = (efface.Audit, efface.Diagnosis, efface.Forecast, efface.Replay, efface.Rolling)
+
+
+@pytest.mark.parametrize("kind", RESULTS)
+def test_the_reference_has_every_field_of_a_result(site, kind):
+    names = {f"efface.{kind.__name__}.{field.name}" for field in dataclasses.fields(kind)}
+    assert names <= entries(site)
+
+
+def test_the_reference_has_every_method_of_the_models(site):
+    model = import_module("efface.models").Model
+    names = {name for name in vars(model) if not name.startswith(("_", "set_"))}
+    assert {"fit", "forget", "predict_interval", "coef_"} < names
+    assert {f"efface.models.Model.{name}" for name in names} <= entries(site)
+
+
+def test_every_page_of_the_repository_is_on_the_site(site):
+    pages = {path.relative_to(ROOT / "docs").stem for path in (ROOT / "docs").glob("*.md")}
+    assert {path.stem for path in (site / "docs").glob("*.html")} == pages
+    front = (site / "docs" / "index.html").read_text("utf-8")
+    for name in (*(pages - {"index"}), "../README", "../CHANGELOG", "../paper/README"):
+        assert f'href="{name}.html"' in front, name
+    assert "docs/index.html" in (site / "index.html").read_text("utf-8")
+
+
+def test_nothing_on_a_page_comes_from_elsewhere(site):
+    for page in site.rglob("*.html"):
+        text = page.read_text("utf-8")
+        loaded = re.findall(r'(?:src|<link[^>]*href)="([^"]*)"', text)
+        assert [address for address in loaded if "//" in address] == [], page
+    for style in site.rglob("*.css"):
+        assert re.findall(r"url\(['\"]?https?:|@import", style.read_text("utf-8")) == [], style
+
+
+def test_pages_fit_a_screen_of_any_width_and_ask_for_nothing(site):
+    with launched() as browser:
+        for name, width in ((n, w) for n in LOOKED_AT for w in WIDTHS):
+            visit = Visit(browser, site / f"{name}.html", width=width, scheme="dark")
+            assert visit.complaints == []
+            assert [url for url in visit.requests if not url.startswith(("file:", "data:"))] == []
+            assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+            images = "[...document.images].every(image => image.naturalWidth > 0)"
+            assert visit.page.evaluate(images)
+
+
+def test_the_search_finds_a_page_without_a_network(site):
+    with launched() as browser:
+        page = Visit(browser, site / "search.html").page
+        page.fill("input.sidebar-search", "forecast_forgetting")
+        page.press("input.sidebar-search", "Enter")
+        page.wait_for_selector("#search-results a", timeout=20_000)
+        assert "diagnostics.html" in page.inner_html("#search-results")
