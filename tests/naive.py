@@ -62,7 +62,7 @@ def penalty(X, y, rule, intercept, weights=None):
 def plugged_penalty(X, y, delta, noise, theta_max, intercept, weights=None):
     """Lemma 3 with the residual deviation or the largest coefficient of a pilot fit, or both."""
     X, y, weights = heard(X, y, weights)
-    (m, d), n = X.shape, weight_of(weights)
+    n, d = weight_of(weights), X.shape[1]
     if n < 2:
         return 0.0
     deviations = centred(X, weights) if intercept else X

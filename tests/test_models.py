@@ -534,7 +534,7 @@ def test_a_bad_first_row_starts_nothing(row, error, text):
             "'sample_weight' at row 1 is 'a': expected a n",
         ),
         ({"sample_weight": [1.0]}, InvalidValue, r"'sample_weight' is \(1,\): expected the shape"),
-        ({"sample_weight": np.ones((2, 1))}, InvalidValue, "Sample weights must be 1D array or sc"),
+        ({"sample_weight": np.ones((2, 1))}, InvalidValue, r"'sample_weight' is \(2, 1\): expect"),
     ],
 )
 def test_a_bad_batch_changes_nothing(change, error, text):

@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 from efface.errors import BadRow, InvalidValue, NotANumber
-from efface.rows import as_matrix, as_response, as_row, as_vector
+from efface.rows import as_matrix, as_response, as_row, as_vector, as_weight, as_weights
 
 GOOD = np.array([[1.0, 2.0], [3.0, 4.0]])
 
@@ -154,3 +154,47 @@ def test_one_response(y):
 def test_what_is_no_response_is_refused(y):
     with pytest.raises(InvalidValue, match="'y' is"):
         as_response(y)
+
+
+@pytest.mark.parametrize("weight", [2, 2.0, np.float32(2.0), np.array(2), True + 1])
+def test_one_weight(weight):
+    assert as_weight(weight) == 2.0
+    assert type(as_weight(weight)) is float
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf, None])
+def test_what_is_no_weight(weight):
+    with pytest.raises(BadRow, match=r"'weight' is .*: expected a finite number of at least 0; g"):
+        as_weight(weight)
+
+
+@pytest.mark.parametrize(
+    "weights", [[1, 0, 2.5], (1, 0, 2.5), np.array([1.0, 0.0, 2.5]), pd.Series([1.0, 0.0, 2.5])]
+)
+def test_weights_in_any_form_are_copied(weights):
+    found = as_weights(weights, 3)
+    assert found.tolist() == [1.0, 0.0, 2.5]
+    found[0] = 7.0
+    assert next(iter(weights)) == 1.0
+
+
+def test_no_weights_and_one_for_all():
+    assert as_weights(None, 3) is None
+    assert as_weights(2, 3).tolist() == [2.0, 2.0, 2.0]
+    assert as_weights([], 0).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("weights", "text"),
+    [
+        ([1.0, -1.0], "'sample_weight' at row 1 is -1.0: expected a finite number of at least 0"),
+        ([1.0, None], "'sample_weight' at row 1 is nan"),
+        (-2.0, "'sample_weight' at row 0 is -2.0"),
+        ([1.0], r"'sample_weight' is \(1,\): expected the shape \(2,\); pass one weight a row, or"),
+        ([[1.0, 2.0]], r"'sample_weight' is \(1, 2\): expected the shape \(2,\)"),
+        (["a", 1.0], "'sample_weight' at row 0 is 'a': expected a number"),
+    ],
+)
+def test_weights_that_are_none(weights, text):
+    with pytest.raises(InvalidValue, match=text):
+        as_weights(weights, 2)

@@ -10,7 +10,8 @@ A file is, in this order::
 The header holds ``arrays`` (name, dtype and shape of each), ``features`` (names of the columns, or
 null), ``ids``, ``model`` (the class), ``parameters`` and ``phase`` (that of the policy). ``times``
 is there when rows have times: int64 nanoseconds since 1970, or float64 numbers; ``weights`` when
-some row has another weight than 1. Nothing else is kept: no counters, no sums, nothing of a row that has left.
+some row has another weight than 1. Nothing else is kept: no counters, no sums, nothing of a row
+that has left.
 
 A file is written beside its destination and then moved there, so a reader sees the old file or the
 new one, never half of one.

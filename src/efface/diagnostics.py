@@ -1,8 +1,9 @@
 """How a model stands, and whether it is what it says.
 
 Phi = X'X of the live rows; with an intercept, of their deviations from the mean. With weights, rows
-are multiplied by their roots, and the mean is the weighted one. Everything here is worked out from the live rows, and compared with the model: nothing of its inner state is trusted,
-and nothing of it is changed.
+are multiplied by their roots, and the mean is the weighted one. Everything here is worked out from
+the live rows, and compared with the model: nothing of its inner state is trusted, and nothing of it
+is changed.
 """
 
 from __future__ import annotations
@@ -235,8 +236,7 @@ def _company(remembered: tuple[Id, ...], claimed: int) -> list[str]:
 
 def _refit(live: Snapshot, penalty: float) -> witness.Refit:
     intercept = bool(live.parameters["fit_intercept"])
-    rows = {"penalty": penalty, "intercept": intercept, "weights": live.weights}
-    return witness.refit(live.X, live.y, **rows)
+    return witness.refit(live.X, live.y, penalty=penalty, intercept=intercept, weights=live.weights)
 
 
 class _Rows:

@@ -166,8 +166,8 @@ def binary_unit(values: Array) -> int:
 def deviations(X: Array, *others: Array, weights: Array | None = None) -> tuple[Array, ...]:
     """The rows of X around their mean, and other rows around the same mean, rounded once.
 
-    With ``weights``, all above 0, it is the weighted mean. A column that is constant but for rounding is zero: what rounding leaves of a large mean would
-    look like one more rank.
+    With ``weights``, all above 0, it is the weighted mean. A column that is constant but for
+    rounding is zero: what rounding leaves of a large mean would look like one more rank.
 
     >>> deviations(np.array([[0.1, 1.0], [0.1, 3.0]]), np.array([0.1, 6.0]))
     (array([[ 0., -1.],

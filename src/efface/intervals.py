@@ -210,9 +210,9 @@ class Conformal(Method):
 
     A fresh model of the same kind learns the live rows in their order. What it misses each of the
     newest third by, over sqrt(1 / w + h) as rows with leverage, or of little weight w, are missed
-    by more, are the scores (for least squares: recursive residuals). The level follows them as Gibbs and Candes have it,
-    alpha_j+1 = alpha_j + gamma (alpha - missed_j), and the last one picks the quantile of the
-    scores: never beyond the largest.
+    by more, are the scores (for least squares: recursive residuals). The level follows them as
+    Gibbs and Candes have it, alpha_j+1 = alpha_j + gamma (alpha - missed_j), and the last one picks
+    the quantile of the scores: never beyond the largest.
 
     Holds: on average over windows, for scores that are exchangeable with the next one, as those of
     least squares with Gaussian noise are; nearly so with other noise, and up to the interpolation

@@ -95,9 +95,10 @@ Arrays = tuple[Matrix, Responses, Ints, Matrix, Ints, Matrix]
 class Memory:
     """Rows that come, leave and are regressed on; it trusts what it is given.
 
-    A row has a weight, by default 1: coefficients are those of the row so many times. Rows lie in one array, oldest first, with free places behind them. A row that leaves is
-    overwritten with zeros. Beside the rows it keeps O(width^2 log rows) numbers, all of them made
-    from live rows by addition.
+    A row has a weight, by default 1: coefficients are those of the row so many times. Rows lie in
+    one array, oldest first, with free places behind them. A row that leaves is overwritten with
+    zeros. Beside the rows it keeps O(width^2 log rows) numbers, all of them made from live rows by
+    addition.
 
     >>> memory = Memory(1, Penalty(), intercept=False)
     >>> memory.append(np.array([2.0]), 6.0)

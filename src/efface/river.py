@@ -100,7 +100,7 @@ class Regressor(base.MiniBatchRegressor):
         ids: Iterable[Id] | None = None,
         at: Any = None,
     ) -> None:
-        """Learn the rows of a frame, one after the other; ``w`` are their weights, or that of all."""
+        """Learn the rows of a frame, one by one; ``w`` are their weights, or that of all."""
         rows, names = as_matrix(X), list(X.columns)
         responses, weights = as_vector(y, len(rows)), as_weights(w, len(rows))
         features, live = self._wide_enough(names)

@@ -98,18 +98,15 @@ def as_weights(sample_weight: Any, count: int) -> Vector | None:
     >>> as_weights([1, -2], 2)
     Traceback (most recent call last):
     ...
-    efface.errors.BadRow: 'sample_weight' at row 1 is -2.0: expected a finite number of at least 0; \
-give a row that is to say nothing the weight 0.
+    efface.errors.BadRow: 'sample_weight' at row 1 is -2.0: expected a finite number of at least \
+0; give a row that is to say nothing the weight 0.
     """
     if sample_weight is None:
         return None
     raw = _array("sample_weight", sample_weight)
     if raw.shape not in ((), (count,)):
-        advice = "pass one weight a row"
-        text = (
-            f"{raw.shape}: Sample weights must be 1D array or scalar" if raw.ndim > 1 else raw.shape
-        )
-        raise InvalidValue(unusable("sample_weight", text, f"the shape ({count},)", advice))
+        advice = "pass one weight a row, or one number for all"
+        raise InvalidValue(unusable("sample_weight", raw.shape, f"the shape ({count},)", advice))
     values = np.array(np.broadcast_to(_numbers("sample_weight", raw, sample_weight), (count,)))
     good = np.isfinite(values) & (values >= 0.0)
     if not good.all():

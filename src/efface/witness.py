@@ -26,10 +26,11 @@ _MOST_PRODUCTS = 1 << 20  # numbers of a block whose products are summed at once
 class Refit:
     """Coefficients and intercept of some rows, and what they can be compared by.
 
-    ``spread`` is the largest deviation of each feature among rows that have weight, and ``size`` the largest coefficient in its
-    units; ``height`` is what the intercept is made of. ``sensitivity`` is the condition of the
-    rows with the penalty, at a common scale of the features where the rows determine them.
-    ``grain`` is what changing the rows in their last digit may do to the coefficients (Wedin).
+    ``spread`` is the largest deviation of each feature among rows that have weight, and ``size``
+    the largest coefficient in its units; ``height`` is what the intercept is made of.
+    ``sensitivity`` is the condition of the rows with the penalty, at a common scale of the features
+    where the rows determine them. ``grain`` is what changing the rows in their last digit may do to
+    the coefficients (Wedin).
     """
 
     coef: Array
@@ -220,7 +221,7 @@ def _by_rows(X: Array, y: Array, solver: _Solver, intercept: bool) -> tuple[Arra
         total, lost = _two_sum(s[0], step)
         s, before = np.array(_two_sum(total, s[1] + lost)), size
         if intercept:
-            s = np.array(_levelled(*s, w)[:2])
+            s = np.array(_levelled(s[0], s[1], w)[:2])
             level -= float(mean @ (X.T @ (w * step)))
         if size <= _EPS**2 * float(np.abs(s).max()):
             break

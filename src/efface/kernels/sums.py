@@ -1,10 +1,11 @@
 """Sums over a sliding range of rows, made by addition alone.
 
 The range is [a, b) of an array of rows; both ends only ever move up. What is kept is the Gram
-matrix of the rows q (x - c, 1, y - cy), q being the root of a row's weight, from which every
-moment of the range follows. Nothing is subtracted: the range is split at a *turn*, sums of suffixes up to the turn are stacked, nearest first, and rows
-past it are added to one running sum. When the range passes the turn, the turn moves to its end.
-A stack entry that reaches back too far is wiped when it is popped.
+matrix of the rows q (x - c, 1, y - cy), q being the root of a row's weight, from which every moment
+of the range follows. Nothing is subtracted: the range is split at a *turn*, sums of suffixes up to
+the turn are stacked, nearest first, and rows past it are added to one running sum. When the range
+passes the turn, the turn moves to its end. A stack entry that reaches back too far is wiped when it
+is popped.
 
 The stack reaches back in equal steps, at most FAN of them; the step nearest the range's start is
 divided again, and so on down to single units. So a row is added once to the running sum and about

@@ -20,8 +20,8 @@ Matrix = NDArray[np.float64]
 Cube = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Responses, one a row: the number itself, the root of the row's weight, the weight. Kernels multiply
-# a row by the root, and never see another kind of weight. A weight of 1 changes no bit.
+# Responses, one a row: the number itself, the root of the row's weight, the weight. Kernels
+# multiply a row by the root: a weight of 1 changes no bit.
 Responses = NDArray[np.float64]  # (n, 3)
 VALUE, ROOT, WEIGHT = range(3)
 

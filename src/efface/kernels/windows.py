@@ -55,7 +55,7 @@ def slide_windows(
 
 
 def _mute(weights: Vector, s: int) -> NDArray[np.bool]:
-    """Which windows have no row that has weight: a penalty alone would hide that nothing is said."""
+    """Which windows have no row that has weight; with a penalty, no pivot would tell."""
     heard = np.concatenate([[0], np.cumsum(weights > 0.0)])
     ends = np.arange(1, heard.size)
     return np.asarray(heard[ends] == heard[np.maximum(ends - s, 0)])
