@@ -21,6 +21,7 @@ import numba
 import numpy as np
 from scipy.special import stdtrit
 
+from efface.columns import Table
 from efface.errors import InvalidValue, unusable
 from efface.kernels.compilation import KERNEL
 from efface.kernels.views import Matrix, Vector
@@ -58,6 +59,11 @@ class Interval(_Triple):
         interval = super().__new__(cls, prediction, lower, upper)
         interval.reason = reason
         return interval
+
+    def of_kind(self, table: Table) -> Interval:
+        """The same as columns of a frame's kind."""
+        columns = (table.series(*each) for each in self._asdict().items())
+        return Interval(*columns, reason=self.reason)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from efface.columns import items
 from efface.errors import BadTime, InvalidValue, unusable
 
 Time = int | float
@@ -67,7 +68,7 @@ def as_times(at: Any, count: int) -> Times:
     >>> as_times([0, 1.5], 2)
     array([0. , 1.5])
     """
-    values = np.asarray(at)
+    values = np.asarray(items(at))
     if values.ndim == 0:
         return pack([as_time(values.item() if values.dtype == object else at)] * count)
     if values.shape != (count,):

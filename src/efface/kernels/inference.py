@@ -33,18 +33,19 @@ class Inference(NamedTuple):
 
 
 def infer_windows(
-    x: Matrix, y: Vector, s: int, intercept: bool, first: int, coef: Matrix, level: Vector
+    x: Matrix, y: Vector, starts: Ints, intercept: bool, first: int, coef: Matrix, level: Vector
 ) -> Inference:
-    """Variances and sums of squares of the window of s rows that ends at each row.
+    """Variances and sums of squares of the window that ends at each row.
 
-    From row ``first`` on; ``coef`` and ``level`` are the windows' coefficients and intercepts.
+    It starts at row ``starts[t]``, which never goes back. From row ``first`` on; ``coef`` and
+    ``level`` are the windows' coefficients and intercepts.
     """
     n, d = x.shape
     found = Inference(np.full((n, d), np.nan), *(np.full(n, np.nan) for _ in range(3)))
-    depth = depth_for(min(s, n))
+    depth = depth_for(int((np.arange(1, n + 1) - starts).max(initial=1)))
     floats, ints = room_for(d, d + int(intercept), 1, depth)
     store = np.zeros(floats), np.zeros(ints, np.int64), depth
-    _infer(x, y, s, intercept, max(first, d + int(intercept)), coef, level, *found, *store)
+    _infer(x, y, starts, intercept, max(first, d + int(intercept)), coef, level, *found, *store)
     return found
 
 
@@ -52,7 +53,7 @@ def infer_windows(
 def _infer(
     x: Matrix,
     y: Vector,
-    s: int,
+    starts: Ints,
     intercept: bool,
     first: int,
     coef: Matrix,
@@ -69,7 +70,7 @@ def _infer(
     sums, core, _ = carve(floats, ints, d, d + 1 if intercept else d, 1, depth)
     sums.dials[SEEN] = NEVER
     for t in range(first, n):
-        a = max(0, t - s + 1)
+        a = starts[t]
         gather(sums, x, y, a, t + 1, 1, intercept)
         if form_primal(core, sums.total, d, 0.0, intercept) >= SAFE:
             for j in range(d):
