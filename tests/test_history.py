@@ -231,12 +231,9 @@ def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
     ("change", "text"),
     [
         ({"window": 0}, "'window' is 0: expected a whole number of at least 1"),
-        (
-            {"window": "90d"},
-            "'window' is '90d': expected a number of rows; for a duration use replay",
-        ),
-        ({"window": 2.0}, "'window' is 2.0: expected a number of rows"),
-        ({"window": FIFD(5)}, r"'window' is FIFD\(rows=5\): expected a number of rows"),
+        ({"window": "90d"}, "'at' is None: expected the time of the row, which KeepFor"),
+        ({"window": "ninety"}, "'duration' is 'ninety': expected a length of time"),
+        ({"window": 2.0}, "'window' is 2.0: expected a number of rows, a duration"),
         ({"alpha": -1}, "'alpha' is -1: expected a finite number of at least 0"),
         ({"fit_intercept": "no"}, "'fit_intercept' is 'no': expected True or False"),
         ({"min_rows": 0}, "'min_rows' is 0: expected a whole number of at least 1"),

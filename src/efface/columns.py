@@ -8,10 +8,11 @@ there are only arrays, narwhals is not loaded.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from numbers import Number
-from typing import TYPE_CHECKING, Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,7 @@ class Table:
     def of(cls, data: Any) -> Table | None:
         """The table that some data is; None for what is no frame, also for a single column."""
         wrapped = _wrapped(data)
-        if wrapped is data or not hasattr(wrapped, "columns"):
+        if wrapped is data or not _is_frame(wrapped):
             return None
         return cls(_collected(wrapped))
 
@@ -80,7 +81,8 @@ class Table:
         """A dataclass of arrays, one entry a row, as columns and frames of this kind."""
         found: Any = result
         kept = {each.name: getattr(found, each.name) for each in fields(found)}
-        return replace(found, **{name: self._like(name, value) for name, value in kept.items()})
+        dressed: D = replace(found, **{k: self._like(k, value) for k, value in kept.items()})
+        return dressed
 
     def _like(self, name: str, value: Any) -> Any:
         if is_dataclass(value):
@@ -117,6 +119,98 @@ class Table:
         return native
 
 
+class Cast(NamedTuple):
+    """Who plays which role: the features, and under the name of each role what was found."""
+
+    X: Any  # as given, or the frame of the features alone
+    table: Table | None  # the same as a table; None for arrays
+    roles: dict[str, list[tuple[Any, Any]]]  # (name, values): none, one, or several columns
+    keys: tuple[tuple[Any, Any], ...]  # (name, column) of those that tell rows apart
+
+    def one(self, role: str) -> Any:
+        """What plays a role that only one can play, or None."""
+        found = self.roles[role]
+        return found[0][1] if found else None
+
+
+def cast(X: Any, features: Any, **roles: Any) -> Cast:
+    """Find columns by name; what is not a name stands for itself.
+
+    Features are all columns without a role, unless they are named. Only what has a role is
+    collected of a lazy frame. "y" is a role like others, but no key.
+
+    >>> import polars as pl
+    >>> found = cast(pl.DataFrame({"a": [1.0], "b": [2.0], "c": ["x"]}), None, y="b", by="c")
+    >>> found.X.columns, found.one("y").to_list()
+    (['a'], [2.0])
+    """
+    frame = _wrapped(X)
+    if frame is X:
+        return _cast_arrays(X, features, roles)
+    if not _is_frame(frame):
+        frame = frame.to_frame()
+    names: list[Any] = frame.collect_schema().names()
+    count = None if _is_lazy(frame) else len(frame)
+    found = {role: _named(role, value, names, count) for role, value in roles.items()}
+    used = [name for each in found.values() for name in each or ()]
+    chosen = _features(features, names, used, found.get("y") or ())
+    table = Table(_collected(frame, list(dict.fromkeys([*chosen, *used]))))
+    held = {
+        role: [(role, roles[role])] * (roles[role] is not None)
+        if each is None
+        else [(name, table.column(name)) for name in each]
+        for role, each in found.items()
+    }
+    keys = {name: table.column(name) for role in found if role != "y" for name in found[role] or ()}
+    rows = table.picked(chosen)
+    return Cast(rows.native, rows, held, tuple(keys.items()))
+
+
+def _cast_arrays(X: Any, features: Any, roles: dict[str, Any]) -> Cast:
+    for role, value in {"x": features, **roles}.items():
+        if isinstance(value, str) or (role == "x" and value is not None):
+            expected = "no name, since 'X' is an array and its columns have none"
+            raise InvalidValue(unusable(role, value, expected, "pass a frame, or values"))
+    held = {role: [(role, value)] * (value is not None) for role, value in roles.items()}
+    return Cast(X, None, held, ())
+
+
+def _named(role: str, value: Any, names: list[Any], count: int | None) -> list[Any] | None:
+    """The columns that a role names; None if it names none.
+
+    A list of texts may be labels too: then it is as long as the frame.
+    """
+    if isinstance(value, str) or (isinstance(value, int | tuple) and value in names):
+        return [_known(role, value, names)]
+    if not (isinstance(value, list | tuple) and value):
+        return None
+    if all(isinstance(each, str | int | tuple) and each in names for each in value):
+        return list(value)
+    if len(value) == count or not all(isinstance(each, str) for each in value):
+        return None
+    return [_known(role, each, names) for each in value]
+
+
+def _features(features: Any, names: list[Any], used: list[Any], y: Sequence[Any]) -> list[Any]:
+    if features is None:
+        return [name for name in names if name not in used]
+    several = isinstance(features, Iterable) and not isinstance(features, str | tuple)
+    chosen = list(features) if several or features not in names else [features]
+    for name in chosen:
+        _known("x", name, names)
+        if name in y:
+            raise InvalidValue(unusable("x", name, "features other than y", "leave it out of x"))
+    _refuse_repeated(chosen, "name each feature once", "x")
+    return chosen
+
+
+def _known(role: str, name: Any, names: list[Any]) -> Any:
+    if name not in names:
+        there = ", ".join(repr(each) for each in names)
+        raise InvalidValue(unusable(role, name, "the name of a column", f"there are {there}"))
+    return name
+
+
 def joined(parts: Sequence[tuple[str, Any]]) -> Any:
     """Columns and frames of one kind side by side; a frame's columns after its name.
 
@@ -130,7 +224,7 @@ def joined(parts: Sequence[tuple[str, Any]]) -> Any:
     frames: list[Any] = []
     for name, part in parts:
         wrapped: Any = nw.from_native(part, eager_only=True, allow_series=True)
-        if hasattr(wrapped, "columns"):
+        if _is_frame(wrapped):
             names = [f"{name}_{each}" for each in wrapped.columns]
             frames += [wrapped[:, j].alias(each).to_frame() for j, each in enumerate(names)]
         else:
@@ -140,16 +234,17 @@ def joined(parts: Sequence[tuple[str, Any]]) -> Any:
     return nw.concat(frames, how="horizontal").to_native()
 
 
-def _refuse_repeated(names: Sequence[Any], advice: str) -> None:
-    for name in names:
-        if list(names).count(name) > 1:
-            raise InvalidValue(unusable("X", f"two columns named {name!r}", "different names", advice))
+def _refuse_repeated(names: Sequence[Any], advice: str, subject: str = "X") -> None:
+    for name, count in Counter(names).items():
+        if count > 1:
+            text = f"{count} columns named {name!r}"
+            raise InvalidValue(unusable(subject, text, "different names", advice))
 
 
 def eager(data: Any) -> Any:
     """A lazy frame collected, a stream of Arrow as a table, anything else as it is."""
     wrapped = _wrapped(data)
-    if wrapped is data or not hasattr(wrapped, "columns"):
+    if wrapped is data or not _is_frame(wrapped):
         return data
     return _collected(wrapped).to_native()
 
@@ -162,7 +257,7 @@ def values(data: Any, subject: str = "y") -> Any:
     array([ 1., nan])
     """
     wrapped = _wrapped(data)
-    if wrapped is data or hasattr(wrapped, "columns"):
+    if wrapped is data or _is_frame(wrapped):
         return data
     return _numbers(wrapped, f"'{subject}' at row {{}}")
 
@@ -173,7 +268,7 @@ def items(data: Any) -> Any:
     Times with a zone are those of UTC.
     """
     wrapped = _wrapped(data)
-    return data if wrapped is data or hasattr(wrapped, "columns") else wrapped.to_numpy()
+    return data if wrapped is data or _is_frame(wrapped) else wrapped.to_numpy()
 
 
 def transposed(matrix: NDArray[Any] | Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -215,13 +310,27 @@ def _wrapped(data: Any) -> Any:
     return wrapped
 
 
-def _collected(frame: Any) -> Any:
+def _is_frame(wrapped: Any) -> bool:
     import narwhals.stable.v2 as nw
 
-    if not isinstance(frame, nw.LazyFrame):
+    return isinstance(wrapped, nw.DataFrame | nw.LazyFrame)
+
+
+def _is_lazy(frame: Any) -> bool:
+    import narwhals.stable.v2 as nw
+
+    return isinstance(frame, nw.LazyFrame)
+
+
+def _collected(frame: Any, names: list[Any] | None = None) -> Any:
+    """The frame in memory; of a lazy one only these columns."""
+    import narwhals.stable.v2 as nw
+
+    if not _is_lazy(frame):
         return frame
+    chosen = frame if names is None else frame.select(names)
     polars = frame.implementation is nw.Implementation.POLARS
-    return frame.collect(engine="streaming") if polars else frame.collect()
+    return chosen.collect(engine="streaming") if polars else chosen.collect()
 
 
 def _numbers(series: Any, where: str, column: int | None = None) -> NDArray[Any]:

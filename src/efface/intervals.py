@@ -62,8 +62,8 @@ class Interval(_Triple):
 
     def of_kind(self, table: Table) -> Interval:
         """The same as columns of a frame's kind."""
-        columns = (table.series(*each) for each in self._asdict().items())
-        return Interval(*columns, reason=self.reason)
+        prediction, lower, upper = (table.series(*each) for each in self._asdict().items())
+        return Interval(prediction, lower, upper, self.reason)
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def some_ids(ids: object) -> list[Id]:
 
 
 def _plain(given: Iterable[Any]) -> Iterable[Any]:
-    ids = items(given)
+    ids: Iterable[Any] = items(given)
     return ids.tolist() if isinstance(ids, np.ndarray) and ids.dtype.kind in "iuU" else ids
 
 

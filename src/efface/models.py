@@ -161,7 +161,8 @@ class Model(RegressorMixin, BaseEstimator, ABC):
 
         >>> import pandas as pd
         >>> frame = pd.DataFrame({"a": [1.0, 2.0]}, index=["mon", "tue"])
-        >>> OLS(fit_intercept=False).fit(frame, [2.0, 4.0]).set_output(predict="native").predict(frame)
+        >>> model = OLS(fit_intercept=False).set_output(predict="native")
+        >>> model.fit(frame, [2.0, 4.0]).predict(frame)
         mon    2.0
         tue    4.0
         Name: prediction, dtype: float64

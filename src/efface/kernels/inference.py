@@ -71,6 +71,8 @@ def _infer(
     sums.dials[SEEN] = NEVER
     for t in range(first, n):
         a = starts[t]
+        if t + 1 - a < core.inverse.shape[0]:
+            continue
         gather(sums, x, y, a, t + 1, 1, intercept)
         if form_primal(core, sums.total, d, 0.0, intercept) >= SAFE:
             for j in range(d):
