@@ -1,9 +1,9 @@
 """Frames at the doors: columns of pandas, Polars, Arrow and others in, results of that kind out.
 
 narwhals knows the libraries, and lazy frames are collected by it; what it does not know may speak
-the Arrow protocol. Nothing here knows a library by name, with two exceptions: the engine that
-collects a Polars frame, and that the columns of what has an index are named by an index too. Where
-there are only arrays, narwhals is not loaded.
+the Arrow protocol. Nothing here knows a library by name, except for the engine that collects a
+Polars frame; but what has an index is made by its own Series and DataFrame, since narwhals would
+lose the index and copy. Where there are only arrays, narwhals is not loaded.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
+from math import isfinite
 from numbers import Number
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, final
 
@@ -22,11 +23,12 @@ from efface.errors import InvalidValue, NotANumber, unusable
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
+Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 D = TypeVar("D")
 
 _PLAIN = (np.ndarray, np.generic, list, tuple, range, str, bytes, Number)
-_BLOCK = 4096  # rows, of which a few dozen columns fit a core's cache
+_BLOCK, _ROWS = 4096, 512  # of which a few dozen columns fit a core's caches, the second and first
 _ENCODE = "make numbers of the column, or leave it out"
 
 
@@ -40,13 +42,19 @@ class Table:
     (['a', 'b'], [array([ 1., nan]), array([1., 0.])])
     """
 
-    def __init__(self, frame: nw.DataFrame[Any]) -> None:
+    def __init__(self, frame: nw.DataFrame[Any], names: Sequence[Any] | None = None) -> None:
         self._frame = frame
+        self._places: Sequence[int] = range(len(frame.columns))
         self.names: list[Any] = list(frame.columns)
+        if names is not None:
+            self._places = [self.names.index(name) for name in names]
+            self.names = list(names)
 
     @classmethod
     def of(cls, data: Any) -> Table | None:
         """The table that some data is; None for what is no frame, also for a single column."""
+        if isinstance(data, Table):
+            return data
         wrapped = _wrapped(data)
         if wrapped is data or not _is_frame(wrapped):
             return None
@@ -57,73 +65,76 @@ class Table:
 
     @property
     def native(self) -> Any:
-        """The frame itself."""
-        return self._frame.to_native()
+        """The frame itself, of these columns alone."""
+        whole = isinstance(self._places, range)
+        return (self._frame if whole else self._frame[:, self._places]).to_native()
 
     def columns(self) -> list[NDArray[Any]]:
         """Every column as float64, gaps as NaN; as objects where the library says no more."""
+        every = list(self._frame.iter_columns())
         return [
-            _numbers(self._frame[:, j], "'X' at row {}, " + f"column {j} ({name!r})", j)
-            for j, name in enumerate(self.names)
+            _numbers(every[place], "'X' at row {}, " + f"column {j} ({self.names[j]!r})", j)
+            for j, place in enumerate(self._places)
         ]
 
-    def picked(self, names: Iterable[Any]) -> Table:
-        """Only these columns, in this order."""
-        return Table(self._frame[:, [self.names.index(name) for name in names]])
+    def picked(self, names: Sequence[Any]) -> Table:
+        """Only these columns, in this order; nothing is copied."""
+        return Table(self._frame, names)
 
     def column(self, name: Any) -> Any:
         """One column, as the library has it."""
-        return self._frame[:, self.names.index(name)].to_native()
+        return self._frame[:, self._places[self.names.index(name)]].to_native()
 
     # -- results of the same kind ----------------------------------------------------------------
 
-    def dressed(self, result: D) -> D:
-        """A dataclass of arrays, one entry a row, as columns and frames of this kind."""
+    def dressed(self, result: D, room: Matrix | None = None) -> D:
+        """A dataclass of arrays, one entry a row, as columns and frames of this kind.
+
+        ``room`` is a matrix of these rows and columns that nobody needs any more: to write there
+        is much cheaper than to ask for as much fresh memory.
+        """
         found: Any = result
         kept = {each.name: getattr(found, each.name) for each in fields(found)}
-        dressed: D = replace(found, **{k: self._like(k, value) for k, value in kept.items()})
+        for name, value in kept.items():
+            if is_dataclass(value):
+                kept[name] = self.dressed(value)
+            elif isinstance(value, np.ndarray) and value.ndim == 1:
+                kept[name] = self.series(name, value)
+            elif isinstance(value, np.ndarray):
+                kept[name], room = self.frame(value, room), None
+        dressed: D = replace(found, **kept)
         return dressed
-
-    def _like(self, name: str, value: Any) -> Any:
-        if is_dataclass(value):
-            return self.dressed(value)
-        if not isinstance(value, np.ndarray):
-            return value
-        return self.series(name, value) if value.ndim == 1 else self.frame(value)
 
     def series(self, name: str, values: NDArray[Any]) -> Any:
         """Values, one a row, as a column with the rows' index."""
         import narwhals.stable.v2 as nw
 
-        backend = self._frame.implementation
-        return self._indexed(nw.new_series(name, values, backend=backend).to_native())
+        index = nw.maybe_get_index(self._frame)
+        if index is not None:
+            return self._namespace.Series(values, index=index, name=name, copy=False)
+        return nw.new_series(name, values, backend=self._frame.implementation).to_native()
 
-    def frame(self, values: Matrix) -> Any:
+    def frame(self, values: Matrix, room: Matrix | None = None) -> Any:
         """Values, a row each and a column each, as a frame with the same columns."""
         import narwhals.stable.v2 as nw
 
-        by_column = transposed(values)
-        names = [str(name) for name in self.names]
-        backend = self._frame.implementation
-        made = nw.from_numpy(by_column.T, schema=names, backend=backend).to_native()
-        return self._indexed(made, columns=True)
-
-    def _indexed(self, native: Any, *, columns: bool = False) -> Any:
-        import narwhals.stable.v2 as nw
-
         index = nw.maybe_get_index(self._frame)
-        if index is not None:
-            native.index = index
-            if columns:  # they need not be texts, and may have levels
-                native.columns = self.native.columns
-        return native
+        if index is not None:  # its columns need not be texts, and may have levels
+            columns = self._frame.to_native().columns[list(self._places)]
+            return self._namespace.DataFrame(values, index=index, columns=columns, copy=False)
+        by_column, backend = transposed(values, room), self._frame.implementation
+        return nw.from_numpy(by_column.T, schema=self.names, backend=backend).to_native()
+
+    @property
+    def _namespace(self) -> Any:
+        return self._frame.__native_namespace__()
 
 
 class Cast(NamedTuple):
     """Who plays which role: the features, and under the name of each role what was found."""
 
-    X: Any  # as given, or the frame of the features alone
-    table: Table | None  # the same as a table; None for arrays
+    X: Any  # as given, or a table of the features alone
+    table: Table | None  # the same; None for arrays
     roles: dict[str, list[tuple[Any, Any]]]  # (name, values): none, one, or several columns
     keys: tuple[tuple[Any, Any], ...]  # (name, column) of those that tell rows apart
 
@@ -141,7 +152,7 @@ def cast(X: Any, features: Any, **roles: Any) -> Cast:
 
     >>> import polars as pl
     >>> found = cast(pl.DataFrame({"a": [1.0], "b": [2.0], "c": ["x"]}), None, y="b", by="c")
-    >>> found.X.columns, found.one("y").to_list()
+    >>> found.X.names, found.one("y").to_list()
     (['a'], [2.0])
     """
     frame = _wrapped(X)
@@ -163,7 +174,7 @@ def cast(X: Any, features: Any, **roles: Any) -> Cast:
     }
     keys = {name: table.column(name) for role in found if role != "y" for name in found[role] or ()}
     rows = table.picked(chosen)
-    return Cast(rows.native, rows, held, tuple(keys.items()))
+    return Cast(rows, rows, held, tuple(keys.items()))
 
 
 def _cast_arrays(X: Any, features: Any, roles: dict[str, Any]) -> Cast:
@@ -271,25 +282,35 @@ def items(data: Any) -> Any:
     return data if wrapped is data or _is_frame(wrapped) else wrapped.to_numpy()
 
 
-def transposed(matrix: NDArray[Any] | Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Rows as columns or the reverse, in C order, a block at a time so that caches hold it.
+def transposed(rows: Matrix, room: Matrix | None = None) -> Matrix:
+    """Its columns as rows, in C order, a block at a time so that caches hold it.
 
-    >>> transposed([np.arange(3.0), np.ones(3)])
-    array([[0., 1.],
-           [1., 1.],
-           [2., 1.]])
+    >>> transposed(np.array([[0.0, 1.0], [2.0, 3.0]]))
+    array([[0., 2.],
+           [1., 3.]])
     """
-    if isinstance(matrix, np.ndarray):
-        out = np.empty(matrix.shape[::-1])
-        for a in range(0, len(matrix), _BLOCK // 8):
-            b = a + _BLOCK // 8
-            out[:, a:b] = matrix[a:b].T
-        return out
-    count = len(matrix[0])
-    out = np.empty((count, len(matrix)))
-    for a in range(0, count, _BLOCK):
-        out[a : a + _BLOCK] = np.array([column[a : a + _BLOCK] for column in matrix]).T
+    shape = rows.shape[::-1]
+    out = np.empty(shape) if room is None else room.reshape(shape)
+    for a in range(0, len(rows), _ROWS):
+        out[:, a : a + _ROWS] = rows[a : a + _ROWS].T
     return out
+
+
+def side_by_side(columns: Sequence[Vector]) -> tuple[Matrix, bool]:
+    """Columns as one matrix in C order, a block at a time too; are all numbers finite for sure?
+
+    >>> side_by_side([np.arange(2.0), np.ones(2)])
+    (array([[0., 1.],
+           [1., 1.]]), True)
+    """
+    count, total = len(columns[0]), 0.0
+    out = np.empty((count, len(columns)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for a in range(0, count, _BLOCK):
+            block = np.array([column[a : a + _BLOCK] for column in columns])
+            total += block.sum()  # while the block is at hand: not finite if one of them is not
+            out[a : a + _BLOCK] = block.T
+    return out, isfinite(total)
 
 
 def _wrapped(data: Any) -> Any:

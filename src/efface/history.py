@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.columns import Cast, Table, cast, items
+from efface.columns import Cast, cast, items
 from efface.errors import BadTime, InvalidValue, unusable
 from efface.groups import sorted_groups
 from efface.intervals import Method, MethodName, as_method
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from efface.models import Model
 
 Ints = NDArray[np.int64]
-D = TypeVar("D")
 Output = Literal["coef", "intercept", "rank", "fitted", "prediction", "residual", "error"]
 
 _SHORT = 64  # rows a group, below which threads would mostly wait for the interpreter
@@ -76,10 +75,12 @@ def replay(
     def through(live: LiveRows, new: Arrivals) -> Trace:
         return live.replay(new, coef=bool(coef), diagnostics=bool(diagnostics), widths=widths)
 
+    rows = X if parts.table is None else parts.table.native
     roles = (parts.one(role) for role in ("y", "ids", "at"))
-    trace = model._feed(through, parts.X, *roles)._asdict()
+    trace = model._feed(through, rows, *roles)._asdict()
     del trace["gauges"]
-    return _dressed(Replay(**trace, keys=parts.keys), parts.table)
+    result = Replay(**trace, keys=parts.keys)
+    return result if parts.table is None else parts.table.dressed(result)
 
 
 def rolling(
@@ -134,17 +135,15 @@ def rolling(
     job = job._replace(least=job.least or rows.shape[1] + job.fit.intercept)
     layout = _layout(rows, responses, parts, skip, job.policy)
     result = _report(job, rows, responses, layout, _regress(job, layout, workers))
-    return _dressed(replace(result, keys=parts.keys), parts.table)
+    if parts.table is None:
+        return result
+    return parts.table.dressed(replace(result, keys=parts.keys), room=rows)  # which are ours
 
 
 def _either(groups: Any, by: Any) -> Any:
     if groups is not None and by is not None:
         raise InvalidValue(unusable("by", by, "None beside 'groups'", "they mean the same"))
     return by if groups is None else groups
-
-
-def _dressed(result: D, table: Table | None) -> D:
-    return result if table is None else table.dressed(result)
 
 
 class _Job(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.columns import Table, transposed, values
+from efface.columns import Table, side_by_side, values
 from efface.errors import BadRow, InvalidValue, NotANumber, unusable
 
 Vector = NDArray[np.float64]
@@ -51,8 +51,10 @@ def as_matrix(X: Any, *, missing: bool = False) -> Matrix:
 def _from_table(table: Table, missing: bool) -> Matrix:
     """The same for a frame, which the columns of each kind leave only here as one block."""
     _refuse_no_column((len(table), len(table.names)))
-    rows = transposed([_column(raw, j, table.names) for j, raw in enumerate(table.columns())])
-    _check("X", rows, missing, table.names)
+    columns = [_column(raw, j, table.names) for j, raw in enumerate(table.columns())]
+    rows, finite = side_by_side(columns)
+    if not finite:
+        _check("X", rows, missing, table.names)
     return rows
 
 
