@@ -9,11 +9,11 @@ lose the index and copy. Where there are only arrays, narwhals is not loaded.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from math import isfinite
 from numbers import Number
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,10 +55,10 @@ class Table:
         """The table that some data is; None for what is no frame, also for a single column."""
         if isinstance(data, Table):
             return data
-        wrapped = _wrapped(data)
-        if wrapped is data or not _is_frame(wrapped):
+        frame = wrapped(data)
+        if frame is data or not is_frame(frame):
             return None
-        return cls(_collected(wrapped))
+        return cls(collected(frame))
 
     def __len__(self) -> int:
         return len(self._frame)
@@ -73,7 +73,7 @@ class Table:
         """Every column as float64, gaps as NaN; as objects where the library says no more."""
         every = list(self._frame.iter_columns())
         return [
-            _numbers(every[place], "'X' at row {}, " + f"column {j} ({self.names[j]!r})", j)
+            _numbers(every[place], f"'X' at row {{row}}, column {j} ({self.names[j]!r})", j)
             for j, place in enumerate(self._places)
         ]
 
@@ -130,98 +130,6 @@ class Table:
         return self._frame.__native_namespace__()
 
 
-class Cast(NamedTuple):
-    """Who plays which role: the features, and under the name of each role what was found."""
-
-    X: Any  # as given, or a table of the features alone
-    table: Table | None  # the same; None for arrays
-    roles: dict[str, list[tuple[Any, Any]]]  # (name, values): none, one, or several columns
-    keys: tuple[tuple[Any, Any], ...]  # (name, column) of those that tell rows apart
-
-    def one(self, role: str) -> Any:
-        """What plays a role that only one can play, or None."""
-        found = self.roles[role]
-        return found[0][1] if found else None
-
-
-def cast(X: Any, features: Any, **roles: Any) -> Cast:
-    """Find columns by name; what is not a name stands for itself.
-
-    Features are all columns without a role, unless they are named. Only what has a role is
-    collected of a lazy frame. "y" is a role like others, but no key.
-
-    >>> import polars as pl
-    >>> found = cast(pl.DataFrame({"a": [1.0], "b": [2.0], "c": ["x"]}), None, y="b", by="c")
-    >>> found.X.names, found.one("y").to_list()
-    (['a'], [2.0])
-    """
-    frame = _wrapped(X)
-    if frame is X:
-        return _cast_arrays(X, features, roles)
-    if not _is_frame(frame):
-        frame = frame.to_frame()
-    names: list[Any] = frame.collect_schema().names()
-    count = None if _is_lazy(frame) else len(frame)
-    found = {role: _named(role, value, names, count) for role, value in roles.items()}
-    used = [name for each in found.values() for name in each or ()]
-    chosen = _features(features, names, used, found.get("y") or ())
-    table = Table(_collected(frame, list(dict.fromkeys([*chosen, *used]))))
-    held = {
-        role: [(role, roles[role])] * (roles[role] is not None)
-        if each is None
-        else [(name, table.column(name)) for name in each]
-        for role, each in found.items()
-    }
-    keys = {name: table.column(name) for role in found if role != "y" for name in found[role] or ()}
-    rows = table.picked(chosen)
-    return Cast(rows, rows, held, tuple(keys.items()))
-
-
-def _cast_arrays(X: Any, features: Any, roles: dict[str, Any]) -> Cast:
-    for role, value in {"x": features, **roles}.items():
-        if isinstance(value, str) or (role == "x" and value is not None):
-            expected = "no name, since 'X' is an array and its columns have none"
-            raise InvalidValue(unusable(role, value, expected, "pass a frame, or values"))
-    held = {role: [(role, value)] * (value is not None) for role, value in roles.items()}
-    return Cast(X, None, held, ())
-
-
-def _named(role: str, value: Any, names: list[Any], count: int | None) -> list[Any] | None:
-    """The columns that a role names; None if it names none.
-
-    A list of texts may be labels too: then it is as long as the frame.
-    """
-    if isinstance(value, str) or (isinstance(value, int | tuple) and value in names):
-        return [_known(role, value, names)]
-    if not (isinstance(value, list | tuple) and value):
-        return None
-    if all(isinstance(each, str | int | tuple) and each in names for each in value):
-        return list(value)
-    if len(value) == count or not all(isinstance(each, str) for each in value):
-        return None
-    return [_known(role, each, names) for each in value]
-
-
-def _features(features: Any, names: list[Any], used: list[Any], y: Sequence[Any]) -> list[Any]:
-    if features is None:
-        return [name for name in names if name not in used]
-    several = isinstance(features, Iterable) and not isinstance(features, str | tuple)
-    chosen = list(features) if several or features not in names else [features]
-    for name in chosen:
-        _known("x", name, names)
-        if name in y:
-            raise InvalidValue(unusable("x", name, "features other than y", "leave it out of x"))
-    _refuse_repeated(chosen, "name each feature once", "x")
-    return chosen
-
-
-def _known(role: str, name: Any, names: list[Any]) -> Any:
-    if name not in names:
-        there = ", ".join(repr(each) for each in names)
-        raise InvalidValue(unusable(role, name, "the name of a column", f"there are {there}"))
-    return name
-
-
 def joined(parts: Sequence[tuple[str, Any]]) -> Any:
     """Columns and frames of one kind side by side; a frame's columns after its name.
 
@@ -234,18 +142,18 @@ def joined(parts: Sequence[tuple[str, Any]]) -> Any:
 
     frames: list[Any] = []
     for name, part in parts:
-        wrapped: Any = nw.from_native(part, eager_only=True, allow_series=True)
-        if _is_frame(wrapped):
-            names = [f"{name}_{each}" for each in wrapped.columns]
-            frames += [wrapped[:, j].alias(each).to_frame() for j, each in enumerate(names)]
+        found: Any = nw.from_native(part, eager_only=True, allow_series=True)
+        if is_frame(found):
+            names = [f"{name}_{each}" for each in found.columns]
+            frames += [found[:, j].alias(each).to_frame() for j, each in enumerate(names)]
         else:
-            frames.append(wrapped.alias(name).to_frame())
-    found: list[str] = [frame.columns[0] for frame in frames]
-    _refuse_repeated(found, "rename the column of the input")
+            frames.append(found.alias(name).to_frame())
+    refuse_repeated([frame.columns[0] for frame in frames], "rename the column of the input")
     return nw.concat(frames, how="horizontal").to_native()
 
 
-def _refuse_repeated(names: Sequence[Any], advice: str, subject: str = "X") -> None:
+def refuse_repeated(names: Sequence[Any], advice: str, subject: str = "X") -> None:
+    """Raise if a name stands for two columns."""
     for name, count in Counter(names).items():
         if count > 1:
             text = f"{count} columns named {name!r}"
@@ -254,10 +162,10 @@ def _refuse_repeated(names: Sequence[Any], advice: str, subject: str = "X") -> N
 
 def eager(data: Any) -> Any:
     """A lazy frame collected, a stream of Arrow as a table, anything else as it is."""
-    wrapped = _wrapped(data)
-    if wrapped is data or not _is_frame(wrapped):
+    frame = wrapped(data)
+    if frame is data or not is_frame(frame):
         return data
-    return _collected(wrapped).to_native()
+    return collected(frame).to_native()
 
 
 def values(data: Any, subject: str = "y") -> Any:
@@ -267,10 +175,10 @@ def values(data: Any, subject: str = "y") -> Any:
     >>> values(pl.Series([1, None]))
     array([ 1., nan])
     """
-    wrapped = _wrapped(data)
-    if wrapped is data or _is_frame(wrapped):
+    series = wrapped(data)
+    if series is data or is_frame(series):
         return data
-    return _numbers(wrapped, f"'{subject}' at row {{}}")
+    return _numbers(series, f"'{subject}' at row {{row}}")
 
 
 def items(data: Any) -> Any:
@@ -278,8 +186,8 @@ def items(data: Any) -> Any:
 
     Times with a zone are those of UTC.
     """
-    wrapped = _wrapped(data)
-    return data if wrapped is data or _is_frame(wrapped) else wrapped.to_numpy()
+    series = wrapped(data)
+    return data if series is data or is_frame(series) else series.to_numpy()
 
 
 def transposed(rows: Matrix, room: Matrix | None = None) -> Matrix:
@@ -313,7 +221,7 @@ def side_by_side(columns: Sequence[Vector]) -> tuple[Matrix, bool]:
     return out, isfinite(total)
 
 
-def _wrapped(data: Any) -> Any:
+def wrapped(data: Any) -> Any:
     """A frame or column as narwhals has it; what is neither, as it is."""
     if data is None or isinstance(data, _PLAIN):
         return data
@@ -321,33 +229,35 @@ def _wrapped(data: Any) -> Any:
     from narwhals.exceptions import DuplicateError
 
     try:
-        wrapped = nw.from_native(data, pass_through=True, allow_series=True)
-    except DuplicateError:
-        names = list(data.columns)
-        _refuse_repeated(names, "rename one")
-        raise
-    if wrapped is data and hasattr(data, "__arrow_c_stream__"):
+        found = nw.from_native(data, pass_through=True, allow_series=True)
+    except DuplicateError as error:
+        names = str(error).partition("got:")[2].strip(" -\n")
+        text = unusable("X", f"with columns {names}", "each name once", "rename some")
+        raise InvalidValue(text) from error
+    if found is data and hasattr(data, "__arrow_c_stream__"):
         return nw.from_arrow(data, backend=nw.Implementation.PYARROW)
-    return wrapped
+    return found
 
 
-def _is_frame(wrapped: Any) -> bool:
+def is_frame(found: Any) -> bool:
+    """Is what ``wrapped`` gave a frame, and not a column?"""
     import narwhals.stable.v2 as nw
 
-    return isinstance(wrapped, nw.DataFrame | nw.LazyFrame)
+    return isinstance(found, nw.DataFrame | nw.LazyFrame)
 
 
-def _is_lazy(frame: Any) -> bool:
+def is_lazy(frame: Any) -> bool:
+    """Must a frame be collected before its rows are there?"""
     import narwhals.stable.v2 as nw
 
     return isinstance(frame, nw.LazyFrame)
 
 
-def _collected(frame: Any, names: list[Any] | None = None) -> Any:
+def collected(frame: Any, names: list[Any] | None = None) -> Any:
     """The frame in memory; of a lazy one only these columns."""
     import narwhals.stable.v2 as nw
 
-    if not _is_lazy(frame):
+    if not is_lazy(frame):
         return frame
     chosen = frame if names is None else frame.select(names)
     polars = frame.implementation is nw.Implementation.POLARS
@@ -367,5 +277,6 @@ def _numbers(series: Any, where: str, column: int | None = None) -> NDArray[Any]
     if kind in (nw.Object, nw.Unknown):
         return np.asarray(series.to_numpy())
     row = int(np.argmin(series.is_null().to_numpy()))
-    text = f"{where.format(row)} is {series[row]!r}: expected a number, not {kind}; {_ENCODE}."
+    place = where.replace("{row}", str(row), 1)
+    text = f"{place} is {series[row]!r}: expected a number, not {kind}; {_ENCODE}."
     raise NotANumber(text, row, column)

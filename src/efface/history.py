@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.columns import Cast, cast, items
+from efface.casting import Cast, cast
+from efface.columns import items
 from efface.errors import BadTime, InvalidValue, unusable
 from efface.groups import sorted_groups
 from efface.intervals import Method, MethodName, as_method
