@@ -330,9 +330,13 @@ def test_durations_with_gaps_and_groups_against_a_refit(
     )
     coef, _, rank, *_ = naive.rolling(X, y, None, 0.0, True, min_rows, labels, at, duration)
     assert (result.rank == rank).all()
-    span = np.nanmax(np.abs(coef), initial=1e-300)
     assert (np.isnan(result.coef) == np.isnan(coef)).all()
-    assert np.nanmax(np.abs(result.coef - coef), initial=0.0) <= 1e-9 * span
+    complete = ~(np.isnan(X).any(axis=1) | np.isnan(y))
+    found = naive.windows(complete, None, labels, at, duration)
+    # While it is there, a giant row costs as many digits as it has; afterwards it has cost none.
+    rows = [t for t, (_, now) in enumerate(found) if kind != "giant" or 10 not in now]
+    span = np.nanmax(np.abs(coef[rows]), initial=1e-300)
+    assert np.nanmax(np.abs(result.coef - coef)[rows], initial=0.0) <= 1e-9 * span
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.7])

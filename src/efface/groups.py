@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.columns import items
-from efface.errors import InvalidValue, unusable
+from efface.errors import BadTime, InvalidValue, unusable
 
 Ints = NDArray[np.int64]
 
@@ -31,6 +31,21 @@ def sorted_groups(columns: Sequence[tuple[str, Any]], count: int) -> tuple[NDArr
     ranked = labels[order]
     starts = np.flatnonzero(ranked[1:] != ranked[:-1]) + 1
     return order, np.concatenate([[0], starts, [count]])
+
+
+def refuse_back(times: NDArray[Any], given: Any, order: NDArray[np.intp], starts: Ints) -> None:
+    """Raise unless the rows of each group come in the order of their times.
+
+    >>> refuse_back(np.array([1, 0, 1]), [1, 0, 1], *sorted_groups([("asset", ["b", "a", "b"])], 3))
+    """
+    ranked = times[order]
+    back = np.append(False, ranked[1:] < ranked[:-1])
+    back[starts[:-1]] = False
+    if times.size and back.any():
+        row = int(order[back.argmax()])
+        expected = "no time before that of the row before it, in its group"
+        text = unusable(f"at[{row}]", str(items(given)[row]), expected, "sort the rows by time")
+        raise BadTime(text)
 
 
 def _combined(one: NDArray[Any], other: NDArray[Any]) -> Ints:

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.casting import Cast, cast
-from efface.columns import items
-from efface.errors import BadTime, InvalidValue, unusable
-from efface.groups import sorted_groups
+from efface.errors import InvalidValue, unusable
+from efface.groups import refuse_back, sorted_groups
 from efface.intervals import Method, MethodName, as_method
 from efface.kernels.inference import Inference, infer_windows
 from efface.kernels.windows import slide_windows
@@ -176,7 +175,6 @@ class _Layout(NamedTuple):
 class _Windows(NamedTuple):
     coef: Matrix
     level: Vector
-    starts: Ints  # the first row of each window
     rank: Ints | None
     lower: Vector | None
     upper: Vector | None
@@ -227,7 +225,8 @@ def _layout(X: Matrix, y: Vector, parts: Cast, skip: bool, policy: Policy) -> _L
     if complete is not None and complete.all():
         complete = None
     order, starts = sorted_groups(groups, len(y))
-    _refuse_back(times, at, order, starts)
+    if times is not None:
+        refuse_back(times, at, order, starts)
     if not groups and complete is None:
         return _Layout(X, y, times, np.array([0, len(y)]), None, None)
     alive = np.ones(len(y), dtype=bool) if complete is None else complete[order]
@@ -241,20 +240,6 @@ def _layout(X: Matrix, y: Vector, parts: Cast, skip: bool, policy: Policy) -> _L
     return _Layout(X.take(kept, axis=0), y.take(kept), ticks, seen[starts], upto, before)
 
 
-def _refuse_back(times: Times | None, at: Any, order: NDArray[np.intp], starts: Ints) -> None:
-    """Raise unless the rows of each group come in the order of their times."""
-    if times is None or not times.size:
-        return
-    ranked = times[order]
-    back = np.append(False, ranked[1:] < ranked[:-1])
-    back[starts[:-1]] = False
-    if back.any():
-        row = int(order[back.argmax()])
-        expected = "no time before that of the row before it, in its group"
-        text = unusable(f"at[{row}]", str(items(at)[row]), expected, "sort the rows by time")
-        raise BadTime(text)
-
-
 def _regress(job: _Job, layout: _Layout, workers: int) -> _Windows:
     """The regressions at every complete row."""
     n, d = layout.X.shape
@@ -266,7 +251,6 @@ def _regress(job: _Job, layout: _Layout, workers: int) -> _Windows:
         for a, b in pairwise(part):
             times = None if layout.times is None else layout.times[a:b]
             pieces = _arrays(_solve(job, layout.X[a:b], layout.y[a:b], times))
-            pieces[2] += a  # starts, counted over all groups
             for target, piece in zip(_arrays(found), pieces, strict=True):
                 target[a:b] = piece
 
@@ -279,7 +263,6 @@ def _room(job: _Job, n: int, d: int) -> _Windows:
     return _Windows(
         np.empty((n, d)),
         np.empty(n),
-        np.empty(n, np.int64),
         np.empty(n, np.int64) if "rank" in job.outputs else None,
         np.empty(n) if job.method else None,
         np.empty(n) if job.method else None,
@@ -293,31 +276,25 @@ def _arrays(found: _Windows) -> list[NDArray[Any]]:
 
 def _solve(job: _Job, X: Matrix, y: Vector, times: Times | None) -> _Windows:
     """The regressions at every row of one group."""
-    plan = job.policy.schedule(0, len(y), 0, times)
-    starts = np.cumsum(plan.before + plan.after)
-    short = np.arange(1, len(y) + 1) - starts < job.least
-    found = _by_count(job, X, y, starts) if job.window(len(y)) else _by_span(job, X, y, starts)
-    for values in (found.coef, found.level, found.rank, *(found.inference or ())):
-        if values is not None:
-            values[short] = -1 if values.dtype.kind == "i" else np.nan
-    return found
+    window = job.window(len(y))
+    if window is None:
+        return _by_span(job, X, y, _starts(job.policy, len(y), times))
+    return _by_count(job, X, y, window)
 
 
-def _by_count(job: _Job, X: Matrix, y: Vector, starts: Ints) -> _Windows:
-    s, first, (alpha, intercept) = job.window(len(y)) or 1, job.least - 1, job.fit
-    coef, level, rank = slide_windows(X, y, s, alpha, intercept, first)
-    if alpha > 0 and "rank" in job.outputs:
-        rank = slide_windows(X, y, s, 0.0, intercept, first)[2]
-    spans = slide_spans(X, y, starts, job.fit, job.method) if job.method else None
-    return _Windows(
-        coef,
-        level,
-        starts,
-        rank if "rank" in job.outputs else None,
-        spans.lower if spans else None,
-        spans.upper if spans else None,
-        _inferred(job, X, y, starts, coef, level),
-    )
+def _by_count(job: _Job, X: Matrix, y: Vector, window: int) -> _Windows:
+    first, (alpha, intercept) = job.least - 1, job.fit
+    coef, level, rank = slide_windows(X, y, window, alpha, intercept, first)
+    ranked, lower, upper, inference = None, None, None, None
+    if "rank" in job.outputs:
+        ranked = rank if alpha == 0 else slide_windows(X, y, window, 0.0, intercept, first)[2]
+        ranked[:first] = -1
+    if job.method or job.stats:
+        starts = _starts(job.policy, len(y), None)
+        inference = _inferred(job, X, y, starts, coef, level)
+        if job.method:
+            *_, lower, upper = slide_spans(X, y, starts, job.fit, job.method)
+    return _Windows(coef, level, ranked, lower, upper, inference)
 
 
 def _by_span(job: _Job, X: Matrix, y: Vector, starts: Ints) -> _Windows:
@@ -325,8 +302,25 @@ def _by_span(job: _Job, X: Matrix, y: Vector, starts: Ints) -> _Windows:
     if "rank" in job.outputs and rank is None:
         rank = slide_spans(X, y, starts, job.fit._replace(alpha=0.0)).rank
     inference = _inferred(job, X, y, starts, coef, level)
+    short = np.arange(1, len(y) + 1) - starts < job.least
+    for values in (coef, level, rank, *(inference or ())):
+        if values is not None:
+            values[short] = -1 if values.dtype.kind == "i" else np.nan
     ranked = rank if "rank" in job.outputs else None
-    return _Windows(coef, level, starts, ranked, lower, upper, inference)
+    return _Windows(coef, level, ranked, lower, upper, inference)
+
+
+def _starts(policy: Policy, n: int, times: Times | None) -> Ints:
+    """The first row of the window that ends at each of n rows."""
+    plan = policy.schedule(0, n, 0, times)
+    return np.cumsum(plan.before + plan.after)
+
+
+def _all_starts(job: _Job, layout: _Layout) -> Ints:
+    """The same for all groups, counted over the rows of all."""
+    times, runs = layout.times, pairwise(layout.bounds.tolist())
+    parts = [a + _starts(job.policy, b - a, None if times is None else times[a:b]) for a, b in runs]
+    return np.concatenate(parts)
 
 
 def _inferred(
@@ -371,8 +365,9 @@ def _intervals(
     upto, before = layout.upto, layout.before
     lower, upper = _taken(found.lower, upto), _taken(found.upper, upto)
     if upto is not None and before is not None:
+        starts = _all_starts(job, layout)
         for t in np.flatnonzero((upto == before) & ~np.isnan(ahead)):
-            rows = slice(found.starts[before[t]], before[t] + 1)
+            rows = slice(starts[before[t]], before[t] + 1)
             window = layout.X[rows], layout.y[rows]
             lower[t], upper[t] = interval_of(X[t], *window, job.fit, job.method)
     for bound in (lower, upper):
@@ -384,7 +379,7 @@ def _statistics(
     job: _Job, layout: _Layout, found: _Windows, coef: Matrix, level: Vector
 ) -> Statistics:
     assert found.inference is not None
-    nobs = _taken(np.arange(1, len(layout.y) + 1) - found.starts, layout.upto)
+    nobs = _taken(np.arange(1, len(layout.y) + 1) - _all_starts(job, layout), layout.upto)
     nobs = np.where(np.isnan(level) | (nobs < 0), 0, nobs)
     here = Inference(*(_taken(values, layout.upto) for values in found.inference))
     return statistics(coef, level, here, nobs, job.fit.intercept)
