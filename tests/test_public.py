@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import re
 import shutil
@@ -151,3 +152,17 @@ def test_the_tour_keeps_its_promises():
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.count("✓") == 7
     assert "✗" not in result.stdout
+
+
+@pytest.mark.parametrize("page", ["docs/rolling.md", "docs/frames.md"])
+def test_the_examples_about_rolling_and_frames_say_what_is(page):
+    names = {}
+    for block in blocks("python", page):
+        if ">>>" not in block:
+            exec(compile(block, page, "exec"), names)
+            continue
+        shown = doctest.DocTestParser().get_doctest(block, names, page, page, 0)
+        runner = doctest.DocTestRunner()
+        runner.run(shown, clear_globs=False)
+        assert runner.summarize(verbose=False).failed == 0
+        names.update(shown.globs)
