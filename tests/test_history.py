@@ -394,6 +394,29 @@ def test_times_that_go_back_are_refused_within_a_group_only():
         rolling(X, y, KeepFor(5), at=[0, None, 1, 2, 3, 4])
 
 
+@pytest.mark.usefixtures("eager")
+def test_threads_change_no_bit_of_windows_of_a_duration():
+    (X, y), at = data(300, 2), np.arange(300.0)
+    y[::17] = np.nan
+    one, three = (
+        rolling(
+            X,
+            y,
+            KeepFor(60.0),
+            groups=np.arange(300) % 5,
+            threads=threads,
+            at=at,
+            interval=0.9,
+            missing="skip",
+            stats=True,
+        )
+        for threads in (1, 3)
+    )
+    for name in ("coef", "rank", "prediction", "lower", "upper"):
+        assert np.array_equal(getattr(one, name), getattr(three, name), equal_nan=True)
+    assert np.array_equal(one.stats.bse, three.stats.bse, equal_nan=True)
+
+
 @pytest.mark.parametrize("window", [None, KeepFor(30.0)])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_statistics_of_windows_of_any_length(window, intercept):

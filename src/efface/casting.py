@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from efface.columns import Table, collected, is_frame, is_lazy, refuse_repeated, wrapped
 from efface.errors import InvalidValue, unusable
 
-SEVERAL = ("groups",)  # roles that several columns may share
+_SEVERAL = ("groups",)  # roles that several columns may share
+_KEYS = ("groups", "at", "ids")  # roles that tell rows apart, and go beside what is said of them
 
 
 class Cast(NamedTuple):
@@ -29,7 +30,7 @@ def cast(X: Any, features: Any, **roles: Any) -> Cast:
     """Find columns by name; what is not a name stands for itself.
 
     Features are all columns without a role, unless they are named. Of a lazy frame only what has a
-    role is collected. "y" is a role like others, but no key.
+    role is collected.
 
     >>> import polars as pl
     >>> found = cast(pl.DataFrame({"a": [1.0], "b": [2.0], "c": ["x"]}), None, y="b", at="c")
@@ -51,7 +52,7 @@ def cast(X: Any, features: Any, **roles: Any) -> Cast:
         role: [(name, table.column(name)) for name in each] or _itself(role, roles[role])
         for role, each in found.items()
     }
-    keys = {name: table.column(name) for name in used if name not in found["y"]}
+    keys = dict(pair for role in _KEYS if found.get(role) for pair in held[role])
     rows = table.picked(chosen)
     return Cast(rows, rows, held, tuple(keys.items()))
 
@@ -76,7 +77,7 @@ def _named(role: str, value: Any, names: list[Any], count: int | None) -> list[A
     """
     if _is_name(value, names):
         return [_known(role, value, names)]
-    if not (role in SEVERAL and isinstance(value, list | tuple) and value):
+    if not (role in _SEVERAL and isinstance(value, list | tuple) and value):
         return []
     texts = all(isinstance(each, str) for each in value)
     if len(value) == count and not (texts and all(each in names for each in value)):
