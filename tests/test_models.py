@@ -746,6 +746,7 @@ def test_predictions_of_the_kind_of_the_frame_when_asked(kind):
     model = OLS().set_output(predict="native").fit(rows, column(y))
     for each in (model, pickle.loads(pickle.dumps(model)), clone(model).fit(rows, y)):
         assert type(each.predict(rows)) is kept
+        assert each.score(rows, y) == pytest.approx(OLS().fit(X, y).score(X, y))
     assert isinstance(OLS().set_output(predict="native").fit(X, y).predict(X), np.ndarray)
     assert isinstance(model.set_output(predict="default").predict(rows), np.ndarray)
     assert model.set_output() is model
@@ -769,7 +770,7 @@ def test_what_scikit_learn_builds_around_a_model_may_be_given_frames():
     assert around.fit(frame, response).predict(frame).shape == (40,)
     stack = StackingRegressor([("ols", OLS()), ("ridge", Ridge())], final_estimator=OLS())
     assert stack.fit(frame, response).predict(frame).shape == (40,)
-    line = make_pipeline(StandardScaler().set_output(transform="polars"), OLS())
+    line = make_pipeline(StandardScaler(), OLS()).set_output(transform="polars")
     assert line.fit(frame, response).predict(frame) == pytest.approx(OLS().fit(X, y).predict(X))
 
 
