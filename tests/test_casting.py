@@ -71,3 +71,9 @@ def test_arrays_have_no_names():
     assert cast(X, None, y=[1, 2], at=None).X is X
     with pytest.raises(InvalidValue, match="'at' is 't': expected no name"):
         cast(X, None, y=[1, 2], at="t")
+
+
+def test_of_many_columns_an_error_names_some():
+    frame = pd.DataFrame(np.zeros((1, 50)), columns=[f"x{j}" for j in range(50)])
+    with pytest.raises(InvalidValue, match=r"there are 'x0', .*'x19', \.\.\.\.$"):
+        cast(frame, None, y="ret")

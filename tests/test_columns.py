@@ -7,6 +7,7 @@ import subprocess
 import sys
 from decimal import Decimal
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -144,6 +145,13 @@ def test_a_lazy_frame_is_collected():
     lazy = pl.LazyFrame({"a": [1, 2]})
     assert as_matrix(lazy).tolist() == [[1.0], [2.0]]
     assert isinstance(eager(lazy), pl.DataFrame)
+
+
+def test_a_frame_that_narwhals_has_wrapped_is_unwrapped():
+    frame = pl.DataFrame({"a": [1, 2]})
+    assert as_matrix(nw.from_native(frame)).tolist() == [[1.0], [2.0]]
+    assert eager(nw.from_native(frame)).equals(frame)
+    assert values(nw.from_native(frame["a"], series_only=True)).tolist() == [1.0, 2.0]
 
 
 def test_a_stream_of_arrow_is_a_table_whoever_speaks_it():

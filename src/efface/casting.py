@@ -9,6 +9,7 @@ from efface.columns import Table, collected, is_frame, is_lazy, refuse_repeated,
 from efface.errors import InvalidValue, unusable
 
 _SEVERAL = ("groups",)  # roles that several columns may share
+_SHOWN = 20  # names of columns in an error
 _KEYS = ("groups", "at", "ids")  # roles that tell rows apart, and go beside what is said of them
 
 
@@ -42,8 +43,9 @@ def cast(X: Any, features: Any, **roles: Any) -> Cast:
         return _without_names(X, features, roles)
     if not is_frame(frame):
         frame = frame.to_frame()
-    names: list[Any] = frame.collect_schema().names()
-    count = None if is_lazy(frame) else len(frame)
+    lazy = is_lazy(frame)
+    names: list[Any] = frame.collect_schema().names() if lazy else list(frame.columns)
+    count = None if lazy else len(frame)
     found = {role: _named(role, value, names, count) for role, value in roles.items()}
     used = [name for each in found.values() for name in each]
     chosen = _features(features, names, used, found["y"])
@@ -94,7 +96,8 @@ def _is_name(value: Any, names: list[Any]) -> bool:
 
 def _features(features: Any, names: list[Any], used: list[Any], y: Sequence[Any]) -> list[Any]:
     if features is None:
-        return [name for name in names if name not in used]
+        taken = set(used)
+        return [name for name in names if name not in taken]
     one = _is_name(features, names) or not isinstance(features, Iterable)
     chosen = [features] if one else list(features)
     for name in chosen:
@@ -107,6 +110,7 @@ def _features(features: Any, names: list[Any], used: list[Any], y: Sequence[Any]
 
 def _known(role: str, name: Any, names: list[Any]) -> Any:
     if name not in names:
-        there = ", ".join(repr(each) for each in names)
+        more = ["..."] if len(names) > _SHOWN else []
+        there = ", ".join([*map(repr, names[:_SHOWN]), *more])
         raise InvalidValue(unusable(role, name, "the name of a column", f"there are {there}"))
     return name

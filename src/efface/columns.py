@@ -47,7 +47,8 @@ class Table:
         self._places: Sequence[int] = range(len(frame.columns))
         self.names: list[Any] = list(frame.columns)
         if names is not None:
-            self._places = [self.names.index(name) for name in names]
+            place = {name: j for j, name in enumerate(self.names)}
+            self._places = [place[name] for name in names]
             self.names = list(names)
 
     @classmethod
@@ -228,6 +229,7 @@ def wrapped(data: Any) -> Any:
     import narwhals.stable.v2 as nw
     from narwhals.exceptions import DuplicateError
 
+    data = nw.to_native(data, pass_through=True)  # it may be wrapped already
     try:
         found = nw.from_native(data, pass_through=True, allow_series=True)
     except DuplicateError as error:
