@@ -10,7 +10,7 @@ from efface.errors import InvalidValue, unusable
 
 _SEVERAL = ("groups",)  # roles that several columns may share
 _SHOWN = 20  # names of columns in an error
-_KEYS = ("groups", "at", "ids")  # roles that tell rows apart, and go beside what is said of them
+_KEYS = ("groups", "ids", "at")  # roles that tell rows apart, and go beside what is said of them
 
 
 class Cast(NamedTuple):
