@@ -190,27 +190,56 @@ def refit(X, y, rule, intercept, weights=None):
     return coef, level, lam, rank
 
 
-def rolling(X, y, window, alpha=0.0, intercept=False, min_rows=None, groups=None, weights=None):
+def windows(complete, window=None, groups=None, at=None, duration=None):
+    """For each row, the rows of the window that ends before it and of the one that ends at it.
+
+    Of the last ``window`` rows, of those younger than ``duration`` at the time of the row, or of
+    all; rows that are not complete are in none, and leave all windows as they are.
+    """
+    found, memories = [], {}
+    for t, whole in enumerate(complete):
+        memory = memories.setdefault(None if groups is None else groups[t], [])
+        before = list(memory)
+        if whole:
+            memory.append(t)
+            if duration is not None:
+                memory[:] = [i for i in memory if at[t] - at[i] < duration]
+            elif window is not None:
+                del memory[:-window]
+        found.append((before, list(memory)))
+    return found
+
+
+def rolling(
+    X,
+    y,
+    window=None,
+    alpha=0.0,
+    intercept=False,
+    min_rows=None,
+    groups=None,
+    at=None,
+    duration=None,
+    weights=None,
+):
     """coef, intercept, rank, fitted and prediction, one window after the other; NaN is skipped."""
     n, d = X.shape
     weights = np.ones(n) if weights is None else weights
-    least = window if min_rows is None else min_rows
-    coef, level = np.full((n, d), np.nan), np.full(n, np.nan)
-    rank, fitted, prediction = np.full(n, -1), np.full(n, np.nan), np.full(n, np.nan)
-    memories, latest = {}, {}
-    for t in range(n):
-        group = None if groups is None else groups[t]
-        memory = memories.setdefault(group, [])
-        c, b, r = latest.get(group, (np.full(d, np.nan), np.nan, -1))
-        prediction[t] = X[t] @ c + b
-        if not (np.isnan(X[t]).any() or np.isnan(y[t])):
-            memory.append(t)
-            del memory[:-window]
-            if len(memory) >= least:
-                c, b, r = regress(X[memory], y[memory], alpha, intercept, weights[memory])
-            latest[group] = c, b, r
-        coef[t], level[t], rank[t] = c, b, r
-        fitted[t] = X[t] @ c + b
+    least = min_rows or window or d + intercept
+
+    def fit(rows):
+        if len(rows) < least:
+            return np.full(d, np.nan), np.nan, -1
+        return regress(X[rows], y[rows], alpha, intercept, weights[rows])
+
+    complete = ~(np.isnan(X).any(axis=1) | np.isnan(y))
+    found = windows(complete, window, groups, at, duration)
+    ahead = [fit(before) for before, _ in found]
+    here = [fit(now) for _, now in found]
+    coef = np.array([c for c, _, _ in here]).reshape(n, d)
+    fitted = np.array([X[t] @ c + b for t, (c, b, _) in enumerate(here)])
+    prediction = np.array([X[t] @ c + b for t, (c, b, _) in enumerate(ahead)])
+    level, rank = np.array([b for _, b, _ in here]), np.array([r for _, _, r in here])
     return coef, level, rank, fitted, prediction
 
 

@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 import naive
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +19,7 @@ from efface import (
     OLS,
     AdaptiveRidge,
     AddDrop,
+    KeepAll,
     KeepFor,
     Ridge,
     SwitchingRidge,
@@ -25,7 +28,7 @@ from efface import (
     rolling,
     theory,
 )
-from efface.errors import BadRow, InvalidValue
+from efface.errors import BadRow, BadTime, InvalidValue
 
 OUTPUTS = ("coef", "intercept", "rank", "fitted", "prediction")
 
@@ -243,7 +246,7 @@ def test_gaps_and_groups_against_one_row_at_a_time(alpha, seed, groups, min_rows
         outputs=OUTPUTS,
         sample_weight=weights,
     )
-    check(result, naive.rolling(X, y, 6, alpha, True, min_rows, labels, weights))
+    check(result, naive.rolling(X, y, 6, alpha, True, min_rows, labels, weights=weights))
 
 
 def test_a_row_without_a_response_is_still_predicted():
@@ -318,12 +321,9 @@ def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
     ("change", "text"),
     [
         ({"window": 0}, "'window' is 0: expected a whole number of at least 1"),
-        (
-            {"window": "90d"},
-            "'window' is '90d': expected a number of rows; for a duration use replay",
-        ),
-        ({"window": 2.0}, "'window' is 2.0: expected a number of rows"),
-        ({"window": FIFD(5)}, r"'window' is FIFD\(rows=5\): expected a number of rows"),
+        ({"window": "90d"}, "'at' is None: expected the time of the row, which KeepFor"),
+        ({"window": "ninety"}, "'duration' is 'ninety': expected a length of time"),
+        ({"window": 2.0}, "'window' is 2.0: expected a number of rows, a duration"),
         ({"alpha": -1}, "'alpha' is -1: expected a finite number of at least 0"),
         ({"fit_intercept": "no"}, "'fit_intercept' is 'no': expected True or False"),
         ({"min_rows": 0}, "'min_rows' is 0: expected a whole number of at least 1"),
@@ -341,6 +341,13 @@ def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
             {"sample_weight": [1.0] * 9 + [-1.0]},
             "'sample_weight' at row 9 is -1.0: expected a finite number of at least 0; give a row",
         ),
+        ({"y": "ret"}, "'y' is 'ret': expected no name, since 'X' is an array"),
+        ({"x": ["a"]}, r"'x' is \['a'\]: expected no name, since 'X' is an array"),
+        ({"groups": [1] * 10, "by": [1] * 10}, "'by' is .*: expected None beside 'groups'"),
+        ({"interval": 1.5}, "'interval' is 1.5"),
+        ({"interval": 0.9, "method": "magic"}, "'method' is 'magic'"),
+        ({"at": [0.0] * 9}, r"'at' is \(9,\): expected the shape \(10,\)"),
+        ({"window": "2d", "at": np.arange(10.0)}, "'at' is numbers: expected calendar times"),
     ],
 )
 def test_rolling_refuses(change, text):
@@ -357,6 +364,473 @@ def test_rolling_names_a_value_that_is_not_finite():
     X[3, 1] = math.inf
     with pytest.raises(BadRow, match="'X' at row 3, column 1 is infinity"):
         rolling(X, y, 5, missing="skip")
+
+
+# -- windows of a duration, and of all rows so far ---------------------------------------------
+
+
+def ticks(n, seed):
+    """Times in order, some of them equal, now and then a long pause."""
+    rng = np.random.default_rng(seed)
+    return np.cumsum(rng.choice([0.0, 1.0, 1.0, 2.0, 9.0], size=n))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.7])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("min_rows", [None, 1, 4])
+def test_windows_of_a_duration_equal_a_refit(alpha, intercept, min_rows):
+    (X, y), at = data(70, 3), ticks(70, 1)
+    result = rolling(
+        X, y, KeepFor(8.0), alpha, intercept, min_rows=min_rows, at=at, outputs=OUTPUTS
+    )
+    check(result, naive.rolling(X, y, None, alpha, intercept, min_rows, None, at, 8.0))
+
+
+@given(
+    seed=st.integers(0, 999),
+    groups=st.booleans(),
+    gaps=st.booleans(),
+    min_rows=st.sampled_from([None, 1, 3]),
+    duration=st.sampled_from([1.0, 5.0, 30.0, 1e6]),
+    kind=st.sampled_from(["plain", "swings", "giant", "shifted", "tiny", "repeated"]),
+)
+@settings(deadline=None, max_examples=60)
+def test_durations_with_gaps_and_groups_against_a_refit(
+    seed, groups, gaps, min_rows, duration, kind
+):
+    rng = np.random.default_rng(seed)
+    X, y = with_gaps(50, 2, seed) if gaps else data(50, 2, seed)
+    at = ticks(50, seed)
+    if kind == "swings":
+        X = np.where(np.isnan(X), np.nan, np.eye(2)[rng.integers(0, 2, size=50)])
+    X[10] *= 1e8 if kind == "giant" else 1.0
+    X = X + 1e5 if kind == "shifted" else X * 1e-8 if kind == "tiny" else X
+    X[20:40] = X[20] if kind == "repeated" else X[20:40]
+    labels = rng.integers(0, 3, size=50) if groups else None
+    result = rolling(
+        X,
+        y,
+        KeepFor(duration),
+        0.0,
+        True,
+        min_rows,
+        labels,
+        threads=1 + seed % 2,
+        missing="skip",
+        outputs=OUTPUTS,
+        at=at,
+    )
+    coef, _, rank, *_ = naive.rolling(X, y, None, 0.0, True, min_rows, labels, at, duration)
+    assert (result.rank == rank).all()
+    assert (np.isnan(result.coef) == np.isnan(coef)).all()
+    complete = ~(np.isnan(X).any(axis=1) | np.isnan(y))
+    found = naive.windows(complete, None, labels, at, duration)
+    # While it is there, a giant row costs as many digits as it has; afterwards it has cost none.
+    rows = [t for t, (_, now) in enumerate(found) if kind != "giant" or 10 not in now]
+    unit = np.nanmax(np.abs(y)) / np.nanmax(np.abs(X[rows]))  # where all coefficients are 0
+    span = np.nanmax(np.abs(coef[rows]), initial=unit)
+    assert np.nanmax(np.abs(result.coef - coef)[rows], initial=0.0) <= 1e-9 * span
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.7])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("min_rows", [None, 1, 10])
+def test_all_rows_so_far(alpha, intercept, min_rows):
+    X, y = data(40, 3)
+    result = rolling(X, y, None, alpha, intercept, min_rows=min_rows, outputs=OUTPUTS)
+    check(result, naive.rolling(X, y, None, alpha, intercept, min_rows))
+    labels = np.arange(40) % 3
+    result = rolling(X, y, None, alpha, intercept, min_rows, labels, outputs=OUTPUTS)
+    check(result, naive.rolling(X, y, None, alpha, intercept, min_rows, labels))
+
+
+def test_a_policy_is_a_window():
+    (X, y), at = data(40, 2), np.arange(40.0)
+    for policy, window in ((FIFD(7), 7), (KeepAll(), None)):
+        one, other = rolling(X, y, policy, min_rows=2), rolling(X, y, window, min_rows=2)
+        assert np.array_equal(one.coef, other.coef, equal_nan=True)
+    check(rolling(X, y, KeepFor(7), min_rows=7, at=at), naive.rolling(X, y, 7))
+    growing = rolling(X, y, AddDrop(3, 1), min_rows=2, fit_intercept=True)
+    twin = naive.NaiveModel(("OLS", {}), ("add", 3, 1, 0), True, 2)
+    for t in range(40):
+        twin.learn(X[t], y[t])
+        if t > 3:
+            assert growing.coef[t] == pytest.approx(twin.refit()[0], rel=1e-9)
+
+
+def test_a_duration_on_the_calendar():
+    X, y = data(30, 2)
+    at = np.datetime64("2024-01-01", "ms") + np.arange(30) * np.timedelta64(1, "D")
+    by_count = rolling(X, y, 7)
+    for times in (at, at.tolist(), pd.Series(at).dt.tz_localize("Asia/Tokyo"), pl.Series(at)):
+        for window in ("7d", timedelta(days=7), "1w", KeepFor("168h")):
+            result = rolling(X, y, window, at=times, min_rows=7)
+            close(result.coef, by_count.coef)
+            close(result.prediction, by_count.prediction)
+
+
+def test_a_row_leaves_when_its_age_reaches_the_duration():
+    X, y = np.ones((3, 1)), np.array([1.0, 3.0, 8.0])
+    assert rolling(X, y, KeepFor(2), at=[0, 1, 2]).coef.ravel().tolist() == [1.0, 2.0, 5.5]
+    assert rolling(X, y, KeepFor(2.5), at=[0, 1, 2]).coef.ravel().tolist() == [1.0, 2.0, 4.0]
+
+
+def test_times_that_go_back_are_refused_within_a_group_only():
+    X, y = data(6, 1)
+    at = [0, 10, 1, 11, 2, 12]
+    assert rolling(X, y, KeepFor(5), at=at, groups=[0, 1] * 3).coef.shape == (6, 1)
+    with pytest.raises(BadTime, match=r"'at\[2\]' is '1': expected no time before"):
+        rolling(X, y, KeepFor(5), at=at)
+    with pytest.raises(BadTime, match=r"'at\[5\]' is '3': .*sort the rows by time"):
+        rolling(X, y, 3, at=[0, 10, 1, 11, 2, 3], groups=[0, 1] * 3)
+    with pytest.raises(BadTime, match=r"'at\[1\]'"):
+        rolling(X, y, KeepFor(5), at=[0, None, 1, 2, 3, 4])
+
+
+@pytest.mark.usefixtures("eager")
+def test_threads_change_no_bit_of_windows_of_a_duration():
+    (X, y), at = data(300, 2), np.arange(300.0)
+    y[::17] = np.nan
+    one, three = (
+        rolling(
+            X,
+            y,
+            KeepFor(60.0),
+            groups=np.arange(300) % 5,
+            threads=threads,
+            at=at,
+            interval=0.9,
+            missing="skip",
+            stats=True,
+        )
+        for threads in (1, 3)
+    )
+    for name in ("coef", "rank", "prediction", "lower", "upper"):
+        assert np.array_equal(getattr(one, name), getattr(three, name), equal_nan=True)
+    assert np.array_equal(one.stats.bse, three.stats.bse, equal_nan=True)
+
+
+@pytest.mark.parametrize("window", [None, KeepFor(30.0)])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_statistics_of_windows_of_any_length(window, intercept):
+    (X, y), at = data(60, 2), ticks(60, 3)
+    result = rolling(X, y, window, fit_intercept=intercept, stats=True, at=at, min_rows=4)
+    twin = naive.windows(np.ones(60, dtype=bool), None, None, at, 30.0 if window else None)
+    for t, (_, rows) in enumerate(twin):
+        assert result.stats.nobs[t] == (len(rows) if len(rows) >= 4 else 0)
+        if len(rows) > 5:
+            A = np.column_stack([X[rows], np.ones(len(rows))]) if intercept else X[rows]
+            _, rest, *_ = np.linalg.lstsq(A, y[rows])
+            bse = np.sqrt(np.diag(np.linalg.inv(A.T @ A)) * rest / (len(rows) - A.shape[1]))
+            assert result.stats.bse[t] == pytest.approx(bse[:2], rel=1e-8)
+            total = y[rows] - y[rows].mean() * intercept
+            assert result.stats.rsquared[t] == pytest.approx(1 - rest[0] / (total @ total))
+        elif len(rows) < 4:
+            assert np.isnan(result.stats.bse[t]).all()
+
+
+# -- what else a window says -------------------------------------------------------------------
+
+
+def test_residuals_and_errors_are_given_when_asked():
+    X, y = data(30, 2)
+    plain = rolling(X, y, 10)
+    assert plain.residual is plain.error is None
+    result = rolling(X, y, 10, outputs=["residual", "error"])
+    assert result.fitted is result.prediction is result.coef is None
+    assert np.array_equal(result.residual, y - plain.fitted, equal_nan=True)
+    assert np.array_equal(result.error, y - plain.prediction, equal_nan=True)
+
+
+def test_windows_that_lack_rank_are_flagged():
+    rng = np.random.default_rng(0)
+    X, y = np.eye(3)[rng.integers(0, 3, size=60)], rng.normal(size=60)
+    result = rolling(X, y, 5)
+    assert result.singular.tolist() == [0 <= rank < 3 for rank in result.rank]
+    assert 0 < result.singular.sum() < 56
+    assert not result.singular[:4].any()
+    assert rolling(X, y, 5, alpha=1.0).singular is None
+
+
+@pytest.mark.parametrize("window", [12, KeepFor(12.0)])
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+def test_earlier_history_leaves_no_trace(window, alpha):
+    (X, y), at = data(80, 3), np.arange(80.0)
+    X[20] *= 1e8
+    whole = rolling(X, y, window, alpha, True, at=at, min_rows=12)
+    suffix = rolling(X[40:], y[40:], window, alpha, True, at=at[40:], min_rows=12)
+    for name in ("coef", "intercept", "fitted", "prediction"):
+        got, want = getattr(whole, name)[53:], getattr(suffix, name)[13:]
+        assert got == pytest.approx(want, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("window", [9, None, KeepFor(11.0)])
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("method", ["gaussian", "self-normalized"])
+def test_intervals_are_those_of_a_model_on_the_window_before(window, alpha, intercept, method):
+    (X, y), at, labels = data(60, 2), ticks(60, 5), np.arange(60) % 2
+    y[[14, 31, 32]] = np.nan
+    result = rolling(
+        X,
+        y,
+        window,
+        alpha,
+        intercept,
+        3,
+        labels,
+        missing="skip",
+        interval=0.9,
+        method=method,
+        at=at,
+    )
+    size, duration = (window if isinstance(window, int) else None), 11.0
+    duration = duration if isinstance(window, KeepFor) else None
+    found = naive.windows(~np.isnan(y), size, labels, at, duration)
+    for t, (rows, _) in enumerate(found):
+        if len(rows) < 3:
+            assert np.isnan([result.lower[t], result.upper[t]]).all()
+            continue
+        model = Ridge(alpha=alpha, fit_intercept=intercept).fit(X[rows], y[rows])
+        interval = model.predict_interval(X[t : t + 1], level=0.9, method=method)
+        assert result.prediction[t] == pytest.approx(interval.prediction[0], rel=1e-9)
+        assert result.lower[t] == pytest.approx(interval.lower[0], rel=1e-7)
+        assert result.upper[t] == pytest.approx(interval.upper[0], rel=1e-7)
+
+
+def test_intervals_of_other_noise():
+    X, y = data(80, 1)
+    result = rolling(X, y, 60, interval=0.8, method="conformal", outputs=["prediction"])
+    model = OLS(fit_intercept=False).fit(X[10:70], y[10:70])
+    interval = model.predict_interval(X[70:71], level=0.8, method="conformal")
+    assert result.upper[70] == pytest.approx(interval.upper[0])
+    assert rolling(X, y, 60).lower is None
+
+
+# -- frames ------------------------------------------------------------------------------------
+
+KINDS = {
+    "pandas": pd.DataFrame,
+    "polars": pl.DataFrame,
+    "arrow": pa.table,
+    "lazy": pl.LazyFrame,
+}
+EVERY = (*OUTPUTS, "residual", "error")
+
+
+def panel(n, d, seed=0):
+    """Columns of a frame in no order: features, a response, groups, times and ids."""
+    X, y = data(n, d, seed)
+    rng = np.random.default_rng(seed)
+    return X, {
+        "id": [f"row {t}" for t in range(n)],
+        "ret": y,
+        **{f"x{j}": X[:, j].copy() for j in range(d)},
+        "asset": rng.choice(["b", "a", "c"], size=n).tolist(),
+        "date": np.datetime64("2024-01-01", "us") + np.arange(n) * np.timedelta64(1, "D"),
+    }
+
+
+def plain(values):
+    """A column or a frame of any kind as an array."""
+    table = getattr(values, "to_pandas", lambda: values)()
+    return np.asarray(table)
+
+
+def equal(got, want):
+    for name in ("coef", "intercept", "rank", "fitted", "prediction", "residual", "error"):
+        one, other = getattr(got, name), getattr(want, name)
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert np.array_equal(plain(one), other, equal_nan=True), name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(
+    seed=st.integers(0, 99),
+    n=st.sampled_from([0, 1, 30]),
+    d=st.integers(1, 4),
+    window=st.sampled_from([5, None, "6d"]),
+    grouped=st.booleans(),
+)
+@settings(deadline=None, max_examples=25)
+def test_a_frame_gives_what_its_arrays_give(kind, seed, n, d, window, grouped):
+    X, columns = panel(n, d, seed)
+    frame = KINDS[kind](columns)
+    names = [f"x{j}" for j in range(d)]
+    got = rolling(
+        frame, "ret", window, x=names, by="asset" if grouped else None, at="date", outputs=EVERY
+    )
+    want = rolling(
+        X,
+        columns["ret"],
+        window,
+        groups=columns["asset"] if grouped else None,
+        at=columns["date"],
+        outputs=EVERY,
+    )
+    equal(got, want)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_results_are_of_the_kind_of_the_frame(kind):
+    _, columns = panel(20, 2)
+    frame = KINDS[kind](columns)
+    result = rolling(
+        frame, y="ret", window=6, x=["x1", "x0"], by="asset", at="date", interval=0.9, min_rows=4
+    )
+    column, whole = {
+        "pandas": (pd.Series, pd.DataFrame),
+        "arrow": (pa.ChunkedArray, pa.Table),
+    }.get(kind, (pl.Series, pl.DataFrame))
+    assert type(result.coef) is whole
+    names = result.coef.column_names if kind == "arrow" else list(result.coef.columns)
+    assert names == ["x1", "x0"]
+    for name in ("intercept", "rank", "fitted", "prediction", "lower", "upper", "singular"):
+        assert type(getattr(result, name)) is column
+    table = result.to_frame()
+    assert type(table) is whole
+    names = table.column_names if kind == "arrow" else list(table.columns)
+    assert names[:4] == ["asset", "date", "coef_x1", "coef_x0"]
+    assert {"prediction", "lower", "upper", "singular"} < set(names)
+
+
+def test_the_index_of_pandas_is_kept():
+    _, columns = panel(12, 2)
+    index = pd.MultiIndex.from_arrays([columns["asset"], [1] * 12], names=["asset", "k"])
+    frame = pd.DataFrame(columns).set_index(index)
+    features = frame[["x0", "x1"]]
+    result = rolling(features, frame["ret"], 5, stats=True)
+    for values in (result.coef, result.rank, result.stats.bse, result.stats.nobs):
+        assert values.index.equals(index)
+    assert list(result.stats.tvalues.columns) == ["x0", "x1"]
+    assert result.stats.rsquared.name == "rsquared"
+    assert "bse_x0" in result.to_frame().columns
+
+
+def test_all_columns_without_a_role_are_features():
+    _, columns = panel(12, 3)
+    frame = pl.DataFrame(columns).drop("id")
+    result = rolling(frame, "ret", 5, groups="asset", at="date")
+    assert result.coef.columns == ["x0", "x1", "x2"]
+
+
+def test_a_single_column_is_a_feature():
+    X, y = data(12, 1)
+    result = rolling(pd.Series(X[:, 0], name="mkt"), pd.Series(y), 5)
+    assert list(result.coef.columns) == ["mkt"]
+    close(result.coef.to_numpy(), rolling(X, y, 5).coef)
+
+
+def test_arrays_beside_a_frame():
+    X, columns = panel(12, 2)
+    frame = pl.DataFrame(columns).select("x0", "x1")
+    labels = columns["asset"]
+    want = rolling(X, columns["ret"], 4, groups=labels)
+    for y in (columns["ret"], pl.Series(columns["ret"]), columns["ret"].tolist()):
+        equal(rolling(frame, y, 4, groups=labels), want)
+        equal(rolling(frame, y, 4, by=pl.Series(labels)), want)
+
+
+def test_groups_by_several_columns():
+    X, columns = panel(40, 2)
+    columns["year"] = (np.arange(40) % 2).tolist()
+    frame = pd.DataFrame(columns)
+    got = rolling(frame, "ret", 4, x=["x0", "x1"], by=["asset", "year"])
+    labels = [f"{a} {b}" for a, b in zip(columns["asset"], columns["year"], strict=True)]
+    equal(got, rolling(X, columns["ret"], 4, groups=labels))
+    assert list(got.to_frame().columns[:2]) == ["asset", "year"]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_gaps_of_every_kind_are_skipped(kind):
+    X, columns = panel(30, 2)
+    y = columns["ret"].copy()
+    y[[3, 20]] = np.nan
+    X[7, 1] = np.nan
+    whole = np.arange(30)
+    holes = [None if t == 12 else int(t) for t in whole]
+    frame = {
+        "x0": X[:, 0],
+        "x1": [None if math.isnan(v) else v for v in X[:, 1]],
+        "k": pd.array(holes, dtype="Int64") if kind == "pandas" else holes,
+        "ret": [None if math.isnan(v) else v for v in y],
+    }
+    count = whole.astype(float)
+    count[12] = np.nan
+    want = rolling(np.column_stack([X, count]), y, 6, missing="skip")
+    equal(rolling(KINDS[kind](frame), "ret", 6, missing="skip"), want)
+    with pytest.raises(BadRow, match=r"'X' at row 7, column 1 \('x1'\) is NaN"):
+        rolling(KINDS[kind](frame), "ret", 6)
+    frame["x1"], frame["k"] = X[:, 0], whole
+    with pytest.raises(BadRow, match=r"'y' \('ret'\) at row 3 is NaN"):
+        rolling(KINDS[kind](frame), "ret", 6)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"y": "rat"}, "'y' is 'rat': expected the name of a column; there are 'id', 'ret', 'x0'"),
+        ({"x": ["x0", "x9"]}, "'x' is 'x9': expected the name of a column; there are 'id'"),
+        ({"x": "x9"}, "'x' is 'x9': expected the name of a column"),
+        ({"x": ["x0", "ret"]}, "'x' is 'ret': expected features other than y"),
+        ({"x": ["x0", "x0"]}, "'x' is \"2 columns named 'x0'\": expected different names"),
+        ({"by": "assset"}, "'groups' is 'assset': expected the name of a column"),
+        ({"by": ["asset", "when"]}, "'groups' is 'when': expected the name of a column"),
+        ({"at": "day"}, "'at' is 'day': expected the name of a column"),
+        ({"x": None}, r"'X' at row 0, column 0 \('id'\) is 'row 0': .*not String; .*leave it out"),
+        ({"y": "asset"}, "'y' at row 0 is '.': expected a number, not String"),
+    ],
+)
+def test_columns_that_cannot_be_used_are_named(change, text):
+    frame = pl.DataFrame(panel(10, 2)[1])
+    with pytest.raises(InvalidValue, match=text):
+        rolling(frame, **{"y": "ret", "window": 4, "x": ["x0", "x1"], **change})
+
+
+def test_a_missing_label_is_named_by_its_column():
+    _, columns = panel(10, 2)
+    columns["asset"][4] = None
+    for kind in ("pandas", "polars", "arrow"):
+        with pytest.raises(InvalidValue, match=r"'asset\[4\]' is .*: expected a label"):
+            rolling(KINDS[kind](columns), "ret", 4, x="x0", by="asset")
+
+
+def test_an_array_has_no_kind_of_frame():
+    with pytest.raises(InvalidValue, match="'X' was an array: expected a frame"):
+        rolling(*data(10, 2), 4).to_frame()
+
+
+def test_only_what_is_needed_of_a_lazy_frame_is_collected():
+    def never(_):
+        raise AssertionError("collected in vain")
+
+    _, columns = panel(10, 2)
+    lazy = pl.LazyFrame(columns).with_columns(
+        waste=pl.col("x0").map_elements(never, return_dtype=pl.Float64)
+    )
+    assert rolling(lazy, "ret", 4, x=["x0"], at="date").coef.shape == (10, 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_replay_of_a_frame(kind):
+    X, columns = panel(40, 2)
+    frame = KINDS[kind](columns)
+    one, other = OLS(window="9d"), OLS(window="9d")
+    got = replay(
+        one, frame, y="ret", x=["x0", "x1"], ids="id", at="date", coef=True, diagnostics=True
+    )
+    want = replay(
+        other, X, columns["ret"], columns["id"], columns["date"], coef=True, diagnostics=True
+    )
+    for name in ("prediction", "intercept", "n_rows", "rank", "coef", "frt", "condition"):
+        assert np.array_equal(plain(getattr(got, name)), getattr(want, name), equal_nan=True)
+    assert one.ids_ == other.ids_
+    assert one.feature_names_in_.tolist() == ["x0", "x1"]
+    table = got.to_frame()
+    names = table.column_names if kind == "arrow" else list(table.columns)
+    assert names[:3] == ["id", "date", "prediction"]
+    assert {"coef_x0", "coef_x1", "n_rows"} < set(names)
 
 
 # -- replay ------------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ def directly(X, y, intercept):
 
 def inferred(X, y, s, intercept):
     coef, level, _ = slide_windows(X, y, s, 0.0, intercept, 0)
-    return infer_windows(X, y, s, intercept, 0, coef, level)
+    starts = np.maximum(np.arange(len(y)) - s + 1, 0)
+    return infer_windows(X, y, starts, intercept, 0, coef, level)
 
 
 @pytest.mark.parametrize("intercept", [False, True])

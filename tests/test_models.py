@@ -11,10 +11,13 @@ import naive
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import StackingRegressor
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -860,6 +863,84 @@ def test_frames_give_their_columns_names(frame):
         model.predict(frame({"a": X[:, 0], "c": X[:, 1]}))
     with pytest.raises(InvalidValue, match="feature names should match"):
         model.partial_fit(frame({"a": X[:, 0], "c": X[:, 1]}), y)
+
+
+KINDS = {
+    "pandas": (pd.DataFrame, pd.Series, pd.Series),
+    "polars": (pl.DataFrame, pl.Series, pl.Series),
+    "lazy": (pl.LazyFrame, pl.Series, pl.Series),
+    "arrow": (pa.table, lambda values: pa.chunked_array([values]), pa.ChunkedArray),
+}
+
+
+def as_array(column):
+    return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_takes_frames_of_every_kind(kind):
+    frame, column, kept = KINDS[kind]
+    X, y = data(30, 2)
+    at = np.datetime64("2024-01-01", "us") + np.arange(30) * np.timedelta64(1, "D")
+    ids = [f"row {t}" for t in range(30)]
+    rows = frame({"a": X[:, 0], "b": X[:, 1]})
+    model = Ridge(window="9d").fit(rows, column(y), ids=column(ids), at=column(at))
+    twin = Ridge(window="9d").fit(X, y, ids=ids, at=at)
+    assert model.ids_ == twin.ids_
+    assert (model.coef_ == twin.coef_).all()
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    assert isinstance(model.predict(rows), np.ndarray)
+    assert (model.predict(rows) == twin.predict(X)).all()
+    interval, other = model.predict_interval(rows, 0.9), twin.predict_interval(X, 0.9)
+    for one, two in zip(interval, other, strict=True):
+        assert type(one) is kept
+        assert (as_array(one) == two).all()
+    more = frame({"a": X[:3, 0], "b": X[:3, 1]})
+    later = column(at[:3] + np.timedelta64(40, "D"))
+    assert model.partial_fit(more, column(y[:3]), ids=column(ids[:3]), at=later).n_rows_ == 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_predictions_of_the_kind_of_the_frame_when_asked(kind):
+    frame, column, kept = KINDS[kind]
+    X, y = data(30, 2)
+    rows = frame({"a": X[:, 0], "b": X[:, 1]})
+    model = OLS().set_output(predict="native").fit(rows, column(y))
+    for each in (model, pickle.loads(pickle.dumps(model)), clone(model).fit(rows, y)):
+        assert type(each.predict(rows)) is kept
+        assert each.score(rows, y) == pytest.approx(OLS().fit(X, y).score(X, y))
+    assert isinstance(OLS().set_output(predict="native").fit(X, y).predict(X), np.ndarray)
+    assert isinstance(model.set_output(predict="default").predict(rows), np.ndarray)
+    assert model.set_output() is model
+    with pytest.raises(InvalidValue, match="'predict' is 'pandas': expected 'default' or 'native'"):
+        model.set_output(predict="pandas")
+
+
+def test_the_index_of_pandas_stays_with_what_is_said_of_a_row():
+    X, y = data(6, 2)
+    frame = pd.DataFrame(X, columns=["a", "b"], index=[3, 3, 1, 2, 9, 9])
+    model = OLS().set_output(predict="native").fit(frame, y)
+    assert model.predict(frame).index.equals(frame.index)
+    assert model.predict_interval(frame).upper.index.equals(frame.index)
+    assert model.predict_interval(frame).upper.name == "upper"
+
+
+def test_what_scikit_learn_builds_around_a_model_may_be_given_frames():
+    X, y = data(40, 2)
+    frame, response = pd.DataFrame(X, columns=["a", "b"]), pd.Series(y)
+    around = TransformedTargetRegressor(OLS(), func=np.sinh, inverse_func=np.arcsinh)
+    assert around.fit(frame, response).predict(frame).shape == (40,)
+    stack = StackingRegressor([("ols", OLS()), ("ridge", Ridge())], final_estimator=OLS())
+    assert stack.fit(frame, response).predict(frame).shape == (40,)
+    line = make_pipeline(StandardScaler(), OLS()).set_output(transform="polars")
+    assert line.fit(frame, response).predict(frame) == pytest.approx(OLS().fit(X, y).predict(X))
+
+
+def test_nullable_responses_with_a_gap_are_refused():
+    X, _ = data(3, 2)
+    gap = pd.Series(pd.array([1, None, 3], dtype="Int64"))
+    with pytest.raises(BadRow, match="'y' at row 1 is NaN"):
+        OLS().fit(X, gap)
 
 
 def test_a_column_of_responses_is_flattened_with_a_warning():

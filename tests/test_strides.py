@@ -113,7 +113,8 @@ def test_leverages_and_gauges_are_those_of_the_window(rule, intercept):
         image = np.linalg.solve(
             away.T @ away + states[1, t] * np.eye(d), new - rows.mean(axis=0) * intercept
         )
-        expected = [states[3, t], image @ image, left @ left, (away**2).sum(), (coef[t] ** 2).sum(), s]
+        sizes = (left**2).sum(), (away**2).sum(), (coef[t] ** 2).sum()
+        expected = [states[3, t], image @ image, *sizes, s]
         np.testing.assert_allclose(gauges[:, t], expected, rtol=1e-9)
 
 

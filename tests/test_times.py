@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,6 +37,14 @@ def test_calendar_times_are_nanoseconds_in_utc(at):
     assert type(as_time(at)) is int
 
 
+def test_a_day_is_its_midnight_whatever_holds_it():
+    days = [date(2024, 2, 29), date(2024, 3, 1)]
+    midnight = int(np.datetime64("2024-02-29", "ns").astype(np.int64))
+    assert as_time(days[0]) == as_time(np.datetime64("2024-02-29")) == midnight
+    for column in (days, pd.Series(days), pl.Series(days), pa.chunked_array([days])):
+        assert as_times(column, 2).tolist() == [midnight, midnight + 86_400 * SECOND]
+
+
 def test_a_pandas_timestamp_keeps_its_nanoseconds():
     assert as_time(pd.Timestamp(1_700_000_000_123_456_789)) == 1_700_000_000_123_456_789
 
@@ -52,7 +61,6 @@ def test_numbers_are_floats(at):
         (True, "expected a number, a datetime"),
         ("2024-02-29", "expected a number, a datetime"),
         (None, "expected a number, a datetime"),
-        (date(2024, 2, 29), "expected a number, a datetime"),
         (np.timedelta64(3, "s"), "expected a number, a datetime"),
         (math.nan, "expected a finite number"),
         (-math.inf, "expected a finite number"),

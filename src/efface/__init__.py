@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from efface.diagnostics import Audit, Diagnosis, audit, diagnose
     from efface.errors import EffaceError
     from efface.forecast import Forecast, forecast_forgetting
-    from efface.history import Replay, Rolling, replay, rolling
+    from efface.history import replay, rolling
     from efface.intervals import Interval
     from efface.models import OLS, AdaptiveRidge, Ridge, SwitchingRidge, load
+    from efface.outcomes import Replay, Rolling
     from efface.policies import FIFD, AddDrop, KeepAll, KeepFor
 
 __version__ = "0.1.0"
@@ -48,7 +49,8 @@ _HOMES = {
     "efface.intervals": ("Interval",),
     "efface.models": ("OLS", "AdaptiveRidge", "Ridge", "SwitchingRidge", "load"),
     "efface.policies": ("FIFD", "AddDrop", "KeepAll", "KeepFor"),
-    "efface.history": ("Replay", "Rolling", "replay", "rolling"),
+    "efface.outcomes": ("Replay", "Rolling"),
+    "efface.history": ("replay", "rolling"),
 }
 
 

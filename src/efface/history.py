@@ -4,87 +4,54 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from efface.casting import Cast, cast
 from efface.errors import InvalidValue, unusable
-from efface.intervals import MethodName, as_method
+from efface.groups import refuse_back, sorted_groups
+from efface.intervals import Method, MethodName, as_method
 from efface.kernels.inference import Inference, infer_windows
 from efface.kernels.windows import slide_windows
 from efface.live import Arrivals, LiveRows
 from efface.memory import Trace
-from efface.parameters import non_negative, truth, whole
+from efface.outcomes import Replay, Rolling
+from efface.parameters import choice, non_negative, truth, whole
+from efface.policies import FIFD, KeepAll, Policy, as_policy
 from efface.rows import Matrix, Vector, as_matrix, as_vector, as_weights
 from efface.significance import Statistics, statistics
+from efface.spans import Regression, interval_of, slide_spans
+from efface.threads import share_out
+from efface.times import Times, as_times, kind_of
 
 if TYPE_CHECKING:
     from efface.models import Model
 
 Ints = NDArray[np.int64]
-Output = Literal["coef", "intercept", "rank", "fitted", "prediction"]
+Output = Literal["coef", "intercept", "rank", "fitted", "prediction", "residual", "error"]
 
 _SHORT = 64  # rows a group, below which threads would mostly wait for the interpreter
 
-OUTPUTS: tuple[Output, ...] = ("coef", "intercept", "rank", "fitted", "prediction")
-
-
-@dataclass(frozen=True, eq=False)
-class Rolling:
-    """Regressions on the window that ends at each row; None where an output was not asked for.
-
-    Before a window has ``min_rows`` rows there is no regression: NaN, and a rank of -1.
-    """
-
-    coef: Matrix | None
-    intercept: Vector | None
-    rank: Ints | None
-    fitted: Vector | None  # of row t by the window that ends at it
-    prediction: Vector | None  # of row t by the window that ends before it
-    stats: Statistics | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Replay:
-    """A stream, row by row: entry t is the state that predicted row t, before it was learned.
-
-    ``rank`` is None for models with a penalty, and what follows ``coef`` always, without
-    ``diagnostics=True``; ``coef`` without ``coef=True``; the interval without ``interval``. Phi is
-    of the live rows, around their mean if there is an intercept; its eigenvalues are those of every
-    m-th row, m = 20 d but at least 500, and of the last: NaN between.
-    """
-
-    prediction: Vector
-    penalty: Vector
-    intercept: Vector
-    n_rows: Ints
-    rank: Ints | None
-    coef: Matrix | None
-    leverage_new: Vector | None  # of row t among the rows that predicted it
-    leverage_old: Vector | None  # of the oldest of those rows
-    frt: Vector | None  # the forgetting regret term of the two
-    phi2: Vector | None  # lambda_min(Phi) / n
-    condition: Vector | None  # sqrt(lambda_max(Phi) / lambda_min(Phi))
-    lower: Vector | None  # what ``predict_interval`` says of row t
-    upper: Vector | None
+_USUAL: tuple[Output, ...] = ("coef", "intercept", "rank", "fitted", "prediction")
+OUTPUTS: tuple[Output, ...] = (*_USUAL, "residual", "error")
 
 
 def replay(
     model: Model,
     X: Any,
     y: Any,
-    ids: Iterable[int | str] | None = None,
+    ids: Any = None,
     at: Any = None,
     coef: bool = False,
     diagnostics: bool = False,
     interval: float | None = None,
     method: MethodName = "gaussian",
+    *,
+    x: Any = None,
     sample_weight: Any = None,
 ) -> Replay:
     """Predict, then learn, row by row; the model ends as if it had learned them one by one.
@@ -95,26 +62,32 @@ def replay(
     ``interval`` is the level of prediction intervals, by ``method``; see ``predict_interval`` of
     the models. The conformal ones cost a replay of the live rows at every row.
 
+    Of a frame, ``y``, ``ids``, ``at`` and ``sample_weight`` may be columns by name, and ``x`` names
+    the features, by default all others; results are then columns of its kind.
+
     >>> from efface import OLS
     >>> model = OLS(window=2, fit_intercept=False)
     >>> replay(model, [[1.0], [1.0], [1.0]], [2.0, 4.0, 9.0]).prediction
     array([0., 2., 3.])
     """
-
+    parts = cast(X, x, y=y, ids=ids, at=at, sample_weight=sample_weight)
     widths = None if interval is None else as_method(interval, method, "interval").widths
 
     def through(live: LiveRows, new: Arrivals) -> Trace:
         return live.replay(new, coef=bool(coef), diagnostics=bool(diagnostics), widths=widths)
 
-    trace = model._feed(through, X, y, ids, at, sample_weight)._asdict()
+    rows = X if parts.table is None else parts.table.native
+    roles = (parts.one(role) for role in ("y", "ids", "at", "sample_weight"))
+    trace = model._feed(through, rows, *roles)._asdict()
     del trace["gauges"]
-    return Replay(**trace)
+    result = Replay(**trace, keys=parts.keys)
+    return result if parts.table is None else parts.table.dressed(result)
 
 
 def rolling(
     X: Any,
     y: Any,
-    window: int,
+    window: Any,
     alpha: float = 0.0,
     fit_intercept: bool = False,
     min_rows: int | None = None,
@@ -123,51 +96,94 @@ def rolling(
     missing: Literal["raise", "skip"] = "raise",
     outputs: Iterable[Output] | None = None,
     stats: bool = False,
+    *,
+    x: Any = None,
+    by: Any = None,
+    at: Any = None,
+    interval: float | None = None,
+    method: MethodName = "gaussian",
     sample_weight: Any = None,
 ) -> Rolling:
     """Regress on the last ``window`` rows, at every row.
 
-    ``min_rows`` rows are needed for an answer, by default a full window; with fewer, the first
-    windows are shorter. ``groups`` holds a label for each row: every group has windows of its own,
-    and groups are spread over ``threads`` threads (by default one a core). With ``missing="skip"``
-    a row with NaN neither is learned nor makes another leave; coefficients carry over it.
+    ``window`` may also be a duration ("90d", a timedelta, KeepFor): the rows younger than that at
+    the time of the row, by the times ``at``; or None for all rows so far. ``min_rows`` rows are
+    needed for an answer: by default a full window, and where no number says what is full, one for
+    each coefficient. With fewer, the first windows are shorter.
 
-    ``outputs`` names what to compute, by default all, except the rank when ``alpha`` is above 0:
-    nothing in a ridge regression tells it, so asking for it costs a second pass. ``stats=True``
-    adds standard errors, t- and p-values and the share explained, for least squares only.
+    ``groups``, or ``by``, holds a label for each row: every group has windows of its own, and
+    groups are spread over ``threads`` threads (by default one a core). With ``missing="skip"`` a
+    row with NaN neither is learned nor makes another leave; coefficients carry over it.
+
+    ``outputs`` names what to compute, by default all but residual and error, and the rank only when
+    ``alpha`` is 0: nothing in a ridge regression tells it, so asking for it costs a second pass.
+    ``stats=True`` adds standard errors, t- and p-values and the share explained, for least squares
+    only. ``interval`` is the level of an interval around each prediction, by ``method``: that of
+    ``predict_interval`` of a model on the window before.
 
     ``sample_weight`` holds a weight for each row; windows count rows whatever these weigh. The
     statistics are those of rows whose noise has the variance sigma^2 / weight.
 
+    Of a frame, ``y``, ``at``, ``sample_weight`` and ``groups`` may be columns by name, the last
+    several, and ``x`` names the features, by default all others; results are then columns of its
+    kind.
+
     >>> rolling([[1.0], [1.0], [2.0]], [1.0, 3.0, 5.0], window=2).coef.ravel()
     array([nan, 2. , 2.6])
     """
-    job = _job(window, alpha, fit_intercept, min_rows, outputs, stats)
-    if missing not in ("raise", "skip"):
-        raise InvalidValue(unusable("missing", missing, "'raise' or 'skip'", "choose one"))
-    rows = as_matrix(X, missing=missing == "skip")
-    responses = as_vector(y, len(rows), missing=missing == "skip")
-    weights = as_weights(sample_weight, len(rows))
-    layout = _layout(rows, responses, weights, groups, missing == "skip")
+    job = _job(window, alpha, fit_intercept, min_rows, outputs, stats, interval, method)
+    skip = choice("missing", missing, ("raise", "skip")) == "skip"
     workers = os.cpu_count() or 1 if threads is None else whole("threads", threads, 1)
-    return _report(job, rows, layout, _regress(job, layout, workers))
+    parts = cast(X, x, y=y, groups=_either(groups, by), at=at, sample_weight=sample_weight)
+    rows = as_matrix(parts.X, missing=skip)
+    name = y if parts.table is not None and isinstance(y, str) else None
+    responses = as_vector(parts.one("y"), len(rows), missing=skip, name=name)
+    job = job._replace(least=job.least or rows.shape[1] + job.fit.intercept)
+    layout = _layout(rows, responses, parts, skip, job.policy)
+    result = _report(job, rows, responses, layout, _regress(job, layout, workers))
+    if parts.table is None:
+        return result
+    return parts.table.dressed(replace(result, keys=parts.keys), room=rows)  # which are ours
+
+
+def _either(groups: Any, by: Any) -> Any:
+    if groups is not None and by is not None:
+        raise InvalidValue(unusable("by", by, "None beside 'groups'", "they mean the same"))
+    return by if groups is None else groups
 
 
 class _Job(NamedTuple):
-    window: int
-    alpha: float
-    intercept: bool
-    first: int
+    policy: Policy
+    fit: Regression
+    least: int  # rows that an answer needs; 0 for as many as there are coefficients
     outputs: frozenset[str]
     stats: bool
+    method: Method | None
+
+    def window(self, n: int) -> int | None:
+        """Of so many rows is a window among n; None if no number says it."""
+        if isinstance(self.policy, FIFD):
+            return self.policy.rows
+        return max(n, 1) if isinstance(self.policy, KeepAll) else None
+
+
+class _Rows(NamedTuple):
+    X: Matrix
+    y: Vector
+    weights: Vector | None
+    times: Times | None
+
+    def at(self, places: slice | NDArray[np.intp]) -> _Rows:
+        """Some of them."""
+        weights = None if self.weights is None else self.weights[places]
+        times = None if self.times is None else self.times[places]
+        return _Rows(self.X[places], self.y[places], weights, times)
 
 
 class _Layout(NamedTuple):
     """The complete rows, group after group, and which of them speaks for each row given."""
 
-    X: Matrix
-    y: Vector
-    weights: Vector | None
+    rows: _Rows
     bounds: Ints  # group g has rows bounds[g] to bounds[g + 1]
     upto: Ints | None  # for each row given, the last complete one of its group up to it, or -1
     before: Ints | None  # and before it; None for both: the rows themselves, one group
@@ -177,6 +193,8 @@ class _Windows(NamedTuple):
     coef: Matrix
     level: Vector
     rank: Ints | None
+    lower: Vector | None
+    upper: Vector | None
     inference: Inference | None
 
 
@@ -187,24 +205,28 @@ def _job(
     min_rows: object,
     outputs: Any,
     stats: object,
+    interval: float | None,
+    method: object,
 ) -> _Job:
-    if not isinstance(window, int | np.integer) or isinstance(window, bool):
-        advice = "for a duration use replay with a model whose window is one"
-        raise InvalidValue(unusable("window", window, "a number of rows", advice))
-    s, penalty = whole("window", window, 1), non_negative("alpha", alpha)
-    least = s if min_rows is None else whole("min_rows", min_rows, 1)
-    if least > s:
-        raise InvalidValue(unusable("min_rows", least, f"at most the window, {s}", "lower it"))
+    if isinstance(window, int | np.integer) and not isinstance(window, bool):
+        window = whole("window", window, 1)
+    policy, penalty = as_policy(window), non_negative("alpha", alpha)
+    full = policy.rows if isinstance(policy, FIFD) else 0
+    least = full if min_rows is None else whole("min_rows", min_rows, 1)
+    if full and least > full:
+        raise InvalidValue(unusable("min_rows", least, f"at most the window, {full}", "lower it"))
     intercept, inferred = truth("fit_intercept", fit_intercept), truth("stats", stats)
     if inferred and penalty > 0:
         advice = "pass alpha=0, or use predict_interval for a penalised model"
         raise InvalidValue(unusable("alpha", penalty, "0 where stats=True", advice))
-    return _Job(s, penalty, intercept, least - 1, _asked(outputs, penalty), inferred)
+    way = None if interval is None else as_method(interval, method, "interval")
+    fit = Regression(penalty, intercept)
+    return _Job(policy, fit, least, _asked(outputs, penalty), inferred, way)
 
 
 def _asked(outputs: Any, penalty: float) -> frozenset[str]:
     if outputs is None:
-        return frozenset(OUTPUTS) - ({"rank"} if penalty > 0 else set())
+        return frozenset(_USUAL) - ({"rank"} if penalty > 0 else set())
     names = [outputs] if isinstance(outputs, str) else list(outputs)
     for name in names:
         if name not in OUTPUTS:
@@ -212,13 +234,19 @@ def _asked(outputs: Any, penalty: float) -> frozenset[str]:
     return frozenset(names)
 
 
-def _layout(X: Matrix, y: Vector, weights: Vector | None, groups: Any, skip: bool) -> _Layout:
+def _layout(X: Matrix, y: Vector, parts: Cast, skip: bool, policy: Policy) -> _Layout:
+    groups, at = parts.roles["groups"], parts.one("at")
+    times = None if at is None else as_times(at, len(y))
+    given = _Rows(X, y, as_weights(parts.one("sample_weight"), len(y)), times)
+    policy.refuse_time(kind_of(times))
     complete = ~(np.isnan(X).any(axis=1) | np.isnan(y)) if skip else None
     if complete is not None and complete.all():
         complete = None
-    if groups is None and complete is None:
-        return _Layout(X, y, weights, np.array([0, len(y)]), None, None)
-    order, starts = _sorted_groups(groups, len(y))
+    order, starts = sorted_groups(groups, len(y))
+    if times is not None:
+        refuse_back(times, at, order, starts)
+    if not groups and complete is None:
+        return _Layout(given, np.array([0, len(y)]), None, None)
     alive = np.ones(len(y), dtype=bool) if complete is None else complete[order]
     seen = np.concatenate([[0], np.cumsum(alive)])  # complete rows before each place in the order
     base = np.repeat(seen[starts[:-1]], np.diff(starts))  # and before its group
@@ -226,153 +254,161 @@ def _layout(X: Matrix, y: Vector, weights: Vector | None, groups: Any, skip: boo
     for target, last in ((upto, seen[1:] - 1), (before, seen[:-1] - 1)):
         target[order] = np.where(last >= base, last, -1)
     kept = order if complete is None else order[alive]
-    weights = None if weights is None else weights.take(kept)
-    return _Layout(X.take(kept, axis=0), y.take(kept), weights, seen[starts], upto, before)
-
-
-def _sorted_groups(groups: Any, count: int) -> tuple[NDArray[np.intp], Ints]:
-    """Rows in an order that brings groups together, and where each group starts in it."""
-    if groups is None or count == 0:
-        return np.arange(count), np.array([0, count])
-    labels = _labels(groups, count)
-    order = np.argsort(labels, kind="stable")
-    ranked = labels[order]
-    starts = np.flatnonzero(ranked[1:] != ranked[:-1]) + 1
-    return order, np.concatenate([[0], starts, [count]])
-
-
-def _labels(groups: Any, count: int) -> NDArray[Any]:
-    """Labels that sort: as they are, or counted from 0."""
-    labels = np.asarray(groups)
-    if labels.shape != (count,):
-        advice = "pass one label a row"
-        raise InvalidValue(unusable("groups", labels.shape, f"the shape ({count},)", advice))
-    if labels.dtype.kind in "iu":
-        return _short(labels)
-    if labels.dtype.kind in "bU" or (labels.dtype.kind == "M" and not np.isnat(labels).any()):
-        return labels
-    known: dict[Any, int] = {}
-    codes = [known.setdefault(label, len(known)) for label in labels.tolist()]
-    for label, code in known.items():
-        if label is None or label != label:
-            row = codes.index(code)
-            text = unusable(f"groups[{row}]", label, "a label", "drop or name rows without a group")
-            raise InvalidValue(text)
-    return _short(np.array(codes, dtype=np.int64))
-
-
-def _short(labels: NDArray[Any]) -> NDArray[Any]:
-    """In 16 bits where they fit: those are sorted in linear time."""
-    low, high = int(labels.min()), int(labels.max())
-    return (labels - low).astype(np.uint16) if high - low < 2**16 else labels
+    return _Layout(given.at(kept), seen[starts], upto, before)
 
 
 def _regress(job: _Job, layout: _Layout, workers: int) -> _Windows:
     """The regressions at every complete row."""
-    n, d = layout.X.shape
+    n, d = layout.rows.X.shape
     if len(layout.bounds) == 2:
-        return _solve(job, layout, 0, n)
-    found = _Windows(
-        np.empty((n, d)),
-        np.empty(n),
-        np.empty(n, np.int64) if "rank" in job.outputs else None,
-        Inference(np.empty((n, d)), *(np.empty(n) for _ in range(3))) if job.stats else None,
-    )
+        return _solve(job, layout.rows)
+    found = _room(job, n, d)
 
     def work(part: Sequence[int]) -> None:
         for a, b in pairwise(part):
-            pieces = _arrays(_solve(job, layout, a, b))
+            pieces = _arrays(_solve(job, layout.rows.at(slice(a, b))))
             for target, piece in zip(_arrays(found), pieces, strict=True):
                 target[a:b] = piece
 
     short = n < _SHORT * len(layout.bounds)
-    shares = _shares(layout.bounds, 1 if short else workers)
-    if len(shares) == 1:
-        work(shares[0])
-    else:
-        with _one_blas_thread(), ThreadPoolExecutor(workers) as pool:
-            list(pool.map(work, shares))
+    share_out(work, layout.bounds, 1 if short else workers)
     return found
 
 
-def _arrays(found: _Windows) -> list[NDArray[Any]]:
-    return [a for a in (*found[:3], *(found.inference or ())) if a is not None]
-
-
-def _solve(job: _Job, layout: _Layout, a: int, b: int) -> _Windows:
-    """The windows of the rows a..b."""
-    s, intercept, first = job.window, job.intercept, job.first
-    X, y, weights = layout.X[a:b], layout.y[a:b], layout.weights
-    weights = None if weights is None else weights[a:b]
-    coef, level, rank = slide_windows(X, y, s, job.alpha, intercept, first, 0, weights)
-    inference = None
-    if job.stats:
-        inference = infer_windows(X, y, s, intercept, first, coef, level, weights)
-    if "rank" not in job.outputs:
-        return _Windows(coef, level, None, inference)
-    if job.alpha > 0:
-        rank = slide_windows(X, y, s, 0.0, intercept, first, 0, weights)[2]
-    rank[:first] = -1
-    return _Windows(coef, level, rank, inference)
-
-
-def _shares(bounds: Ints, workers: int) -> list[list[int]]:
-    """Runs of groups with about the same number of rows, a few for each worker."""
-    if workers == 1:
-        return [bounds.tolist()]
-    cuts = np.searchsorted(bounds, np.linspace(0, bounds[-1], 4 * workers + 1)[1:-1])
-    edges = np.unique(np.concatenate([[0], cuts, [len(bounds) - 1]]))
-    return [bounds[a : b + 1].tolist() for a, b in pairwise(edges)]
-
-
-@cache
-def _libraries() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-def _one_blas_thread() -> AbstractContextManager[Any]:
-    """While groups share the cores, each computes on one."""
-    limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
-    return limit
-
-
-def _report(job: _Job, X: Matrix, layout: _Layout, found: _Windows) -> Rolling:
-    """What was asked for, at the rows as they were given."""
-    asked, here = job.outputs, None
-    if asked & {"coef", "intercept", "fitted"} or job.stats:
-        here = _taken(found.coef, layout.upto), _taken(found.level, layout.upto)
-    return Rolling(
-        coef=here[0] if here and "coef" in asked else None,
-        intercept=here[1] if here and "intercept" in asked else None,
-        rank=None if found.rank is None else _taken(found.rank, layout.upto),
-        fitted=_values(X, *here) if here and "fitted" in asked else None,
-        prediction=_predictions(X, layout.before, found) if "prediction" in asked else None,
-        stats=_statistics(job, layout, found.inference, *here)
-        if here and found.inference
-        else None,
+def _room(job: _Job, n: int, d: int) -> _Windows:
+    return _Windows(
+        np.empty((n, d)),
+        np.empty(n),
+        np.empty(n, np.int64) if "rank" in job.outputs else None,
+        np.empty(n) if job.method else None,
+        np.empty(n) if job.method else None,
+        Inference(np.empty((n, d)), *(np.empty(n) for _ in range(3))) if job.stats else None,
     )
 
 
+def _arrays(found: _Windows) -> list[NDArray[Any]]:
+    return [a for a in (*found[:-1], *(found.inference or ())) if a is not None]
+
+
+def _solve(job: _Job, rows: _Rows) -> _Windows:
+    """The regressions at every row of one group."""
+    window = job.window(len(rows.y))
+    if window is None:
+        return _by_span(job, rows, _starts(job.policy, rows))
+    return _by_count(job, rows, window)
+
+
+def _by_count(job: _Job, rows: _Rows, window: int) -> _Windows:
+    first, (alpha, intercept), (X, y, weights, _) = job.least - 1, job.fit, rows
+    coef, level, rank = slide_windows(X, y, window, alpha, intercept, first, 0, weights)
+    ranked, lower, upper, inference = None, None, None, None
+    if "rank" in job.outputs:
+        if alpha > 0:
+            rank = slide_windows(X, y, window, 0.0, intercept, first, 0, weights)[2]
+        ranked = rank
+        ranked[:first] = -1
+    if job.method or job.stats:
+        starts = _starts(job.policy, rows)
+        inference = _inferred(job, rows, starts, coef, level)
+        if job.method:
+            *_, lower, upper = slide_spans(X, y, starts, job.fit, job.method, weights)
+    return _Windows(coef, level, ranked, lower, upper, inference)
+
+
+def _by_span(job: _Job, rows: _Rows, starts: Ints) -> _Windows:
+    X, y, weights, _ = rows
+    coef, level, rank, lower, upper = slide_spans(X, y, starts, job.fit, job.method, weights)
+    if "rank" in job.outputs and rank is None:
+        rank = slide_spans(X, y, starts, job.fit._replace(alpha=0.0), None, weights).rank
+    inference = _inferred(job, rows, starts, coef, level)
+    short = np.arange(1, len(y) + 1) - starts < job.least
+    for values in (coef, level, rank, *(inference or ())):
+        if values is not None:
+            values[short] = -1 if values.dtype.kind == "i" else np.nan
+    ranked = rank if "rank" in job.outputs else None
+    return _Windows(coef, level, ranked, lower, upper, inference)
+
+
+def _starts(policy: Policy, rows: _Rows) -> Ints:
+    """The first row of the window that ends at each row."""
+    plan = policy.schedule(0, len(rows.y), 0, rows.times)
+    return np.cumsum(plan.before + plan.after)
+
+
+def _all_starts(job: _Job, layout: _Layout) -> Ints:
+    """The same for all groups, counted over the rows of all."""
+    runs = pairwise(layout.bounds.tolist())
+    return np.concatenate([a + _starts(job.policy, layout.rows.at(slice(a, b))) for a, b in runs])
+
+
+def _inferred(
+    job: _Job, rows: _Rows, starts: Ints, coef: Matrix, level: Vector
+) -> Inference | None:
+    if not job.stats:
+        return None
+    X, y, weights, _ = rows
+    return infer_windows(X, y, starts, job.fit.intercept, job.least - 1, coef, level, weights)
+
+
+def _report(job: _Job, X: Matrix, y: Vector, layout: _Layout, found: _Windows) -> Rolling:
+    """What was asked for, at the rows as they were given."""
+    asked, here, ahead = job.outputs, None, None
+    if asked & {"coef", "intercept", "fitted", "residual"} or job.stats:
+        here = _taken(found.coef, layout.upto), _taken(found.level, layout.upto)
+    if asked & {"prediction", "error"} or job.method:
+        ahead = _predictions(X, layout.before, found)
+    fitted = _values(X, *here) if here and asked & {"fitted", "residual"} else None
+    rank = None if found.rank is None else _taken(found.rank, layout.upto)
+    lower, upper = (None, None) if ahead is None else _intervals(job, X, layout, found, ahead)
+    return Rolling(
+        coef=here[0] if here and "coef" in asked else None,
+        intercept=here[1] if here and "intercept" in asked else None,
+        rank=rank,
+        fitted=fitted if "fitted" in asked else None,
+        prediction=ahead if "prediction" in asked else None,
+        stats=_statistics(job, layout, found, *here) if here and job.stats else None,
+        residual=y - fitted if fitted is not None and "residual" in asked else None,
+        error=y - ahead if ahead is not None and "error" in asked else None,
+        lower=lower,
+        upper=upper,
+        singular=None if rank is None else (rank >= 0) & (rank < X.shape[1]),
+    )
+
+
+def _intervals(
+    job: _Job, X: Matrix, layout: _Layout, found: _Windows, ahead: Vector
+) -> tuple[Vector | None, Vector | None]:
+    """Bounds of what was predicted; for rows that were not learned, from the window before."""
+    if job.method is None or found.lower is None or found.upper is None:
+        return None, None
+    upto, before = layout.upto, layout.before
+    lower, upper = _taken(found.lower, upto), _taken(found.upper, upto)
+    if upto is not None and before is not None:
+        starts = _all_starts(job, layout)
+        for t in np.flatnonzero((upto == before) & ~np.isnan(ahead)):
+            window = layout.rows.at(slice(starts[before[t]], before[t] + 1))
+            lower[t], upper[t] = interval_of(X[t], *window[:3], job.fit, job.method)
+    for bound in (lower, upper):
+        bound[np.isnan(ahead)] = np.nan
+    return lower, upper
+
+
 def _statistics(
-    job: _Job, layout: _Layout, found: Inference, coef: Matrix, level: Vector
+    job: _Job, layout: _Layout, found: _Windows, coef: Matrix, level: Vector
 ) -> Statistics:
-    nobs = _taken(_rows_in_windows(layout, job.window), layout.upto)
+    assert found.inference is not None
+    nobs = _taken(_heard(layout.rows, _all_starts(job, layout)), layout.upto)
     nobs = np.where(np.isnan(level) | (nobs < 0), 0, nobs)
-    here = Inference(*(_taken(values, layout.upto) for values in found))
-    return statistics(coef, level, here, nobs, job.intercept)
+    here = Inference(*(_taken(values, layout.upto) for values in found.inference))
+    return statistics(coef, level, here, nobs, job.fit.intercept)
 
 
-def _rows_in_windows(layout: _Layout, window: int) -> Ints:
-    """How many rows that have weight the window that ends at each complete row has."""
-    since = np.repeat(layout.bounds[:-1], np.diff(layout.bounds))
-    last = np.arange(len(since))
-    first = np.maximum(since, last - window + 1)
-    if layout.weights is None:
-        return np.asarray(last - first + 1)
-    heard = np.concatenate([[0], np.cumsum(layout.weights > 0.0)])
-    return np.asarray(heard[last + 1] - heard[first])
+def _heard(rows: _Rows, starts: Ints) -> Ints:
+    """How many rows that have weight the window that ends at each row has."""
+    if rows.weights is None:
+        return np.asarray(np.arange(1, starts.size + 1) - starts)
+    heard = np.concatenate([[0], np.cumsum(rows.weights > 0.0)])
+    return np.asarray(heard[1:] - heard[starts])
 
 
 def _predictions(X: Matrix, before: Ints | None, found: _Windows) -> Vector:

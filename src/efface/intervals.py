@@ -22,6 +22,7 @@ import numpy as np
 from numpy.polynomial import Chebyshev
 from scipy.special import stdtrit
 
+from efface.columns import Table
 from efface.errors import InvalidValue, unusable
 from efface.kernels.compilation import KERNEL
 from efface.kernels.views import Matrix, Vector
@@ -61,6 +62,11 @@ class Interval(_Triple):
         interval = super().__new__(cls, prediction, lower, upper)
         interval.reason = reason
         return interval
+
+    def of_kind(self, table: Table) -> Interval:
+        """The same as columns of a frame's kind."""
+        prediction, lower, upper = (table.series(*each) for each in self._asdict().items())
+        return Interval(prediction, lower, upper, self.reason)
 
 
 @dataclass(frozen=True)

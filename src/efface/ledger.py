@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from efface.columns import items
 from efface.errors import BadTime, InvalidValue, RepeatedId, UnknownId, unusable
 from efface.times import Time, Times, kind_name, pack
 
@@ -57,7 +58,8 @@ def some_ids(ids: object) -> list[Id]:
     return list(dict.fromkeys(as_id(id) for id in _plain(ids)))
 
 
-def _plain(ids: Iterable[Any]) -> Iterable[Any]:
+def _plain(given: Iterable[Any]) -> Iterable[Any]:
+    ids: Iterable[Any] = items(given)
     return ids.tolist() if isinstance(ids, np.ndarray) and ids.dtype.kind in "iuU" else ids
 
 

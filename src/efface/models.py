@@ -28,6 +28,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from efface import archive
+from efface.columns import Table, eager, values
 from efface.errors import DamagedFile, InvalidValue, NotFitted, unusable
 from efface.intervals import Interval, MethodName, as_method
 from efface.ledger import Id
@@ -139,6 +140,7 @@ class Model(RegressorMixin, BaseEstimator, ABC):
         >>> OLS(fit_intercept=False).fit([[1.0], [2.0]], [2.0, 4.0]).coef_
         array([2.])
         """
+        X = eager(X)
         rows, responses = self._checked(X, y)
         weights = as_weights(sample_weight, len(rows))
         if not len(rows):
@@ -166,12 +168,40 @@ class Model(RegressorMixin, BaseEstimator, ABC):
         self._feed(LiveRows.learn, X, y, ids, at, sample_weight)
         return self
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """What the live rows say of others."""
-        live = self._alive()
+    def predict(self, X: Any) -> Any:
+        """What the live rows say of others: an array, unless ``set_output`` says otherwise."""
+        live, X = self._alive(), eager(X)
         rows = as_matrix(X)
         self._name_features(X, reset=False)
-        return np.asarray(rows @ live.memory.coef + live.memory.intercept)
+        prediction = np.asarray(rows @ live.memory.coef + live.memory.intercept)
+        table = Table.of(X) if self._output_kind() == "native" else None
+        return prediction if table is None else table.series("prediction", prediction)
+
+    def set_output(self, *, predict: str | None = None) -> Self:
+        """Let ``predict`` return a column of its input's kind: "native", or "default", an array.
+
+        An array is the default since what scikit-learn builds around a model, such as
+        TransformedTargetRegressor, reshapes predictions. ``clone`` keeps the choice.
+
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"a": [1.0, 2.0]}, index=["mon", "tue"])
+        >>> model = OLS(fit_intercept=False).set_output(predict="native")
+        >>> model.fit(frame, [2.0, 4.0]).predict(frame)
+        mon    2.0
+        tue    4.0
+        Name: prediction, dtype: float64
+        """
+        if predict is not None:
+            kind = choice("predict", predict, ("default", "native"))
+            self._sklearn_output_config = {**self._output_config(), "predict": kind}
+        return self
+
+    def _output_config(self) -> dict[str, str]:
+        """Under the name by which ``sklearn.base.clone`` looks for it."""
+        return getattr(self, "_sklearn_output_config", {})
+
+    def _output_kind(self) -> str:
+        return self._output_config().get("predict", "default")
 
     def predict_interval(
         self, X: Any, level: float = 0.95, method: MethodName = "gaussian"
@@ -179,7 +209,8 @@ class Model(RegressorMixin, BaseEstimator, ABC):
         """(prediction, lower, upper): where the responses of rows lie that come next.
 
         ``intervals`` says what each method assumes. Where the live rows are too few the interval is
-        infinite, and its ``reason`` says why. It is a function of the live rows alone.
+        infinite, and its ``reason`` says why. It is a function of the live rows alone. For a frame
+        the three are columns of its kind.
 
         >>> model = OLS().fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 4.0])
         >>> prediction, lower, upper = model.predict_interval([[4.0]], level=0.9)
@@ -189,9 +220,11 @@ class Model(RegressorMixin, BaseEstimator, ABC):
         array([inf])
         """
         way = as_method(level, method)
-        live, rows = self._alive(), as_matrix(X)
+        live, X = self._alive(), eager(X)
+        rows, table = as_matrix(X), Table.of(X)
         self._name_features(X, reset=False)
-        return way.around(live, rows)
+        found = way.around(live, rows)
+        return found if table is None else found.of_kind(table)
 
     def _feed(
         self,
@@ -203,6 +236,7 @@ class Model(RegressorMixin, BaseEstimator, ABC):
         sample_weight: Any,
     ) -> T:
         """Hand checked rows to the live ones, which may be none yet."""
+        X = eager(X)
         rows, responses = self._checked(X, y)
         weights = as_weights(sample_weight, len(rows))
         live = self._live
@@ -340,7 +374,7 @@ class Model(RegressorMixin, BaseEstimator, ABC):
             raise InvalidValue(
                 unusable("y", None, f"numbers, since {type(self).__name__} {text}", advice)
             )
-        return rows, as_vector(column_or_1d(y, warn=True), len(rows))
+        return rows, as_vector(column_or_1d(values(eager(y)), warn=True), len(rows))
 
     def _name_features(self, X: Any, *, reset: bool) -> None:
         """Set or check ``n_features_in_`` and ``feature_names_in_``, as scikit-learn does."""

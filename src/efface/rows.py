@@ -7,11 +7,13 @@ Nothing here keeps or changes what it was given.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from efface.columns import Table, side_by_side, values
 from efface.errors import BadRow, InvalidValue, NotANumber, unusable
 
 Vector = NDArray[np.float64]
@@ -33,29 +35,53 @@ def as_matrix(X: Any, *, missing: bool = False) -> Matrix:
     """
     if hasattr(X, "toarray"):  # scipy.sparse, which need not be loaded to be recognised
         raise TypeError(unusable("X", "sparse", "a dense array", "call its .toarray()"))
+    table = Table.of(X)
+    if table is not None:
+        return _from_table(table, missing)
     raw = _array("X", X)
     if raw.ndim != 2:
         raise InvalidValue(
             f"'X' is of shape {raw.shape}: expected 2D array, got {raw.ndim}D array instead. "
             "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row."
         )
-    if raw.shape[1] == 0:
-        text = f"0 feature(s) (shape={raw.shape}) while a minimum of 1 is required"
+    _refuse_no_column(raw.shape)
+    rows = _settled(_numbers("X", raw, X))
+    _check("X", rows, missing)
+    return rows
+
+
+def _from_table(table: Table, missing: bool) -> Matrix:
+    """The same for a frame, which the columns of each kind leave only here as one block."""
+    _refuse_no_column((len(table), len(table.names)))
+    columns = [_column(raw, j, table.names) for j, raw in enumerate(table.columns())]
+    rows, finite = side_by_side(columns)
+    if not finite:
+        _check("X", rows, missing, table.names)
+    return rows
+
+
+def _column(raw: NDArray[Any], column: int, names: Sequence[Any]) -> Vector:
+    if raw.dtype == np.float64:
+        return raw
+    return _numbers("X", _array("X", raw)[:, np.newaxis], None, names, column)[:, 0]
+
+
+def _refuse_no_column(shape: tuple[int, ...]) -> None:
+    if shape[1] == 0:
+        text = f"0 feature(s) (shape={shape}) while a minimum of 1 is required"
         raise InvalidValue(unusable("X", text, "at least one column", "pass some"))
-    values = _settled(_numbers("X", raw, X))
-    _check("X", values, missing, X)
-    return values
 
 
-def as_vector(y: Any, count: int, *, missing: bool = False) -> Vector:
-    """y as one finite number for each of ``count`` rows."""
-    raw = _array("y", y)
+def as_vector(y: Any, count: int, *, missing: bool = False, name: Any = None) -> Vector:
+    """y as one finite number for each of ``count`` rows; ``name`` is that of its column."""
+    raw = _array("y", values(y))
     if raw.shape != (count,):
         advice = "pass as many responses as rows"
         raise InvalidValue(unusable("y", raw.shape, f"the shape ({count},)", advice))
-    values = _settled(_numbers("y", raw, y))
-    _check("y", values, missing, y)
-    return values
+    names = None if name is None else [name]
+    responses = _settled(_numbers("y", raw, y, names))
+    _check("y", responses, missing, names)
+    return responses
 
 
 def as_row(x: Any, width: int | None) -> Vector:
@@ -64,9 +90,9 @@ def as_row(x: Any, width: int | None) -> Vector:
     if raw.ndim != 1 or raw.size != (raw.size if width is None else width) or raw.size == 0:
         expected = "one row of at least one number" if width is None else f"the shape ({width},)"
         raise InvalidValue(unusable("x", raw.shape, expected, "pass one number a feature"))
-    values = _settled(_numbers("x", raw, x))
-    _check("x", values, False, x)
-    return values
+    row = _settled(_numbers("x", raw, x))
+    _check("x", row, False)
+    return row
 
 
 def as_response(y: Any) -> float:
@@ -103,17 +129,17 @@ def as_weights(sample_weight: Any, count: int) -> Vector | None:
     """
     if sample_weight is None:
         return None
-    raw = _array("sample_weight", sample_weight)
+    raw = _array("sample_weight", values(sample_weight))
     if raw.shape not in ((), (count,)):
         advice = "pass one weight a row, or one number for all"
         raise InvalidValue(unusable("sample_weight", raw.shape, f"the shape ({count},)", advice))
-    values = np.array(np.broadcast_to(_numbers("sample_weight", raw, sample_weight), (count,)))
-    good = np.isfinite(values) & (values >= 0.0)
+    weights = np.array(np.broadcast_to(_numbers("sample_weight", raw, sample_weight), (count,)))
+    good = np.isfinite(weights) & (weights >= 0.0)
     if not good.all():
         row = int(good.argmin())
-        text = f"'sample_weight' at row {row} is {values[row]}: expected {_WEIGHT}; {_MUTE}."
+        text = f"'sample_weight' at row {row} is {weights[row]}: expected {_WEIGHT}; {_MUTE}."
         raise BadRow(text, row, None)
-    return values
+    return weights
 
 
 def _array(subject: str, data: Any) -> NDArray[Any]:
@@ -128,19 +154,26 @@ def _array(subject: str, data: Any) -> NDArray[Any]:
     return raw
 
 
-def _numbers(subject: str, raw: NDArray[Any], source: Any) -> NDArray[np.float64]:
+def _numbers(
+    subject: str,
+    raw: NDArray[Any],
+    source: Any,
+    names: Sequence[Any] | None = None,
+    column: int = 0,
+) -> NDArray[np.float64]:
+    """As float64; ``column`` is the place of the first, ``names`` are those of all columns."""
     if raw.dtype.kind in "fiub":
         with np.errstate(over="ignore"):  # too large for float64 is infinite, and refused as such
             return raw.astype(np.float64, copy=False)
-    values = np.empty(raw.shape)
+    numbers = np.empty(raw.shape)
     for at, value in np.ndenumerate(_sources(raw, source)):
         try:
-            values[at] = _number(value)
+            numbers[at] = _number(value)
         except (TypeError, ValueError) as error:
-            where, row, column = _where(subject, at, source)
+            where, row, place = _where(subject, (*at[:-1], at[-1] + column) if at else at, names)
             text = f"{where} is {value!r}: expected a number; convert it ({error})."
-            raise NotANumber(text, row, column) from error
-    return values
+            raise NotANumber(text, row, place) from error
+    return numbers
 
 
 def _settled(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -162,26 +195,31 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _check(subject: str, values: NDArray[np.float64], missing: bool, source: Any) -> None:
-    good = np.isfinite(values)
+def _check(
+    subject: str, numbers: Matrix | Vector, missing: bool, names: Sequence[Any] | None = None
+) -> None:
+    good = np.isfinite(numbers)
     if missing and not good.all():
-        good |= np.isnan(values)
+        good |= np.isnan(numbers)
     if not good.all():
-        at = np.unravel_index(int(good.argmin()), values.shape)
-        where, row, column = _where(subject, at, source)
-        value = "NaN" if np.isnan(values[at]) else "infinity"
+        at = np.unravel_index(int(good.argmin()), numbers.shape)
+        where, row, column = _where(subject, at, names)
+        value = "NaN" if np.isnan(numbers[at]) else "infinity"
         text = f"{where} is {value}: expected a finite number; {_IMPUTE}."
         raise BadRow(text, row, column)
 
 
-def _where(subject: str, at: tuple[Any, ...], source: Any) -> tuple[str, int | None, int | None]:
+def _where(
+    subject: str, at: tuple[Any, ...], names: Sequence[Any] | None
+) -> tuple[str, int | None, int | None]:
     """Where a value sits, in words and in numbers; a column of a frame by its name too."""
     if not at:
         return f"'{subject}'", None, None
     row = None if subject == "x" else int(at[0])
     column = None if subject in ("y", "sample_weight") else int(at[-1])
+    name = "" if names is None else f" ({names[column or 0]!r})"
     places = [] if row is None else [f"row {row}"]
     if column is not None:
-        names = getattr(source, "columns", None)
-        places.append(f"column {column}" + (f" ({names[column]!r})" if names is not None else ""))
-    return f"'{subject}' at {', '.join(places)}", row, column
+        places.append(f"column {column}{name}")
+    whose = name if column is None else ""
+    return f"'{subject}'{whose} at {', '.join(places)}", row, column

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from efface.columns import items
 from efface.errors import BadTime, InvalidValue, unusable
 
 Time = int | float
@@ -38,7 +39,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _LIMIT = 2**63
 _EXACT = 2**53
-_EXPECTED = "a number, a datetime or a numpy.datetime64"
+_EXPECTED = "a number, a datetime, a date or a numpy.datetime64"
 _RANGE = "a time between the years 1678 and 2262"
 
 
@@ -56,6 +57,8 @@ def as_time(at: object, subject: str = "at") -> Time:
         return int(_nanoseconds(np.asarray(at)[np.newaxis], subject)[0])
     if isinstance(at, datetime):
         return _from_datetime(at, subject)
+    if isinstance(at, date):  # as frames without a type for days hold them: midnight
+        return _from_datetime(datetime(at.year, at.month, at.day), subject)
     if isinstance(at, Number) and not isinstance(at, bool | np.timedelta64):
         return _from_number(at, subject)
     raise BadTime(unusable(subject, at, _EXPECTED, "convert it"))
@@ -67,7 +70,7 @@ def as_times(at: Any, count: int) -> Times:
     >>> as_times([0, 1.5], 2)
     array([0. , 1.5])
     """
-    values = np.asarray(at)
+    values = np.asarray(items(at))
     if values.ndim == 0:
         return pack([as_time(values.item() if values.dtype == object else at)] * count)
     if values.shape != (count,):

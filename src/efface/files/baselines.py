@@ -70,7 +70,8 @@ class _Replayed(Baseline):
         self._model = model
 
     def predict(self, X: Matrix, y: Vector, at: Any) -> Vector:
-        return replay(self._model, X, y, at=at).prediction
+        prediction: Vector = replay(self._model, X, y, at=at).prediction
+        return prediction
 
 
 @final

@@ -22,9 +22,10 @@ from efface.files.requests import NONE, Id, Request, Requests
 from efface.files.roles import Missing, Roles, Rows, read
 from efface.files.scores import Coverage, Score
 from efface.files.tables import Table
-from efface.history import Replay, replay
+from efface.history import replay
 from efface.intervals import MethodName
 from efface.models import Model
+from efface.outcomes import Replay
 
 Vector = NDArray[np.float64]
 

@@ -36,23 +36,24 @@ class Inference(NamedTuple):
 def infer_windows(
     x: Matrix,
     y: Vector,
-    s: int,
+    starts: Ints,
     intercept: bool,
     first: int,
     coef: Matrix,
     level: Vector,
     weights: Vector | None = None,
 ) -> Inference:
-    """Variances and sums of squares of the window of s rows that ends at each row.
+    """Variances and sums of squares of the window that ends at each row.
 
-    From row ``first`` on; ``coef`` and ``level`` are the windows' coefficients and intercepts.
+    It starts at row ``starts[t]``, which never goes back. From row ``first`` on; ``coef`` and
+    ``level`` are the windows' coefficients and intercepts.
     """
     n, d = x.shape
     found = Inference(np.full((n, d), np.nan), *(np.full(n, np.nan) for _ in range(3)))
-    depth = depth_for(min(s, n))
+    depth = depth_for(int((np.arange(1, n + 1) - starts).max(initial=1)))
     floats, ints = room_for(d, d + int(intercept), 1, depth)
     store = np.zeros(floats), np.zeros(ints, np.int64), depth
-    problem = x, weighed(y, weights), s, intercept, max(first, d + int(intercept))
+    problem = x, weighed(y, weights), starts, intercept, max(first, d + int(intercept))
     _infer(*problem, coef, level, *found, *store)
     return found
 
@@ -61,7 +62,7 @@ def infer_windows(
 def _infer(
     x: Matrix,
     y: Responses,
-    s: int,
+    starts: Ints,
     intercept: bool,
     first: int,
     coef: Matrix,
@@ -78,7 +79,9 @@ def _infer(
     sums, core, _ = carve(floats, ints, d, d + 1 if intercept else d, 1, depth)
     sums.dials[SEEN] = NEVER
     for t in range(first, n):
-        a = max(0, t - s + 1)
+        a = starts[t]
+        if t + 1 - a < core.inverse.shape[0]:
+            continue
         gather(sums, x, y, a, t + 1, 1, intercept)
         if form_primal(core, sums.total, d, 0.0, intercept) >= SAFE:
             for j in range(d):

@@ -1,0 +1,51 @@
+"""Work on many groups, shared out over threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+def share_out(work: Callable[[Sequence[int]], None], bounds: Ints, workers: int) -> None:
+    """Do the work on all groups, given as the bounds of runs of them: in this thread, or in many.
+
+    >>> share_out(print, np.array([0, 2, 5]), workers=1)
+    [0, 2, 5]
+    """
+    shares = _shares(bounds, workers)
+    if len(shares) == 1:
+        work(shares[0])
+        return
+    with _one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+        list(pool.map(work, shares))
+
+
+def _shares(bounds: Ints, workers: int) -> list[list[int]]:
+    """Runs of groups with about the same number of rows, a few for each worker."""
+    if workers == 1:
+        return [bounds.tolist()]
+    cuts = np.searchsorted(bounds, np.linspace(0, bounds[-1], 4 * workers + 1)[1:-1])
+    edges = np.unique(np.concatenate([[0], cuts, [len(bounds) - 1]]))
+    return [bounds[a : b + 1].tolist() for a, b in pairwise(edges)]
+
+
+@cache
+def _libraries() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def _one_blas_thread() -> AbstractContextManager[Any]:
+    """While groups share the cores, each computes on one."""
+    limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return limit
