@@ -77,7 +77,8 @@ def test_weighted_windows_agree_with_dense_algebra(noise, intercept):
     w = rng.uniform(0.1, 5.0, size=40)
     w[20], X[20] = 0.0, 1e6
     coef, level, _ = slide_windows(X, y, 12, 0.0, intercept, 0, 0, w)
-    found = infer_windows(X, y, 12, intercept, 0, coef, level, w)
+    starts = np.maximum(np.arange(40) - 11, 0)
+    found = infer_windows(X, y, starts, intercept, 0, coef, level, w)
     for t in range(11, 40):
         rows = np.arange(t - 11, t + 1)
         rows = rows[w[rows] > 0]

@@ -62,6 +62,8 @@ def test_what_leaves_is_known_beforehand():
 @pytest.mark.parametrize("name", ["gaussian", "self-normalized", "conformal"])
 def test_the_interval_of_a_row_that_comes_next(name):
     X, y = data(70, 2)
-    found = interval_of(X[69], X[:69], y[:69], Regression(0.0, True), as_method(0.8, name))
-    model = OLS().fit(X[:69], y[:69]).predict_interval(X[69:], level=0.8, method=name)
+    w, method = np.linspace(0.5, 2.0, 69), as_method(0.8, name)
+    found = interval_of(X[69], X[:69], y[:69], w, Regression(0.0, True), method)
+    model = OLS().fit(X[:69], y[:69], sample_weight=w)
+    model = model.predict_interval(X[69:], level=0.8, method=name)
     assert found == pytest.approx((model.lower[0], model.upper[0]), rel=1e-9)
