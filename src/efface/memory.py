@@ -204,7 +204,9 @@ class Memory:
         rank = int(self._ints[moments.RANK])
         if rank >= 0:
             return rank
-        return int(np.linalg.matrix_rank(centred(self.rows()[0], self._shape[0] == 1)))
+        intercept = self._shape[0]
+        found = int(np.linalg.matrix_rank(centred(self.rows()[0], intercept == 1)))
+        return min(found, self.n_rows - intercept)  # beyond, it is the mean's rounding
 
     @property
     def clean(self) -> bool:

@@ -84,7 +84,8 @@ def spectrum(X: Matrix, penalty: float, intercept: bool, rank: int) -> Spectrum:
     rows = centred(X, intercept)
     _, sigma, directions = np.linalg.svd(rows, full_matrices=False)
     if rank < 0:
-        rank = int((sigma > sigma[0] * max(rows.shape) * EPS).sum())
+        sure = sigma[: len(rows) - intercept]  # one more would be the mean's rounding
+        rank = int((sure > sigma[0] * max(rows.shape) * EPS).sum())
     used = sigma.size if penalty > 0.0 else rank
     mean = X[0] - rows[0]
     base = 1.0 / len(X) if intercept else 0.0
@@ -129,7 +130,8 @@ def rank_of(X: Matrix, intercept: bool) -> tuple[int, int]:
     part = newest[1:] - newest[0] if intercept else newest
     if independent(part, np.abs(newest).max(axis=0, initial=0.0)):
         return min(n - intercept, d), len(newest)
-    return int(np.linalg.matrix_rank(centred(X, intercept))), 0
+    rank = int(np.linalg.matrix_rank(centred(X, intercept)))
+    return min(rank, max(len(X) - intercept, 0)), 0  # beyond, it is the mean's rounding
 
 
 def interpolated(X: Matrix, intercept: bool, new: Vector) -> Products:
