@@ -865,7 +865,7 @@ def test_frames_give_their_columns_names(frame):
         model.partial_fit(frame({"a": X[:, 0], "c": X[:, 1]}), y)
 
 
-KINDS = {
+FRAMES = {
     "pandas": (pd.DataFrame, pd.Series, pd.Series),
     "polars": (pl.DataFrame, pl.Series, pl.Series),
     "lazy": (pl.LazyFrame, pl.Series, pl.Series),
@@ -877,9 +877,9 @@ def as_array(column):
     return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FRAMES)
 def test_a_model_takes_frames_of_every_kind(kind):
-    frame, column, kept = KINDS[kind]
+    frame, column, kept = FRAMES[kind]
     X, y = data(30, 2)
     at = np.datetime64("2024-01-01", "us") + np.arange(30) * np.timedelta64(1, "D")
     ids = [f"row {t}" for t in range(30)]
@@ -900,9 +900,9 @@ def test_a_model_takes_frames_of_every_kind(kind):
     assert model.partial_fit(more, column(y[:3]), ids=column(ids[:3]), at=later).n_rows_ == 3
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FRAMES)
 def test_predictions_of_the_kind_of_the_frame_when_asked(kind):
-    frame, column, kept = KINDS[kind]
+    frame, column, kept = FRAMES[kind]
     X, y = data(30, 2)
     rows = frame({"a": X[:, 0], "b": X[:, 1]})
     model = OLS().set_output(predict="native").fit(rows, column(y))

@@ -75,6 +75,21 @@ def test_no_rows_and_one_row():
     np.testing.assert_allclose(coef, [0.6, 0.8])
 
 
+def test_the_rounding_of_a_mean_is_no_rank():
+    """Few rows close together: their deviations from the mean may not add up to 0."""
+    rng = np.random.default_rng(47)
+    for _ in range(400):
+        n, d = rng.integers(2, 4), rng.integers(2, 6)
+        X, y = rng.normal(size=d) + 0.03 * rng.normal(size=(n, d)), rng.normal(size=n)
+        coef = np.empty(d)
+        level, rank = refit(X, y, 0.0, True, coef)
+        assert rank == min(n - 1, d)
+        if n - 1 < d:
+            right, base = naive.interpolate_exactly(X, y, True)
+            np.testing.assert_allclose(coef, right, rtol=1e-9, atol=1e-9 * np.abs(right).max())
+            np.testing.assert_allclose(level, base, rtol=1e-8, atol=1e-9 * np.abs(right).max())
+
+
 def test_a_singular_window_is_not_taken_for_an_ill_conditioned_one():
     """Rotated unit vectors: rounding leaves pivots of 1e-10 where there should be none."""
     rng = np.random.default_rng(20)

@@ -24,10 +24,10 @@ from efface.kernels.spectrum import (
     Spectrum,
     conditioning,
     interpolated,
+    numerical_rank,
     rank_of,
     spectrum,
     summary,
-    weighed_rows,
 )
 from efface.kernels.sums import depth_for
 from efface.kernels.trace import diagnose_rows, forgetting_term, replay_rows
@@ -231,7 +231,7 @@ class Memory:
         rank = int(self._ints[moments.RANK])
         if rank >= 0:
             return rank
-        return int(np.linalg.matrix_rank(weighed_rows(*self._live, self._shape[0] == 1)))
+        return numerical_rank(*self._live, self._shape[0] == 1)
 
     @property
     def clean(self) -> bool:

@@ -143,7 +143,7 @@ def _spectral(
     y_mean = _centre(x, y, intercept, rows, responses, mean)
     u, sigma, vt = np.linalg.svd(rows, full_matrices=False)
     rank = 0
-    for i in range(sigma.size):
+    for i in range(min(sigma.size, n - intercept)):  # one more would be the mean's rounding
         rank += sigma[i] > sigma[0] * max(n, d) * EPS
     used = sigma.size if penalty > 0.0 and sigma[0] > 0.0 else rank
     start, column, inverse = np.zeros(d), np.empty(n), np.zeros((d, d))

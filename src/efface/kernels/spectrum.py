@@ -103,7 +103,8 @@ def spectrum(X: Matrix, weights: Vector, penalty: float, intercept: bool, rank: 
     rows = np.sqrt(weights)[:, np.newaxis] * around
     _, sigma, directions = np.linalg.svd(rows, full_matrices=False)
     if rank < 0:
-        rank = int((sigma > sigma[0] * max(rows.shape) * EPS).sum())
+        sure = sigma[: _most(weights, intercept)]
+        rank = int((sure > sigma[0] * max(rows.shape) * EPS).sum())
     used = sigma.size if penalty > 0.0 else rank
     first = int(weights.argmax())
     base = 1.0 / float(weights.sum()) if intercept and weights.any() else 0.0
@@ -157,7 +158,18 @@ def rank_of(X: Matrix, weights: Vector, intercept: bool) -> tuple[int, int]:
         part = part[1:] if heaviest == 0 else np.delete(part, heaviest, axis=0)
     if independent(part, np.abs(newest).max(axis=0, initial=0.0)):
         return min(n - intercept, d), len(newest)
-    return int(np.linalg.matrix_rank(weighed_rows(X, weights, intercept))), 0
+    return numerical_rank(X, weights, intercept), 0
+
+
+def numerical_rank(X: Matrix, weights: Vector, intercept: bool) -> int:
+    """By NumPy's rule."""
+    rank = int(np.linalg.matrix_rank(weighed_rows(X, weights, intercept)))
+    return min(rank, _most(weights, intercept))
+
+
+def _most(weights: Vector, intercept: bool) -> int:
+    """The largest rank that so many rows can have: beyond, it is the mean's rounding."""
+    return max(int(np.count_nonzero(weights)) - intercept, 0)
 
 
 def interpolated(X: Matrix, weights: Vector, intercept: bool, new: Vector) -> Products:
