@@ -31,6 +31,11 @@ FITTED = (
     "X = np.random.default_rng(0).standard_normal((50, 5)); "
     "{model}(window=50).fit(X, X.sum(axis=1)).predict_one(X[0])"
 )
+REPLAY = (
+    "import numpy as np; from efface import AdaptiveRidge, replay; "
+    "rng = np.random.default_rng(0); X = rng.standard_normal(({rows}, 5)); "
+    "replay(AdaptiveRidge(window=50), X, X.sum(axis=1) + rng.standard_normal({rows}))"
+)
 FIRST = {
     "rolling": ROLLING,
     "Ridge, learn_one and predict_one": EVENTS.format(model="Ridge", rows=1),
@@ -42,6 +47,8 @@ FIRST = {
 ALL = {
     "Ridge, 100 events": EVENTS.format(model="Ridge", rows=100),
     "AdaptiveRidge, 100 events": EVENTS.format(model="AdaptiveRidge", rows=100),
+    "AdaptiveRidge, replay of 500 rows": REPLAY.format(rows=500),
+    "AdaptiveRidge, replay of 20,000 rows": REPLAY.format(rows=20_000),
 }
 PEERS = (
     "import polars_ds",

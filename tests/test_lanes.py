@@ -57,6 +57,16 @@ def test_one_failing_lane_leaves_the_others_alone():
     assert (np.delete(f[m * (m + 1)], 3) == 1.0).all()
 
 
+def test_a_lane_whose_numbers_overflow_has_no_margin():
+    matrices = np.stack([np.eye(2)] * LANES)
+    matrices[5, 0, 0], matrices[6, 1, 1] = np.inf, np.nan
+    f, m = laid_out(matrices, np.ones((LANES, 1, 2)))
+    solve_lanes(f, m, 1, 0, 0)
+    margins = f[(m + TILE) * (m + 1) + m]
+    assert (margins[5:7] == 0.0).all()
+    assert (np.delete(margins, [5, 6]) == 1.0).all()
+
+
 def test_entries_are_added_compared_and_kept_lane_by_lane():
     rng = np.random.default_rng(1)
     f = rng.normal(size=(6, LANES))

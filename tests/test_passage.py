@@ -119,6 +119,17 @@ def test_in_strides_as_one_by_one(strides, name, intercept, kind, d, s):
     assert (memory.rows()[1] == y[-s:]).all()
 
 
+@pytest.mark.parametrize(("d", "intercept"), [(27, True), (28, False)])
+def test_with_as_many_features_as_there_may_be(strides, d, intercept):
+    X, y = world("plain", 400, d)
+    memory, twin = (
+        memory_for(d, PENALTIES["plugged"], intercept=intercept, shrinks=True) for _ in range(2)
+    )
+    found = through(in_strides, memory, X, y, 90, intercept)
+    assert strides == [310]
+    assert_same(found, through(one_by_one, twin, X, y, 90, intercept), X, penalised=True)
+
+
 @pytest.mark.parametrize("name", PENALTIES)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("kind", ["plain", "constant", "scaled"])

@@ -212,15 +212,16 @@ def _emit_factor(v: _Emitter, at: Any, step: Any, weights: Any, margin: Any) -> 
 
 
 def _inverse_root(v: _Emitter, pivot: Any, weight: Any, lowest: Any) -> tuple[Any, Any]:
-    """The inverse root of a pivot, or 0; the lowest margin takes in pivot * weight."""
+    """The inverse root of a pivot, or 0; the lowest margin takes in pivot * weight, 0 for NaN."""
     builder, kind = v.builder, ir.FunctionType(_VECTOR, [_VECTOR])
     zero, one = (ir.Constant(_VECTOR, [number] * LANES) for number in (0.0, 1.0))
     root = cgutils.get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{LANES}f64")
-    positive = builder.fcmp_ordered(">", pivot, zero)
-    ratio = builder.select(positive, builder.fmul(pivot, weight), zero)
+    ratio = builder.fmul(pivot, weight)
+    good = builder.fcmp_ordered(">", ratio, zero)
+    ratio = builder.select(good, ratio, zero)
     lower = builder.fcmp_ordered("<", ratio, lowest)
-    inverse = builder.fdiv(one, builder.call(root, [builder.select(positive, pivot, one)]))
-    return builder.select(positive, inverse, zero), builder.select(lower, ratio, lowest)
+    inverse = builder.fdiv(one, builder.call(root, [builder.select(good, pivot, one)]))
+    return builder.select(good, inverse, zero), builder.select(lower, ratio, lowest)
 
 
 def _emit_divide(v: _Emitter, at: Any, factor: Any, step: Any) -> None:
@@ -334,10 +335,11 @@ class _Interpreted:
                 f[row + j] -= (f[row : row + j] * f[at + j * step : at + j * step + j]).sum(axis=0)
                 f[row + j] *= f[at + j * step + j]
             f[row + i] -= (f[row : row + i] ** 2).sum(axis=0)
-            positive = f[row + i] > 0.0
-            ratio = np.where(positive, f[row + i] * f[weights + i], 0.0)
-            f[margin] = np.minimum(f[margin], ratio)
-            f[row + i] = np.where(positive, 1.0 / np.sqrt(np.where(positive, f[row + i], 1.0)), 0.0)
+            with np.errstate(invalid="ignore"):
+                ratio = f[row + i] * f[weights + i]
+            good = ratio > 0.0
+            f[margin] = np.minimum(f[margin], np.where(good, ratio, 0.0))
+            f[row + i] = np.where(good, 1.0 / np.sqrt(np.where(good, f[row + i], 1.0)), 0.0)
 
     @staticmethod
     def divide(f: Matrix, at: int, factor: int, step: int) -> None:
