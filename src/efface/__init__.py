@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from efface.intervals import Interval
     from efface.models import OLS, AdaptiveRidge, Ridge, SwitchingRidge, load
     from efface.policies import FIFD, AddDrop, KeepAll, KeepFor
+    from efface.scaling import WindowScaler
 
 __version__ = "0.1.0"
 
@@ -33,6 +34,7 @@ __all__ = [
     "Ridge",
     "Rolling",
     "SwitchingRidge",
+    "WindowScaler",
     "audit",
     "diagnose",
     "forecast_forgetting",
@@ -48,6 +50,7 @@ _HOMES = {
     "efface.intervals": ("Interval",),
     "efface.models": ("OLS", "AdaptiveRidge", "Ridge", "SwitchingRidge", "load"),
     "efface.policies": ("FIFD", "AddDrop", "KeepAll", "KeepFor"),
+    "efface.scaling": ("WindowScaler",),
     "efface.history": ("Replay", "Rolling", "replay", "rolling"),
 }
 

@@ -37,6 +37,7 @@ from efface.parameters import choice, non_negative, positive, probability, truth
 from efface.plugin import AUTO, RESIDUAL, RESPONSE
 from efface.policies import as_policy, from_plain, to_plain
 from efface.rows import as_matrix, as_response, as_row, as_vector
+from efface.scaling import WindowScaler
 
 _FLOAT64 = np.dtype(np.float64)
 T = TypeVar("T")
@@ -54,6 +55,11 @@ class Model(RegressorMixin, BaseEstimator, ABC):
     int or a str; those not given are numbered on from the largest live int. Rows with times lie in
     the order of their times, however they arrive.
 
+    With ``standardize`` the regression is on features less the mean of the live rows, over their
+    standard deviation, at every step: as with a WindowScaler of the same window in front.
+    ``penalty_`` and ``rank_`` are those of the standardised features, ``coef_`` and ``intercept_``
+    those of the features as they are. A feature without spread has the coefficient 0.
+
     Parameters take effect when the first row comes, or at ``fit``; changing them later changes
     nothing until the next ``fit``. What is refused is refused before anything changed. One thread
     at a time.
@@ -61,6 +67,7 @@ class Model(RegressorMixin, BaseEstimator, ABC):
 
     window: Any
     fit_intercept: bool
+    standardize: bool
 
     _live: LiveRows | None = None
     _parameters: dict[str, Any]  # those in force
@@ -290,7 +297,8 @@ class Model(RegressorMixin, BaseEstimator, ABC):
         """No rows yet, under the parameters as they are now."""
         intercept = truth("fit_intercept", self.fit_intercept)
         policy, penalty = as_policy(self.window), self._penalty()
-        return LiveRows(width, penalty, intercept=intercept, policy=policy)
+        standardize = truth("standardize", self.standardize)
+        return LiveRows(width, penalty, intercept=intercept, policy=policy, standardize=standardize)
 
     def _install(self, live: LiveRows) -> None:
         if self._live is not None:
@@ -325,9 +333,12 @@ class OLS(Model):
     (7.0, 1)
     """
 
-    def __init__(self, window: Any = None, *, fit_intercept: bool = True) -> None:
+    def __init__(
+        self, window: Any = None, *, fit_intercept: bool = True, standardize: bool = False
+    ) -> None:
         self.window = window
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
 
     def _penalty(self) -> Penalty:
         return Penalty(FIXED, 0.0)
@@ -342,11 +353,17 @@ class Ridge(Model):
     """
 
     def __init__(
-        self, window: Any = None, *, alpha: float = 1.0, fit_intercept: bool = True
+        self,
+        window: Any = None,
+        *,
+        alpha: float = 1.0,
+        fit_intercept: bool = True,
+        standardize: bool = False,
     ) -> None:
         self.window = window
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
 
     def _penalty(self) -> Penalty:
         return Penalty(FIXED, non_negative("alpha", self.alpha))
@@ -381,12 +398,14 @@ class AdaptiveRidge(Model):
         noise: str = "residual",
         theta_max: float | str = "auto",
         fit_intercept: bool = True,
+        standardize: bool = False,
     ) -> None:
         self.window = window
         self.delta = delta
         self.noise = noise
         self.theta_max = theta_max
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
 
     def _penalty(self) -> Penalty:
         return _lemma_3(self, ADAPTIVE)
@@ -414,6 +433,7 @@ class SwitchingRidge(Model):
         theta_max: float | str = "auto",
         switch_at: float = 2.0,
         fit_intercept: bool = True,
+        standardize: bool = False,
     ) -> None:
         self.window = window
         self.delta = delta
@@ -421,6 +441,7 @@ class SwitchingRidge(Model):
         self.theta_max = theta_max
         self.switch_at = switch_at
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
 
     def _penalty(self) -> Penalty:
         switch_at = non_negative("switch_at", self.switch_at)
@@ -437,10 +458,14 @@ def _lemma_3(model: AdaptiveRidge | SwitchingRidge, kind: int) -> Penalty:
 MODELS = {model.__name__: model for model in (OLS, Ridge, AdaptiveRidge, SwitchingRidge)}
 
 
-def load(path: str | os.PathLike[str]) -> OLS | Ridge | AdaptiveRidge | SwitchingRidge:
-    """The model that ``save`` wrote: it continues bit for bit where that one stood."""
+def load(
+    path: str | os.PathLike[str],
+) -> OLS | Ridge | AdaptiveRidge | SwitchingRidge | WindowScaler:
+    """The model or scaler that ``save`` wrote: it continues bit for bit where that one stood."""
     snapshot = archive.read(path)
     try:
+        if snapshot.model == WindowScaler.__name__:
+            return WindowScaler.from_snapshot(snapshot)
         return from_snapshot(snapshot)
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedFile(

@@ -49,7 +49,7 @@ def replay_rows(
         code = refresh(s, x, y, watched)
         if code != DONE:
             return t, code
-        _record(s, rows[t], t, states, counts, coef)
+        record(s, rows[t], t, states, counts, coef)
         if not learn_row(x, y, s.dials, rows[t], responses[t], leaving[t]):
             return t, COMPACT
     return responses.size, DONE
@@ -90,7 +90,7 @@ def diagnose_rows(
         if code != DONE:
             return t, code
         if t != measured:
-            _record(s, rows[t], t, states, counts, coef)
+            record(s, rows[t], t, states, counts, coef)
             if counts[0, t] > 0:
                 if not within_core(s, solved):
                     return t, SPECTRAL
@@ -127,7 +127,7 @@ def _measure(
 
 
 @numba.njit(**INNER, inline="always")
-def _record(s: Stream, row: Vector, t: int, states: Matrix, counts: Ints, coef: Matrix) -> None:
+def record(s: Stream, row: Vector, t: int, states: Matrix, counts: Ints, coef: Matrix) -> None:
     states[0, t] = dot(s.coef, row) + s.values[LEVEL]
     states[1, t] = s.values[LAMBDA]
     states[2, t] = s.values[LEVEL]
