@@ -17,7 +17,15 @@ from numpy.typing import ArrayLike
 
 from efface import archive, witness
 from efface.archive import Snapshot
-from efface.geometry import Array, Spectrum, binary_unit, deviations, spectrum, whiten
+from efface.geometry import (
+    Array,
+    Spectrum,
+    binary_unit,
+    deviations,
+    spectrum,
+    standardized,
+    whiten,
+)
 from efface.ledger import Id, some_ids
 from efface.models import Model, from_snapshot
 from efface.rows import as_row
@@ -234,17 +242,20 @@ def _company(remembered: tuple[Id, ...], claimed: int) -> list[str]:
 
 def _refit(live: Snapshot, penalty: float) -> witness.Refit:
     intercept = bool(live.parameters["fit_intercept"])
-    return witness.refit(live.X, live.y, penalty=penalty, intercept=intercept)
+    way = witness.refit_standardized if live.parameters["standardize"] else witness.refit
+    return way(live.X, live.y, penalty=penalty, intercept=intercept)
 
 
 class _Rows:
-    """The geometry of live rows, at a scale where squares are numbers."""
+    """The geometry of live rows, at a scale where squares are numbers; of their scores if asked."""
 
     def __init__(self, live: Snapshot) -> None:
         self.n, self.d = live.X.shape
         self.intercept = bool(live.parameters["fit_intercept"])
-        self.unit = binary_unit(live.X)
-        self.X = np.ldexp(live.X, -self.unit)
+        self.scores = standardized(live.X) if live.parameters["standardize"] and self.n else None
+        rows = live.X if self.scores is None else self.scores.rows
+        self.unit = binary_unit(rows)
+        self.X = np.ldexp(rows, -self.unit)
         self.centred = deviations(self.X)[0] if self.intercept and self.n else self.X
 
     @cached_property
@@ -281,6 +292,8 @@ class _Rows:
         """Of the oldest row and of x, and the forgetting regret term of both."""
         if not self.n:
             return None, None, None
+        if x is not None and self.scores is not None:
+            x = self.scores.of(x)
         new = self.X[0] if x is None else np.ldexp(x, -self.unit)
         pair = np.array([self.X[0], new])
         if self.intercept:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from efface.errors import InvalidValue, unusable
 from efface.intervals import MethodName, as_method
 from efface.kernels.inference import Inference, infer_windows
+from efface.kernels.standard import slide_standardized
 from efface.kernels.windows import slide_windows
 from efface.live import Arrivals, LiveRows
 from efface.memory import Trace
@@ -122,6 +123,7 @@ def rolling(
     missing: Literal["raise", "skip"] = "raise",
     outputs: Iterable[Output] | None = None,
     stats: bool = False,
+    standardize: bool = False,
 ) -> Rolling:
     """Regress on the last ``window`` rows, at every row.
 
@@ -132,12 +134,20 @@ def rolling(
 
     ``outputs`` names what to compute, by default all, except the rank when ``alpha`` is above 0:
     nothing in a ridge regression tells it, so asking for it costs a second pass. ``stats=True``
-    adds standard errors, t- and p-values and the share explained, for least squares only.
+    adds standard errors, t- and p-values and the share explained, for least squares only. With
+    ``standardize`` each window's regression is on features less its mean, over its standard
+    deviation: ``alpha`` and the rank are for those, coefficients for the features as they are.
 
     >>> rolling([[1.0], [1.0], [2.0]], [1.0, 3.0, 5.0], window=2).coef.ravel()
     array([nan, 2. , 2.6])
     """
     job = _job(window, alpha, fit_intercept, min_rows, outputs, stats)
+    job = job._replace(standardize=truth("standardize", standardize))
+    if job.stats and job.standardize and not job.intercept:
+        advice = "standardised features have no regression through the origin"
+        raise InvalidValue(
+            unusable("fit_intercept", False, "True where stats and standardize are", advice)
+        )
     if missing not in ("raise", "skip"):
         raise InvalidValue(unusable("missing", missing, "'raise' or 'skip'", "choose one"))
     rows = as_matrix(X, missing=missing == "skip")
@@ -154,6 +164,7 @@ class _Job(NamedTuple):
     first: int
     outputs: frozenset[str]
     stats: bool
+    standardize: bool = False
 
 
 class _Layout(NamedTuple):
@@ -293,12 +304,13 @@ def _arrays(found: _Windows) -> list[NDArray[Any]]:
 
 def _solve(job: _Job, X: Matrix, y: Vector) -> _Windows:
     s, intercept, first = job.window, job.intercept, job.first
-    coef, level, rank = slide_windows(X, y, s, job.alpha, intercept, first)
+    slide = slide_standardized if job.standardize else slide_windows
+    coef, level, rank = slide(X, y, s, job.alpha, intercept, first)
     inference = infer_windows(X, y, s, intercept, first, coef, level) if job.stats else None
     if "rank" not in job.outputs:
         return _Windows(coef, level, None, inference)
     if job.alpha > 0:
-        rank = slide_windows(X, y, s, 0.0, intercept, first)[2]
+        rank = slide(X, y, s, 0.0, intercept, first)[2]
     rank[:first] = -1
     return _Windows(coef, level, rank, inference)
 

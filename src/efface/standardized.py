@@ -28,6 +28,7 @@ class StandardizedMemory(Memory):
     Coefficients and intercept are those of the features as they are; penalty, rank and gauges are
     those of the standardised ones. A solution costs O(width^3).
 
+    >>> from efface.memory import Penalty
     >>> memory = StandardizedMemory(1, Penalty(alpha=3.0), intercept=True)
     >>> memory.extend(np.array([[10.0], [20.0], [30.0]]), np.array([1.0, 2.0, 3.0]))
     >>> memory.coef, memory.predict(np.array([20.0]))  # half of those without a penalty
@@ -87,7 +88,8 @@ class StandardizedMemory(Memory):
         return row
 
     def _conditioning(self) -> tuple[float, float]:
-        return conditioning(self._scores().rows, True) if self.n_rows else (np.nan, np.nan)
+        lo, hi = self._span
+        return conditioning(self._scores().rows, True) if hi > lo else (np.nan, np.nan)
 
     def _measure_apart(self, row: int, arrays: Arrays, columns: Matrix, refitted: bool) -> None:
         X, _, _, states, counts, _ = arrays

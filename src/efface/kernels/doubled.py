@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numba
-
-from efface.kernels.compilation import INNER
+from efface.kernels.compilation import shared
 
 _SPLITTER = 134217729.0  # 2^27 + 1, after Dekker
 
 
-@numba.njit(**INNER)
+@shared()
 def two_sum(a: float, b: float) -> tuple[float, float]:
     """a + b and its rounding error (Knuth)."""
     total = a + b
@@ -17,7 +15,7 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
     return total, (a - (total - part)) + (b - part)
 
 
-@numba.njit(**INNER)
+@shared()
 def two_product(a: float, b: float) -> tuple[float, float]:
     """a b and its rounding error (Dekker)."""
     product = a * b
@@ -28,21 +26,21 @@ def two_product(a: float, b: float) -> tuple[float, float]:
     return product, error
 
 
-@numba.njit(**INNER)
+@shared()
 def plus(high: float, low: float, other: float, rest: float) -> tuple[float, float]:
     """(high + low) + (other + rest)."""
     total, lost = two_sum(high, other)
     return two_sum(total, lost + (low + rest))
 
 
-@numba.njit(**INNER)
+@shared()
 def times(high: float, low: float, other: float, rest: float) -> tuple[float, float]:
     """(high + low) (other + rest)."""
     product, error = two_product(high, other)
     return two_sum(product, error + (high * rest + low * other))
 
 
-@numba.njit(**INNER)
+@shared()
 def over(high: float, low: float, n: float) -> tuple[float, float]:
     """(high + low) / n."""
     quotient = high / n
