@@ -199,10 +199,10 @@ def _rounded(value: Fraction) -> float:
     try:
         nearest = float(abs(value))
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
     below = nearest if Fraction(nearest) <= abs(value) else math.nextafter(nearest, 0.0)
     above = math.nextafter(below, math.inf)
     if not math.isinf(above):
         limit = Fraction(kernel.SECTION) * (Fraction(above) - Fraction(below))
         below = below if abs(value) - Fraction(below) < limit else above
-    return math.copysign(below, value)
+    return below if value >= 0 else -below
