@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from functools import partial
+from math import isfinite
 from typing import Any, Self, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.blas import dasum
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
@@ -130,7 +132,7 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def learn_one(self, x: ArrayLike, id: Id | None = None, at: Any = None) -> None:
         """Learn one row; rows leave as the window asks."""
         if self._live is not None:
-            self._live.learn_one(as_row(x, self._live.shape[0]), 0.0, id, at)
+            self._live.learn_one(_as_row(x, self._live.shape), 0.0, id, at)
             return
         row = as_row(x, None)
         live = self._start(row.size)
@@ -161,7 +163,8 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform_one(self, x: ArrayLike) -> Vector:
         """One row, scaled by the live rows."""
         live = self._some()
-        return live.scaled(as_row(x, live.shape[0]))
+        row = _as_row(x, live.shape)
+        return live.spread.scaled_one(row, live.with_mean, live.with_std)
 
     def inverse_transform(self, X: Any) -> Matrix:
         """The rows whose scaled ones these are."""
@@ -306,3 +309,16 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             validate_data(self, X, reset=reset, skip_check_array=True)
         except ValueError as error:
             raise InvalidValue(str(error)) from error
+
+
+def _as_row(x: Any, shape: tuple[int]) -> Vector:
+    """``as_row``, without the ado where it is one already."""
+    if (
+        type(x) is np.ndarray
+        and x.dtype == np.float64
+        and x.shape == shape
+        and x.flags.c_contiguous
+        and isfinite(dasum(x))
+    ):
+        return x
+    return as_row(x, shape[0])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.kernels import spread as kernel
-from efface.kernels.spread import END, HEAD, SEEN, TURN, Range
+from efface.kernels.spread import END, HEAD, KNOWN, SEEN, TURN, Range
 from efface.kernels.views import Ints, Matrix, Vector
 
 _LEAST = 64
@@ -43,13 +43,9 @@ class Spread:
 
     def learn(self, x: Vector, y: float, leaving: int) -> None:
         """The newest row; then the oldest ``leaving`` rows go."""
-        self._make_room(1)
-        end = self._range.dials[END]
-        self._range.x[end] = x
-        self._range.dials[END] = end + 1
-        self._stale = True
-        if leaving:
-            self.drop(leaving)
+        if not kernel.join_range(self._range, x, leaving):
+            self._make_room(1)
+            kernel.join_range(self._range, x, leaving)
 
     def insert(self, position: int, x: Vector, y: float) -> None:
         """A row that belongs before others."""
@@ -60,8 +56,7 @@ class Spread:
         self._make_room(len(X))
         end = self._range.dials[END]
         self._range.x[end : end + len(X)] = X
-        self._range.dials[END] = end + len(X)
-        self._stale = True
+        self._range.dials[[END, KNOWN]] = end + len(X), 0
 
     def drop(self, count: int) -> None:
         """The oldest rows leave."""
@@ -69,7 +64,6 @@ class Spread:
             self._restart(np.zeros((0, self.width)))
         else:
             kernel.drop_range(self._range, count)
-            self._stale = True
 
     def remove(self, positions: NDArray[np.intp]) -> None:
         """Rows leave from anywhere."""
@@ -126,15 +120,20 @@ class Spread:
             elif code == kernel.DOUBTFUL:
                 self._decide()
                 sure = row
-        self._stale = True
+        return out
+
+    def scaled_one(self, x: Vector, with_mean: bool, with_std: bool) -> Vector:
+        """One row, scaled by the live ones, of which there must be some."""
+        out = np.empty(self.width)
+        while kernel.scale_row(self._range, x, with_mean, with_std, out) == kernel.DOUBTFUL:
+            self._decide()
         return out
 
     def _found(self) -> Matrix:
-        if self._stale:
+        if not self.n_rows:
             self._range.found[:] = np.nan
-            if self.n_rows and kernel.settle_range(self._range) == kernel.DOUBTFUL:
-                self._decide()
-            self._stale = False
+        elif kernel.settle_range(self._range) == kernel.DOUBTFUL:
+            self._decide()
         return self._range.found
 
     def _decide(self) -> None:
@@ -142,6 +141,7 @@ class Spread:
         found, X = self._range.found, self.rows()[0]
         for j in np.flatnonzero(found[2]):
             found[:2, j] = exact_moments(X[:, j])
+        self._range.dials[KNOWN] = 1
 
     # -- within ----------------------------------------------------------------------------------
 
@@ -176,9 +176,8 @@ class Spread:
         r = self._range
         for kept in (r.x, r.pieces, r.recent, r.centre, r.found):
             kept[...] = 0.0
-        r.dials[[HEAD, END, TURN, SEEN]] = 0, len(X), 0, 0
+        r.dials[[HEAD, END, TURN, SEEN, KNOWN]] = 0, len(X), 0, 0, 0
         r.x[: len(X)] = X
-        self._stale = True
 
 
 def exact_moments(values: Vector) -> tuple[float, float]:

@@ -27,9 +27,9 @@ from efface.kernels.doubled import over, plus, times, two_product, two_sum
 from efface.kernels.views import Ints, Matrix, Vector, copy, fill
 
 # Places in the dials: the range; the turn; up to where rows are in the sums; whether rows leave by
-# themselves, so that end pieces are worth keeping.
-HEAD, END, TURN, SEEN, SHRINKS = range(5)
-DIALS = 5
+# themselves, so that end pieces are worth keeping; whether mean and variance are up to date.
+HEAD, END, TURN, SEEN, SHRINKS, KNOWN = range(6)
+DIALS = 6
 DONE, DOUBTFUL, FULL = range(3)
 _GRAIN = 2.0**-100  # of a sum: less is the rounding of two doubles, with some bits to spare
 _FAINT = 1e-250  # squares below have lost digits
@@ -88,6 +88,8 @@ def _turn_over(r: Range) -> None:
 @numba.njit(**INNER)
 def _settle(r: Range) -> int:
     """Find mean and variance of the rows in range, some; DOUBTFUL where a last digit is open."""
+    if r.dials[KNOWN] == 1:
+        return DONE
     head, end, code = r.dials[HEAD], r.dials[END], DONE
     if head >= r.dials[TURN]:
         _turn_over(r)
@@ -98,6 +100,7 @@ def _settle(r: Range) -> int:
         r.found[2, j] = 0.0
         if not _round(r, r.pieces[head], j, float(end - head)):
             r.found[2, j], code = 1.0, DOUBTFUL
+    r.dials[KNOWN] = 1 if code == DONE else 0
     return code
 
 
@@ -152,7 +155,7 @@ def drop_range(r: Range, count: int) -> None:
         fill(r.x[i], 0.0)
         if i < r.pieces.shape[0]:
             fill(r.pieces[i], 0.0)
-    r.dials[HEAD] = head + count
+    r.dials[HEAD], r.dials[KNOWN] = head + count, 0
     if r.dials[HEAD] >= r.dials[TURN]:  # the centre has left
         fill(r.recent, 0.0)
         fill(r.centre, 0.0)
@@ -201,10 +204,7 @@ def scale_rows(
                 return t, DOUBTFUL
         fill(scaled[t], np.nan)
         if r.dials[END] > r.dials[HEAD]:
-            scales_of(r, scaled[t])
-            for j in range(r.centre.size):
-                away = rows[t, j] - r.found[0, j] if with_mean else rows[t, j]
-                scaled[t, j] = away / scaled[t, j] if with_std else away
+            _scale(r, rows[t], with_mean, with_std, scaled[t])
         if not joined:
             _append(r, rows[t])
             drop_range(r, after[t])
@@ -215,3 +215,31 @@ def scale_rows(
 def _append(r: Range, row: Vector) -> None:
     copy(row, r.x[r.dials[END]])
     r.dials[END] += 1
+    r.dials[KNOWN] = 0
+
+
+@numba.njit(**KERNEL)
+def join_range(r: Range, row: Vector, leaving: int) -> bool:
+    """A row comes as the newest, then the oldest ``leaving`` go; False if there is no place."""
+    if r.dials[END] == r.x.shape[0]:
+        return False
+    _append(r, row)
+    drop_range(r, leaving)
+    return True
+
+
+@numba.njit(**KERNEL)
+def scale_row(r: Range, row: Vector, with_mean: bool, with_std: bool, scaled: Vector) -> int:
+    """Scale a row by those in range, of which there must be some; unless it is DOUBTFUL."""
+    if _settle(r) == DOUBTFUL:
+        return DOUBTFUL
+    _scale(r, row, with_mean, with_std, scaled)
+    return DONE
+
+
+@numba.njit(**INNER)
+def _scale(r: Range, row: Vector, with_mean: bool, with_std: bool, scaled: Vector) -> None:
+    scales_of(r, scaled)
+    for j in range(row.size):
+        away = row[j] - r.found[0, j] if with_mean else row[j]
+        scaled[j] = away / scaled[j] if with_std else away
