@@ -14,7 +14,7 @@ max|theta| the paper plugs in sd(y) and 1; ``noise`` and ``theta_max`` say what 
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from math import isfinite
 from typing import Any, Self, TypeVar, final
@@ -23,13 +23,13 @@ import numpy as np
 from numpy import ndarray
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.blas import dasum
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.exceptions import NotFittedError
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from efface import archive
-from efface.errors import DamagedFile, InvalidValue, NotFitted, unusable
+from efface.errors import DamagedFile, InvalidValue, unusable
 from efface.intervals import Interval, MethodName, as_method
+from efface.keeper import Keeper
 from efface.ledger import Id
 from efface.live import Arrivals, LiveRows
 from efface.memory import ADAPTIVE, FIXED, SWITCHING, Penalty
@@ -43,11 +43,7 @@ _FLOAT64 = np.dtype(np.float64)
 T = TypeVar("T")
 
 
-class NotFittedModel(NotFitted, NotFittedError):
-    """What scikit-learn expects of a model that has not seen a row yet."""
-
-
-class Model(RegressorMixin, BaseEstimator, ABC):
+class Model(RegressorMixin, Keeper[LiveRows]):
     """A linear regression on the rows that are alive.
 
     ``window`` says when rows leave by themselves: a number of rows, a duration ("90d", a timedelta;
@@ -65,12 +61,8 @@ class Model(RegressorMixin, BaseEstimator, ABC):
     at a time.
     """
 
-    window: Any
     fit_intercept: bool
     standardize: bool
-
-    _live: LiveRows | None = None
-    _parameters: dict[str, Any]  # those in force
 
     @abstractmethod
     def _penalty(self) -> Penalty:
@@ -189,24 +181,6 @@ class Model(RegressorMixin, BaseEstimator, ABC):
         self._install(live)
         return result
 
-    # -- rows leave ------------------------------------------------------------------------------
-
-    def forget(self, ids: Id | Iterable[Id]) -> None:
-        """Rows leave by name: one id or many, naming one twice is naming it once.
-
-        What remains is a function of the remaining rows, to the last bit.
-
-        >>> model = OLS(fit_intercept=False).fit([[1.0], [1.0]], [2.0, 4.0], ids=["ann", "bob"])
-        >>> model.forget("ann")
-        >>> model.coef_
-        array([4.])
-        """
-        self._alive().forget(ids)
-
-    def expire(self, now: Any) -> int:
-        """Rows whose time is up at ``now`` leave; returns how many. For windows with a duration."""
-        return self._alive().expire(now)
-
     # -- what was learned ------------------------------------------------------------------------
 
     @property
@@ -229,26 +203,7 @@ class Model(RegressorMixin, BaseEstimator, ABC):
         """The rank of the live rows; with an intercept, of their deviations from the mean."""
         return self._alive().memory.rank
 
-    @property
-    def n_rows_(self) -> int:
-        """How many rows are alive."""
-        return len(self._alive().ledger)
-
-    @property
-    def ids_(self) -> list[Id]:
-        """The ids of the live rows, oldest first."""
-        return self._alive().ledger.ids
-
     # -- files and copies ------------------------------------------------------------------------
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the live rows and what is needed to go on with them; ``archive`` has the format.
-
-        The model itself is brought to the state that ``load`` gives, so both continue alike, bit
-        for bit.
-        """
-        self._alive().memory.rebuild()
-        archive.write(path, self._snapshot())
 
     def _snapshot(self) -> archive.Snapshot:
         live = self._alive()
@@ -265,33 +220,7 @@ class Model(RegressorMixin, BaseEstimator, ABC):
             y=y,
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy: like a file, the live rows and nothing of any other."""
-        state = dict(super().__getstate__())
-        if state.pop("_live", None) is not None:
-            self._alive().memory.rebuild()
-            state["snapshot"] = self._snapshot()
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        snapshot = state.pop("snapshot", None)
-        super().__setstate__(state)
-        if snapshot is not None:
-            self._live = _revive(type(self)(**self._parameters), snapshot)
-
     # -- within ----------------------------------------------------------------------------------
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._live is not None
-
-    def _alive(self) -> LiveRows:
-        if self._live is None:
-            raise self._not_fitted()
-        return self._live
-
-    def _not_fitted(self) -> NotFittedModel:
-        name = type(self).__name__
-        return NotFittedModel(f"'{name}' is not fitted: call 'fit' or 'learn_one' first.")
 
     def _start(self, width: int) -> LiveRows:
         """No rows yet, under the parameters as they are now."""
@@ -299,12 +228,6 @@ class Model(RegressorMixin, BaseEstimator, ABC):
         policy, penalty = as_policy(self.window), self._penalty()
         standardize = truth("standardize", self.standardize)
         return LiveRows(width, penalty, intercept=intercept, policy=policy, standardize=standardize)
-
-    def _install(self, live: LiveRows) -> None:
-        if self._live is not None:
-            self._live.wipe()
-        self._live = live
-        self._parameters = self.get_params(deep=False)
 
     def _checked(self, X: Any, y: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         rows = as_matrix(X)
@@ -477,17 +400,11 @@ def from_snapshot(snapshot: archive.Snapshot) -> OLS | Ridge | AdaptiveRidge | S
     """A fresh model that was given these live rows and has seen no other."""
     parameters = {**snapshot.parameters, "window": from_plain(snapshot.parameters["window"])}
     model = MODELS[snapshot.model](**parameters)
-    model._install(_revive(model, snapshot))
+    model._install(model._revived(snapshot))
     model.n_features_in_ = snapshot.X.shape[1]
     if snapshot.features is not None:
         model.feature_names_in_ = np.array(snapshot.features, dtype=object)
     return model
-
-
-def _revive(model: Model, snapshot: archive.Snapshot) -> LiveRows:
-    live = model._start(snapshot.X.shape[1])
-    live.restore(snapshot.X, snapshot.y, snapshot.ids, snapshot.times, snapshot.phase)
-    return live
 
 
 def _plain(name: str, value: Any) -> Any:

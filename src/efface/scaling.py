@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from functools import partial
 from math import isfinite
@@ -11,12 +10,12 @@ from typing import Any, Self, TypeVar, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.blas import dasum
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.exceptions import NotFittedError
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from efface import archive
-from efface.errors import InvalidValue, NotFitted, unusable
+from efface.errors import InvalidValue, unusable
+from efface.keeper import Keeper, NotFittedModel
 from efface.ledger import Id
 from efface.live import Arrivals, LiveRows
 from efface.parameters import truth
@@ -25,10 +24,6 @@ from efface.rows import Matrix, Vector, as_matrix, as_row
 from efface.spread import Spread
 
 T = TypeVar("T")
-
-
-class NotFittedScaler(NotFitted, NotFittedError):
-    """What scikit-learn expects of a scaler that has not seen a row yet."""
 
 
 @final
@@ -82,7 +77,7 @@ class ScaledRows(LiveRows):
 
 
 @final
-class WindowScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class WindowScaler(OneToOneFeatureMixin, TransformerMixin, Keeper[ScaledRows]):
     """Features less the mean of the live rows, over their standard deviation.
 
     A StandardScaler in front of a model that forgets remembers what the model has forgotten. This
@@ -97,9 +92,6 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     >>> scaler.mean_
     array([7.])
     """
-
-    _live: ScaledRows | None = None
-    _parameters: dict[str, Any]  # those in force
 
     def __init__(
         self, window: Any = None, *, with_mean: bool = True, with_std: bool = True
@@ -119,7 +111,7 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         live = self._start(rows.shape[1])
         live.learn(live.arrivals(rows, np.zeros(len(rows)), ids, at))
         self._name_features(X, reset=True)
-        self._take(live)
+        self._install(live)
         return self
 
     def partial_fit(
@@ -138,7 +130,7 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         live = self._start(row.size)
         live.learn_one(row, 0.0, id, at)
         self.n_features_in_ = row.size
-        self._take(live)
+        self._install(live)
 
     def _feed(self, way: Callable[[ScaledRows, Arrivals], T], X: Any, ids: Any, at: Any) -> T:
         """Hand checked rows to the live ones, which may be none yet."""
@@ -149,7 +141,7 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         result = way(live, live.arrivals(rows, np.zeros(len(rows)), ids, at))
         if known is None:
             self._name_features(X, reset=True)
-            self._take(live)
+            self._install(live)
         return result
 
     # -- rows are scaled -------------------------------------------------------------------------
@@ -189,16 +181,6 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         joined = truth("include", include)
         return self._feed(lambda live, new: live.roll(new, joined), X, ids, at)
 
-    # -- rows leave ------------------------------------------------------------------------------
-
-    def forget(self, ids: Id | Iterable[Id]) -> None:
-        """Rows leave by name; what remains is a function of the remaining rows, to the last bit."""
-        self._alive().forget(ids)
-
-    def expire(self, now: Any) -> int:
-        """Rows whose time is up at ``now`` leave; returns how many."""
-        return self._alive().expire(now)
-
     # -- what was learned ------------------------------------------------------------------------
 
     @property
@@ -217,21 +199,7 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         live = self._alive()
         return live.spread.scale if live.with_std else None
 
-    @property
-    def n_rows_(self) -> int:
-        """The number of live rows."""
-        return len(self._alive().ledger)
-
-    @property
-    def ids_(self) -> list[Id]:
-        """The names of the live rows, oldest first."""
-        return self._alive().ledger.ids
-
     # -- files and copies ------------------------------------------------------------------------
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the live rows and the parameters, as models do; ``efface.load`` reads it."""
-        archive.write(path, self._snapshot())
 
     def _snapshot(self) -> archive.Snapshot:
         live, names = self._alive(), getattr(self, "feature_names_in_", None)
@@ -247,42 +215,19 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """A fresh scaler that was given these live rows and has seen no other."""
         window = from_plain(snapshot.parameters["window"])
         scaler = WindowScaler(**{**snapshot.parameters, "window": window})
-        live = scaler._start(snapshot.X.shape[1])
-        live.restore(snapshot.X, snapshot.y, snapshot.ids, snapshot.times, snapshot.phase)
-        scaler._take(live)
+        scaler._install(scaler._revived(snapshot))
         scaler.n_features_in_ = snapshot.X.shape[1]
         if snapshot.features is not None:
             scaler.feature_names_in_ = np.array(snapshot.features, dtype=object)
         return scaler
 
-    def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy: like a file, the live rows and nothing of any other."""
-        state = dict(super().__getstate__())
-        if state.pop("_live", None) is not None:
-            state["snapshot"] = self._snapshot()
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        snapshot = state.pop("snapshot", None)
-        super().__setstate__(state)
-        if snapshot is not None:
-            self._live = WindowScaler.from_snapshot(snapshot)._live
-
     # -- within ----------------------------------------------------------------------------------
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._live is not None
-
-    def _alive(self) -> ScaledRows:
-        if self._live is None:
-            raise NotFittedScaler("'WindowScaler' is not fitted: call 'fit' or 'learn_one' first.")
-        return self._live
 
     def _some(self) -> ScaledRows:
         """The live rows, of which there is at least one."""
         live = self._alive()
         if not len(live.ledger):
-            raise NotFittedScaler(
+            raise NotFittedModel(
                 "'WindowScaler' has no live row to scale by: learn one first, "
                 "or use 'rolling_transform', which gives NaN."
             )
@@ -295,13 +240,6 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         )
         policy = as_policy(self.window)
         return ScaledRows(width, policy, with_mean=with_mean, with_std=with_std)
-
-    def _take(self, live: ScaledRows) -> None:
-        """These are the live rows from now on."""
-        if self._live is not None:
-            self._live.wipe()
-        self._live = live
-        self._parameters = self.get_params(deep=False)
 
     def _name_features(self, X: Any, *, reset: bool) -> None:
         """Set or check the number of features and their names."""
