@@ -11,7 +11,7 @@ from benchmarks.threads import confine
 
 SUITES = (
     *("rolling", "replay", "diagnostics", "event", "growth", "forecast", "memory", "startup"),
-    *("accuracy", "intervals", "penalty", "job", "experiments"),
+    *("accuracy", "intervals", "penalty", "scaling", "job", "experiments"),
 )
 
 
