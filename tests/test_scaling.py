@@ -244,6 +244,9 @@ def test_frames_go_in_and_come_out(kind):
     assert type(out) is type(frame)
     assert list(out.columns) == ["a", "b"]
     assert np.asarray(out) == pytest.approx(WindowScaler().fit(X[10:]).transform(X))
+    assert scaler.inverse_transform(np.asarray(out)) == pytest.approx(X)
+    with pytest.raises(InvalidValue, match="expected 2 features, one a column"):
+        scaler.inverse_transform(X[:, :1])
     with pytest.raises(InvalidValue, match="feature names"):
         scaler.partial_fit(frame[["b", "a"]])
 

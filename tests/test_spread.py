@@ -34,6 +34,11 @@ def between(value, exact):
     return away <= Fraction(SECTION) * gap * Fraction(1000001, 1000000)
 
 
+# As plain Python, NumPy warns of what compiled code just computes.
+beyond = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
+
+
+@beyond
 @pytest.mark.parametrize("world", list(WORLDS))
 @pytest.mark.parametrize("window", [1, 2, 16, 30])
 def test_sliding_gives_the_bits_of_exact_sums(world, window):
@@ -61,6 +66,7 @@ def test_both_are_doubles_next_to_the_exact_numbers(world):
         assert between(spread.variance[j], variance)
 
 
+@beyond
 def test_doubts_are_decided_by_exact_sums():
     # a mean that lies on the golden section between two doubles, as far as a double can tell
     gap = np.spacing(1.0)

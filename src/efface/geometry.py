@@ -209,8 +209,9 @@ def standardized(X: Array) -> Scores:
     rows, n = deviations(X)[0], len(X)
     units = np.ldexp(1.0, np.frexp(np.abs(rows).max(axis=0))[1])
     variance = ((rows / units) ** 2).mean(axis=0)
-    rounding = n * _EPS * np.abs(X.mean(axis=0)) / units
-    flat = variance <= n * _EPS * variance + rounding**2
+    with np.errstate(over="ignore"):
+        rounding = n * _EPS * np.abs(X.mean(axis=0)) / units
+        flat = variance <= n * _EPS * variance + rounding**2
     deviation = np.where(flat, 1.0, units * np.sqrt(variance))
     return Scores(np.where(flat, 0.0, rows / deviation), deviation, X)
 

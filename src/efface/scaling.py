@@ -161,7 +161,11 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, Keeper[ScaledRows]):
     def inverse_transform(self, X: Any) -> Matrix:
         """The rows whose scaled ones these are."""
         live, rows = self._some(), as_matrix(X)
-        self._name_features(rows, reset=False)
+        if rows.shape[1:] != live.shape:
+            advice = "pass what 'transform' gives"
+            raise InvalidValue(
+                unusable("X", rows.shape, f"{live.shape[0]} features, one a column", advice)
+            )
         return live.unscaled(rows)
 
     def rolling_transform(

@@ -35,16 +35,16 @@ def scores(X: Matrix) -> Scores:
     array([[-1.,  0.],
            [ 1.,  0.]])
     """
-    n, mean = len(X), X.mean(axis=0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean = np.where(np.isfinite(mean), mean, X[0])  # where the sum of huge numbers overflows
+    n = len(X)
+    with np.errstate(over="ignore"):
+        mean = (X / n).sum(axis=0)  # in this order no sum overflows
         mean = np.where(X.min(axis=0) == X.max(axis=0), X[0], mean)  # exact where all are equal
-    away = X - mean
-    shift = away.mean(axis=0)
-    away -= shift  # what rounding leaves of a large mean
-    unit = np.ldexp(1.0, np.frexp(np.abs(away).max(axis=0))[1])  # squares are numbers at any scale
-    variance = ((away / unit) ** 2).mean(axis=0)
-    flat = variance <= n * EPS * variance + (n * (mean + shift) / unit * EPS) ** 2
+        away = X - mean
+        shift = away.mean(axis=0)
+        away -= shift  # what rounding leaves of a large mean
+        unit = np.ldexp(1.0, np.frexp(np.abs(away).max(axis=0))[1])  # so that squares are numbers
+        variance = ((away / unit) ** 2).mean(axis=0)
+        flat = variance <= n * EPS * variance + (n * (mean + shift) / unit * EPS) ** 2
     deviation = np.where(flat, 1.0, unit * np.sqrt(variance))
     return Scores(np.where(flat, 0.0, away / deviation), mean, shift, deviation)
 
