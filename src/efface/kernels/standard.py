@@ -280,7 +280,7 @@ def _piloted(f: Frame, s: Sums, x: Matrix, y: Vector, dials: Ints, values: Vecto
         for j in range(i, d):
             f.system[j, i] = f.products[i, j]
         f.system[i, i] += penalty
-        f.scale[i] = f.facts[WEIGHT] * f.inflation[i] + penalty
+        f.scale[i] = f.facts[WEIGHT] * f.inflation[i] * f.spreads[i] + penalty
     if not invert(f.system, f.scale, f.scratch) >= SAFE:
         return np.nan
     symmetric_times(f.system, f.pull, f.coef)
