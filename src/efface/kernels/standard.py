@@ -19,7 +19,6 @@ import numba
 import numpy as np
 
 from efface.kernels.compilation import INNER, KERNEL, carving
-from efface.kernels.core import gather
 from efface.kernels.dense import EPS, SAFE, dot, factorise, invert, solve, symmetric_times
 from efface.kernels.moments import (
     ALPHA,
@@ -52,10 +51,13 @@ from efface.kernels.sums import (
     BOUNDED,
     NEVER,
     SEEN,
+    TURN,
     Sums,
     carve_sums,
     depth_for,
     room_for_sums,
+    slide_to,
+    turn_over,
 )
 from efface.kernels.views import Ints, Matrix, Vector, borrow, copy, fill, part, take
 from efface.kernels.zscores import refit_scores
@@ -112,6 +114,22 @@ def open_frame(room: Vector, d: int) -> Frame:
 
 
 # -- what is known of the rows -------------------------------------------------------------------
+
+
+@numba.njit(**INNER)
+def _off_centre(s: Sums) -> bool:
+    """Has a feature or the response moved so far from the centre that sums lose digits?
+
+    Not if it is as near as a mean can be rounded: a constant feature would ask again and again.
+    """
+    q, total = s.centre.size, s.total
+    n = total[q - 2, q - 2]
+    for j in range(q):
+        away = (total[q - 2, j] if j < q - 2 else total[j, q - 2]) / n
+        far = away * away > 100.0 * (total[j, j] / n - away * away)
+        if j != q - 2 and far and abs(away) > n * EPS * abs(s.centre[j]):
+            return True
+    return False
 
 
 @numba.njit(**INNER)
@@ -174,7 +192,11 @@ def _describe_responses(f: Frame, s: Sums, y: Vector, a: int, b: int) -> None:
 @numba.njit(**INNER)
 def _standardise(f: Frame, s: Sums, x: Matrix, y: Vector, a: int, b: int) -> bool:
     """The frame of the rows [a, b); False where digits are missing."""
-    gather(s, x, y, a, b, 1, True)
+    for _ in range(2):
+        slide_to(s, x, y, a, b, 1, True)
+        if s.dials[TURN] == b or not _off_centre(s):
+            break
+        turn_over(s, x, y, a, b, True)
     if not _describe(f, s):
         return False
     _correlate(f, s)
