@@ -11,7 +11,7 @@ from benchmarks.threads import confine
 
 SUITES = (
     *("rolling", "replay", "diagnostics", "event", "growth", "forecast", "memory", "startup"),
-    *("accuracy", "frames", "intervals", "penalty", "job", "experiments"),
+    *("accuracy", "frames", "intervals", "penalty", "scaling", "job", "experiments"),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import naive_diagnostics
+import naive_scaling
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -189,3 +190,19 @@ def test_it_reads_well_in_a_terminal():
         "         9  8                     1       1  inf",
         "        10  9                     0       0  inf",
     ]
+
+
+@pytest.mark.parametrize("kind", [k for k in WINDOWS if k != "a row that hides the others"])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_standardised_rows_are_standardised_anew_after_each_deletion(kind, intercept):
+    X = WINDOWS[kind](np.random.default_rng(0), 25, 4)
+    model = OLS(fit_intercept=intercept, standardize=True).fit(X, np.zeros(25))
+    found = forecast_forgetting(model, 25)
+    for i in range(25):
+        rows = X[i + 1 :]
+        Z = naive_scaling.standardise(rows)[0] if len(rows) else rows
+        rank = int(np.linalg.matrix_rank(Z)) if len(rows) else 0
+        assert found.rank[i] == rank
+        expected = np.linalg.cond(Z) ** 2 if rank == 4 else math.inf
+        assert found.condition[i] == pytest.approx(expected, rel=1e-6)
+    assert found.rank[-1] == 0

@@ -19,6 +19,7 @@ from efface.geometry import (
     rank_of,
     spectra,
     spectrum,
+    standardized,
     whiten,
 )
 
@@ -134,3 +135,14 @@ def test_a_small_penalty_makes_nothing_of_rounding():
     X = 1e20 * window(3, 6)
     whitened = whiten(X, X, penalty=1.0)
     assert (whitened**2).sum(axis=1) == pytest.approx(np.ones(3), rel=1e-12)
+
+
+def test_scores_have_no_mean_and_a_deviation_of_one_or_are_zero():
+    X = window(20, 4) * [1e-200, 1.0, 1e200, 1.0] + [0.0, 1e6, 0.0, 0.0]
+    X[:, 3] = 0.1
+    found = standardized(X)
+    assert np.abs(found.rows.mean(axis=0)).max() <= 1e-15
+    assert found.rows.std(axis=0) == pytest.approx([1.0, 1.0, 1.0, 0.0], rel=1e-14)
+    assert found.deviation[3] == 1.0
+    assert found.of(X[5]) == pytest.approx(found.rows[5], rel=1e-12)
+    assert found.mean == pytest.approx(X.mean(axis=0), rel=1e-12)

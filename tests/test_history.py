@@ -6,6 +6,7 @@ import math
 from datetime import datetime, timedelta
 
 import naive
+import naive_scaling
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -970,3 +971,55 @@ def test_replay_keeps_the_names_of_the_columns():
     model = OLS(window=5)
     replay(model, pd.DataFrame({"a": [1.0, 2.0]}), [1.0, 2.0])
     assert model.feature_names_in_.tolist() == ["a"]
+
+
+# -- standardised features ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.7])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_standardised_windows_of_groups_with_gaps_equal_a_refit_on_their_scores(
+    alpha, intercept, eager
+):
+    X, y = data(90, 3)
+    X = X * [1.0, 100.0, 1e-3] + [0.0, 1e3, 1.0]
+    X[[20, 41], 1], y[33] = np.nan, np.nan
+    groups = np.arange(90) % 2
+    options = {"window": 10, "alpha": alpha, "fit_intercept": intercept, "min_rows": 5}
+    names = OUTPUTS if alpha == 0.0 else [name for name in OUTPUTS if name != "rank"]
+    found = rolling(
+        X, y, **options, groups=groups, missing="skip", outputs=names, standardize=True, threads=2
+    )
+    memories = {0: [], 1: []}
+    for t in range(90):
+        memory = memories[t % 2]
+        if not (np.isnan(X[t]).any() or np.isnan(y[t])):
+            memory.append(t)
+            del memory[:-10]
+        if len(memory) < 5:
+            assert np.isnan(found.coef[t]).all()
+            continue
+        coef, level, rank = naive_scaling.regress(X[memory], y[memory], alpha, intercept)
+        assert found.coef[t] == pytest.approx(coef, rel=1e-9)
+        assert found.intercept[t] == pytest.approx(level, rel=1e-9)
+        assert found.fitted[t] == pytest.approx(X[t] @ coef + level, rel=1e-8, nan_ok=True)
+        assert alpha or found.rank[t] == rank
+
+
+def test_standardised_windows_tell_the_rank_of_their_scores_with_a_penalty_too():
+    X, y = data(30, 3)
+    X[:, 1] = 2.0
+    found = rolling(X, y, 10, alpha=1.0, outputs=["rank"], standardize=True)
+    assert set(found.rank[9:].tolist()) == {2}
+
+
+def test_standard_errors_are_those_of_the_features_as_they_are():
+    X, y = data(40, 3)
+    options = {"window": 12, "fit_intercept": True, "stats": True}
+    one, other = (rolling(X, y, **options, standardize=s) for s in (True, False))
+    close(one.stats.bse, other.stats.bse)
+    close(one.stats.rsquared, other.stats.rsquared)
+    with pytest.raises(InvalidValue, match="'fit_intercept' is False: expected True"):
+        rolling(X, y, 12, stats=True, standardize=True)
+    with pytest.raises(InvalidValue, match="'standardize' is 'yes'"):
+        rolling(X, y, 12, standardize="yes")

@@ -262,3 +262,26 @@ def test_wiping_leaves_nothing():
     live.learn(live.arrivals(*data(5), None, None))
     live.wipe()
     assert live.memory.n_rows == len(live.ledger) == 0
+
+
+def test_a_walk_takes_rows_in_order_and_leaves_others_alone():
+    live = LiveRows(1, Penalty(), intercept=True, policy=FIFD(2))
+    new = live.arrivals(np.arange(4.0)[:, np.newaxis], np.zeros(4), None, None)
+
+    def steps(plan):
+        live.memory.extend(new.X[plan.leaving :], new.y[plan.leaving :])
+        return plan.after.tolist()
+
+    assert live.walk(new, steps) == [0, 0, 1, 1]
+    assert live.ledger.ids == [2, 3]
+    twice = live.arrivals(np.zeros((2, 1)), np.zeros(2), ["x", "x"], None)
+    with pytest.raises(RepeatedId):
+        live.walk(twice, steps)
+    back = live.arrivals(np.zeros((1, 1)), np.zeros(1), [3], None)
+    with pytest.raises(RepeatedId):
+        live.walk(back, steps)
+    assert live.ledger.ids == [2, 3]
+    late = LiveRows(1, Penalty(), intercept=True, policy=KeepAll())
+    backwards = late.arrivals(np.zeros((2, 1)), np.zeros(2), None, [2.0, 1.0])
+    assert late.walk(backwards, steps) is None
+    assert len(late.ledger) == 0

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 NAMES = [
     *("OLS", "Ridge", "AdaptiveRidge", "SwitchingRidge"),
     *("FIFD", "KeepFor", "AddDrop", "KeepAll"),
-    *("replay", "rolling", "load"),
+    *("replay", "rolling", "load", "WindowScaler"),
     *("audit", "diagnose", "forecast_forgetting"),
 ]
 

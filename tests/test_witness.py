@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import naive
+import naive_scaling
 import numpy as np
 import pytest
 
-from efface.witness import refit
+from efface.witness import refit, refit_standardized
 
 
 def conditioned(n, d, kappa, seed=0):
@@ -138,3 +139,22 @@ def test_grain_is_what_the_last_digit_of_the_rows_does(kappa):
         moved.append(found.distance(again.coef, again.intercept))
     assert max(moved) <= 4 * found.grain
     assert max(moved) >= 1e-3 * found.grain
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("lam", [0.0, 2.0])
+@pytest.mark.parametrize("n", [1, 3, 30])
+def test_standardised_it_is_told_of_the_features_as_they_are(n, lam, intercept):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 4)) * [1.0, 1e3, 1e-3, 1.0] + [0.0, 1e4, 1.0, 0.0]
+    X[:, 3] = 0.1
+    y = X @ [1.0, 1e-3, 1e3, 1.0] + rng.normal(size=n)
+    coef, level, _ = naive_scaling.regress(X, y, lam, intercept)
+    found = refit_standardized(X, y, penalty=lam, intercept=intercept)
+    assert found.distance(coef, level) <= 1e-12
+    assert found.distance(coef * 1.01, level) > 1e-3 or n == 1
+
+
+def test_standardised_no_rows_tell_nothing():
+    found = refit_standardized(np.empty((0, 2)), np.empty(0), penalty=1.0, intercept=True)
+    assert found.coef.tolist() == [0.0, 0.0]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from efface.models import OLS, AdaptiveRidge, Ridge, SwitchingRidge, load
     from efface.outcomes import Replay, Rolling
     from efface.policies import FIFD, AddDrop, KeepAll, KeepFor
+    from efface.scaling import WindowScaler
 
 __version__ = "0.1.0"
 
@@ -34,6 +35,7 @@ __all__ = [
     "Ridge",
     "Rolling",
     "SwitchingRidge",
+    "WindowScaler",
     "audit",
     "diagnose",
     "forecast_forgetting",
@@ -49,6 +51,7 @@ _HOMES = {
     "efface.intervals": ("Interval",),
     "efface.models": ("OLS", "AdaptiveRidge", "Ridge", "SwitchingRidge", "load"),
     "efface.policies": ("FIFD", "AddDrop", "KeepAll", "KeepFor"),
+    "efface.scaling": ("WindowScaler",),
     "efface.outcomes": ("Replay", "Rolling"),
     "efface.history": ("replay", "rolling"),
 }

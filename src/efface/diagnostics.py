@@ -18,7 +18,15 @@ from numpy.typing import ArrayLike
 
 from efface import archive, witness
 from efface.archive import Snapshot
-from efface.geometry import Array, Spectrum, binary_unit, deviations, spectrum, whiten
+from efface.geometry import (
+    Array,
+    Spectrum,
+    binary_unit,
+    deviations,
+    spectrum,
+    standardized,
+    whiten,
+)
 from efface.ledger import Id, some_ids
 from efface.models import Model, from_snapshot
 from efface.rows import as_row
@@ -236,20 +244,24 @@ def _company(remembered: tuple[Id, ...], claimed: int) -> list[str]:
 
 def _refit(live: Snapshot, penalty: float) -> witness.Refit:
     intercept = bool(live.parameters["fit_intercept"])
-    return witness.refit(live.X, live.y, penalty=penalty, intercept=intercept, weights=live.weights)
+    way = witness.refit_standardized if live.parameters["standardize"] else witness.refit
+    return way(live.X, live.y, penalty=penalty, intercept=intercept, weights=live.weights)
 
 
 class _Rows:
-    """The geometry of live rows, at a scale where squares are numbers."""
+    """The geometry of live rows, at a scale where squares are numbers; of their scores if asked."""
 
     def __init__(self, live: Snapshot) -> None:
         self.n, self.d = live.X.shape
         self.intercept = bool(live.parameters["fit_intercept"])
         self.weights, self.heft = live.weighed, float(live.weighed.sum())
         heard = self.weights > 0.0
-        self.unit = binary_unit(live.X[heard])
-        self.oldest = np.ldexp(live.X[:1], -self.unit)
-        self.X, self.heard = np.ldexp(live.X[heard], -self.unit), self.weights[heard]
+        X, oldest, self.heard, self.scores = live.X[heard], live.X[:1], self.weights[heard], None
+        if live.parameters["standardize"] and self.heft:
+            self.scores = standardized(X, self.heard)
+            X, oldest = self.scores.rows, self.scores.of(oldest)
+        self.unit = binary_unit(X)
+        self.oldest, self.X = np.ldexp(oldest, -self.unit), np.ldexp(X, -self.unit)
         self.around = self.X
         if self.intercept and self.heft:
             self.around = deviations(self.X, weights=self.heard)[0]
@@ -289,14 +301,14 @@ class _Rows:
         """Of the oldest row and of x, and the forgetting regret term of both."""
         if not self.n:
             return None, None, None
+        if x is not None and self.scores is not None:
+            x = self.scores.of(x)
         new = self.oldest[0] if x is None else np.ldexp(x, -self.unit)
         pair = np.array([self.oldest[0], new])
         if self.intercept and self.heft:
             pair = deviations(self.X, pair, weights=self.heard)[1]
         pair = whiten(self.rows, pair, penalty=self._penalty(penalty))
-        if (
-            self.intercept and self.heft
-        ):  # which is not penalised, and whose column is orthogonal to the others
+        if self.intercept and self.heft:  # not penalised, and orthogonal to the others
             pair = np.column_stack([pair, np.full(2, 1 / math.sqrt(self.heft))])
         pair[0] *= math.sqrt(self.weights[0])
         total, deleted, _ = forgetting_terms(pair[0], pair[1])

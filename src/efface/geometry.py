@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -180,6 +181,44 @@ def deviations(X: Array, *others: Array, weights: Array | None = None) -> tuple[
     rows = (shifted - centre).astype(np.float64)
     rows[:, dust(rows, origin + centre)] = 0.0
     return rows, *((other - origin - centre).astype(np.float64) for other in others)
+
+
+class Scores(NamedTuple):
+    """Rows as z = (x - mean) / deviation; the deviation is 1, and z 0, where there is no spread."""
+
+    rows: Array
+    deviation: Array
+    source: Array
+    weights: Array | None
+
+    @property
+    def mean(self) -> Array:
+        source = self.source.astype(np.longdouble)
+        return np.asarray(np.average(source, axis=0, weights=self.weights), dtype=np.float64)
+
+    def of(self, row: Array) -> Array:
+        """Another row by the same mean and deviation."""
+        away = deviations(self.source, row, weights=self.weights)[1]
+        return np.asarray(away / self.deviation)
+
+
+def standardized(X: Array, weights: Array | None = None) -> Scores:
+    """The rows of X, at least one, standardised; constant but for rounding as in scikit-learn.
+
+    Weights are all above 0.
+
+    >>> standardized(np.array([[1.0, 5.0], [3.0, 5.0]])).rows
+    array([[-1.,  0.],
+           [ 1.,  0.]])
+    """
+    rows, n = deviations(X, weights=weights)[0], len(X)
+    units = np.ldexp(1.0, np.frexp(np.abs(rows).max(axis=0))[1])
+    variance = np.average((rows / units) ** 2, axis=0, weights=weights)
+    with np.errstate(over="ignore"):
+        rounding = n * _EPS * np.abs(X.mean(axis=0)) / units
+        flat = variance <= n * _EPS * variance + rounding**2
+    deviation = np.where(flat, 1.0, units * np.sqrt(variance))
+    return Scores(np.where(flat, 0.0, rows / deviation), deviation, X, weights)
 
 
 def dust(rows: Array, mean: NDArray[np.floating]) -> NDArray[np.bool]:

@@ -16,6 +16,7 @@ from efface.errors import InvalidValue, unusable
 from efface.groups import refuse_back, sorted_groups
 from efface.intervals import Method, MethodName, as_method
 from efface.kernels.inference import Inference, infer_windows
+from efface.kernels.standard import slide_standardized
 from efface.kernels.windows import slide_windows
 from efface.live import Arrivals, LiveRows
 from efface.memory import Trace
@@ -103,6 +104,7 @@ def rolling(
     interval: float | None = None,
     method: MethodName = "gaussian",
     sample_weight: Any = None,
+    standardize: bool = False,
 ) -> Rolling:
     """Regress on the last ``window`` rows, at every row.
 
@@ -121,6 +123,9 @@ def rolling(
     only. ``interval`` is the level of an interval around each prediction, by ``method``: that of
     ``predict_interval`` of a model on the window before.
 
+    With ``standardize`` each window's regression is on features less its mean, over its standard
+    deviation: ``alpha`` and the rank are for those, coefficients for the features as they are.
+
     ``sample_weight`` holds a weight for each row; windows count rows whatever these weigh. The
     statistics are those of rows whose noise has the variance sigma^2 / weight.
 
@@ -131,7 +136,8 @@ def rolling(
     >>> rolling([[1.0], [1.0], [2.0]], [1.0, 3.0, 5.0], window=2).coef.ravel()
     array([nan, 2. , 2.6])
     """
-    job = _job(window, alpha, fit_intercept, min_rows, outputs, stats, interval, method)
+    fit = _fit(alpha, fit_intercept, standardize, truth("stats", stats))
+    job = _job(window, fit, min_rows, outputs, bool(stats), interval, method)
     skip = choice("missing", missing, ("raise", "skip")) == "skip"
     workers = os.cpu_count() or 1 if threads is None else whole("threads", threads, 1)
     parts = cast(X, x, y=y, groups=_either(groups, by), at=at, sample_weight=sample_weight)
@@ -198,30 +204,37 @@ class _Windows(NamedTuple):
     inference: Inference | None
 
 
+def _fit(alpha: object, fit_intercept: object, standardize: object, stats: bool) -> Regression:
+    penalty, intercept = non_negative("alpha", alpha), truth("fit_intercept", fit_intercept)
+    scaled = truth("standardize", standardize)
+    if stats and penalty > 0:
+        advice = "pass alpha=0, or use predict_interval for a penalised model"
+        raise InvalidValue(unusable("alpha", penalty, "0 where stats=True", advice))
+    if stats and scaled and not intercept:
+        advice = "standardised features have no regression through the origin"
+        expected = "True where stats and standardize are"
+        raise InvalidValue(unusable("fit_intercept", False, expected, advice))
+    return Regression(penalty, intercept, scaled)
+
+
 def _job(
     window: object,
-    alpha: object,
-    fit_intercept: object,
+    fit: Regression,
     min_rows: object,
     outputs: Any,
-    stats: object,
+    stats: bool,
     interval: float | None,
     method: object,
 ) -> _Job:
     if isinstance(window, int | np.integer) and not isinstance(window, bool):
         window = whole("window", window, 1)
-    policy, penalty = as_policy(window), non_negative("alpha", alpha)
+    policy = as_policy(window)
     full = policy.rows if isinstance(policy, FIFD) else 0
     least = full if min_rows is None else whole("min_rows", min_rows, 1)
     if full and least > full:
         raise InvalidValue(unusable("min_rows", least, f"at most the window, {full}", "lower it"))
-    intercept, inferred = truth("fit_intercept", fit_intercept), truth("stats", stats)
-    if inferred and penalty > 0:
-        advice = "pass alpha=0, or use predict_interval for a penalised model"
-        raise InvalidValue(unusable("alpha", penalty, "0 where stats=True", advice))
     way = None if interval is None else as_method(interval, method, "interval")
-    fit = Regression(penalty, intercept)
-    return _Job(policy, fit, least, _asked(outputs, penalty), inferred, way)
+    return _Job(policy, fit, least, _asked(outputs, fit.alpha), stats, way)
 
 
 def _asked(outputs: Any, penalty: float) -> frozenset[str]:
@@ -299,12 +312,13 @@ def _solve(job: _Job, rows: _Rows) -> _Windows:
 
 
 def _by_count(job: _Job, rows: _Rows, window: int) -> _Windows:
-    first, (alpha, intercept), (X, y, weights, _) = job.least - 1, job.fit, rows
-    coef, level, rank = slide_windows(X, y, window, alpha, intercept, first, 0, weights)
+    first, (alpha, intercept, standardize), (X, y, weights, _) = job.least - 1, job.fit, rows
+    slide = slide_standardized if standardize else slide_windows
+    coef, level, rank = slide(X, y, window, alpha, intercept, first, weights=weights)
     ranked, lower, upper, inference = None, None, None, None
     if "rank" in job.outputs:
         if alpha > 0:
-            rank = slide_windows(X, y, window, 0.0, intercept, first, 0, weights)[2]
+            rank = slide(X, y, window, 0.0, intercept, first, weights=weights)[2]
         ranked = rank
         ranked[:first] = -1
     if job.method or job.stats:

@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Window = tuple[Matrix, Vector, Vector]  # rows, responses, weights
 Windows = Iterable[Window]  # the live rows of each entry, or of all
+T = TypeVar("T")
 Widths = Callable[[Gauges, "LiveRows", Windows], Vector]
 
 
@@ -60,10 +62,22 @@ class Arrivals:
 class LiveRows:
     """Rows that are learned, expire and are forgotten under a policy."""
 
-    def __init__(self, width: int, penalty: Penalty, *, intercept: bool, policy: Policy) -> None:
-        self._fresh: Callable[..., Memory] = partial(
-            memory_for, width, penalty, intercept=intercept, shrinks=policy.shrinks
-        )
+    def __init__(
+        self,
+        width: int,
+        penalty: Penalty,
+        *,
+        intercept: bool,
+        policy: Policy,
+        standardize: bool = False,
+    ) -> None:
+        way = {"intercept": intercept, "shrinks": policy.shrinks, "standardize": standardize}
+        self._begin(partial(memory_for, width, penalty, **way), width, intercept, policy)
+
+    def _begin(
+        self, fresh: Callable[..., Memory], width: int, intercept: bool, policy: Policy
+    ) -> None:
+        self._fresh = fresh
         self.shape = (width,)
         self.intercept = intercept
         self.policy = policy
@@ -171,11 +185,28 @@ class LiveRows:
         trace = self._pass(new, plan, Asked(coef, diagnostics, widths is not None))
         if widths is not None and past is not None:
             trace = self._bounded(trace, widths, past, new)
+        self._settle(new, plan, n_rows)
+        return trace
+
+    def walk(self, new: Arrivals, steps: Callable[[Schedule], T]) -> T | None:
+        """Rows that come in order of time go through ``steps``, which changes the memory.
+
+        None for others, and nothing has changed: those can be learned one by one.
+        """
+        plan, n_rows = self._plan(new), len(self.ledger)
+        if plan is None:
+            self._survivors(new)  # refuses a repeated id
+            return None
+        result = steps(plan)
+        self._settle(new, plan, n_rows)
+        return result
+
+    def _settle(self, new: Arrivals, plan: Schedule, n_rows: int) -> None:
+        """The ledger and the phase follow the memory, which had ``n_rows`` rows."""
         self.ledger.drop(min(plan.leaving, n_rows))
         kept = new.since(max(0, plan.leaving - n_rows))
         self._enter(kept.ids, kept.times)
         self.phase = plan.phase
-        return trace
 
     def _window(self) -> Window:
         return *self.memory.rows(), self.memory.weights
@@ -249,6 +280,11 @@ class LiveRows:
         count = self.policy.expired(self.ledger.since, time)
         self._remove(np.arange(count, dtype=np.intp))
         return count
+
+    def rebuild(self) -> None:
+        """Be as if the live rows had just been learned, and no other ever came."""
+        self.memory.rebuild()
+        self.passed = 0
 
     def wipe(self) -> None:
         """Everything leaves."""

@@ -106,6 +106,9 @@ class Memory:
     3.0
     """
 
+    strides = True  # can windows be solved side by side, see ``passage``?
+    _block_for = staticmethod(stream.block_for)
+
     def __init__(
         self, width: int, penalty: Penalty, *, intercept: bool, shrinks: bool = True
     ) -> None:
@@ -116,7 +119,7 @@ class Memory:
         self._watched = None if penalty.kind == FIXED else True
         self._given = np.zeros(0)
         self._ints = np.zeros(0, np.int64)
-        self._shape = (int(intercept), stream.block_for(width), int(shrinks))
+        self._shape = (int(intercept), self._block_for(width), int(shrinks))
         self._x, self._y = np.zeros((0, width)), np.zeros((0, 3))
         self._reserve(_LEAST)
 
@@ -285,10 +288,7 @@ class Memory:
         if diagnostics or gauges:
             self._diagnose(arrays, columns, diagnostics)
         else:
-            row, code = 0, stream.FORM
-            while code != stream.DONE:
-                row, code = replay_rows(*self._state, *arrays, self._given, row, self._watched)
-                self._supply(code)
+            self._replay(arrays)
         self.n_rows = self._span[1] - self._span[0]
         trace = Trace(states[0], states[1], states[2], counts[0])
         if coef:
@@ -301,6 +301,13 @@ class Memory:
             trace = trace._replace(**dict(zip(DIAGNOSTICS, states[3:], strict=True)))
         return trace
 
+    def _replay(self, arrays: Arrays) -> None:
+        """``replay`` with nothing but predictions."""
+        row, code = 0, stream.FORM
+        while code != stream.DONE:
+            row, code = replay_rows(*self._state, *arrays, self._given, row, self._watched)
+            self._supply(code)
+
     def _diagnose(self, arrays: Arrays, columns: Matrix, diagnostics: bool) -> None:
         """``replay`` with leverages and the like, gauges, or both."""
         self._ints[moments.DIRTY] = 1  # so that what is measured is what has just been solved
@@ -309,7 +316,11 @@ class Memory:
         for end in [*(self.marks(n) if diagnostics else []), n]:
             row = self._diagnose_until(end, row, arrays, columns, room, diagnostics)
             if diagnostics and row < n:
-                arrays[3][6:, row] = conditioning(*self._live, self._shape[0] == 1)
+                arrays[3][6:, row] = self._conditioning()
+
+    def _conditioning(self) -> tuple[float, float]:
+        """phi^2 and the condition of the live rows."""
+        return conditioning(*self._live, self._shape[0] == 1)
 
     def _diagnose_until(
         self, end: int, row: int, arrays: Arrays, columns: Matrix, room: Matrix, diagnostics: bool

@@ -14,7 +14,7 @@ max|theta| the paper plugs in sd(y) and 1; ``noise`` and ``theta_max`` say what 
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from math import isfinite
 from typing import Any, Self, TypeVar, final
@@ -23,14 +23,14 @@ import numpy as np
 from numpy import ndarray
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.blas import dasum
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.exceptions import NotFittedError
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from efface import archive
 from efface.columns import Table, eager, values
-from efface.errors import DamagedFile, InvalidValue, NotFitted, unusable
+from efface.errors import DamagedFile, InvalidValue, unusable
 from efface.intervals import Interval, MethodName, as_method
+from efface.keeper import Keeper
 from efface.ledger import Id
 from efface.live import Arrivals, LiveRows
 from efface.memory import ADAPTIVE, FIXED, SWITCHING, Penalty
@@ -38,16 +38,13 @@ from efface.parameters import choice, non_negative, positive, probability, truth
 from efface.plugin import AUTO, RESIDUAL, RESPONSE
 from efface.policies import as_policy, from_plain, to_plain
 from efface.rows import as_matrix, as_response, as_row, as_vector, as_weight, as_weights
+from efface.scaling import WindowScaler
 
 _FLOAT64 = np.dtype(np.float64)
 T = TypeVar("T")
 
 
-class NotFittedModel(NotFitted, NotFittedError):
-    """What scikit-learn expects of a model that has not seen a row yet."""
-
-
-class Model(RegressorMixin, BaseEstimator, ABC):
+class Model(RegressorMixin, Keeper[LiveRows]):
     """A linear regression on the rows that are alive.
 
     ``window`` says when rows leave by themselves: a number of rows, a duration ("90d", a timedelta;
@@ -56,16 +53,18 @@ class Model(RegressorMixin, BaseEstimator, ABC):
     the order of their times, however they arrive. A row counts as often as its weight says; one of
     weight 0 is alive and says nothing (docs/weights.md).
 
+    With ``standardize`` the regression is on features less the mean of the live rows, over their
+    standard deviation, at every step: as with a WindowScaler of the same window in front.
+    ``penalty_`` and ``rank_`` are those of the standardised features, ``coef_`` and ``intercept_``
+    those of the features as they are. A feature without spread has the coefficient 0.
+
     Parameters take effect when the first row comes, or at ``fit``; changing them later changes
     nothing until the next ``fit``. What is refused is refused before anything changed. One thread
     at a time.
     """
 
-    window: Any
     fit_intercept: bool
-
-    _live: LiveRows | None = None
-    _parameters: dict[str, Any]  # those in force
+    standardize: bool
 
     @abstractmethod
     def _penalty(self) -> Penalty:
@@ -249,24 +248,6 @@ class Model(RegressorMixin, BaseEstimator, ABC):
         self._install(live)
         return result
 
-    # -- rows leave ------------------------------------------------------------------------------
-
-    def forget(self, ids: Id | Iterable[Id]) -> None:
-        """Rows leave by name: one id or many, naming one twice is naming it once.
-
-        What remains is a function of the remaining rows, to the last bit.
-
-        >>> model = OLS(fit_intercept=False).fit([[1.0], [1.0]], [2.0, 4.0], ids=["ann", "bob"])
-        >>> model.forget("ann")
-        >>> model.coef_
-        array([4.])
-        """
-        self._alive().forget(ids)
-
-    def expire(self, now: Any) -> int:
-        """Rows whose time is up at ``now`` leave; returns how many. For windows with a duration."""
-        return self._alive().expire(now)
-
     # -- what was learned ------------------------------------------------------------------------
 
     @property
@@ -289,26 +270,7 @@ class Model(RegressorMixin, BaseEstimator, ABC):
         """The rank of the live rows; with an intercept, of their deviations from the mean."""
         return self._alive().memory.rank
 
-    @property
-    def n_rows_(self) -> int:
-        """How many rows are alive."""
-        return len(self._alive().ledger)
-
-    @property
-    def ids_(self) -> list[Id]:
-        """The ids of the live rows, oldest first."""
-        return self._alive().ledger.ids
-
     # -- files and copies ------------------------------------------------------------------------
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the live rows and what is needed to go on with them; ``archive`` has the format.
-
-        The model itself is brought to the state that ``load`` gives, so both continue alike, bit
-        for bit.
-        """
-        self._alive().memory.rebuild()
-        archive.write(path, self._snapshot())
 
     def _snapshot(self) -> archive.Snapshot:
         live = self._alive()
@@ -326,45 +288,14 @@ class Model(RegressorMixin, BaseEstimator, ABC):
             weights=None if (weights == 1.0).all() else weights,
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy: like a file, the live rows and nothing of any other."""
-        state = dict(super().__getstate__())
-        if state.pop("_live", None) is not None:
-            self._alive().memory.rebuild()
-            state["snapshot"] = self._snapshot()
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        snapshot = state.pop("snapshot", None)
-        super().__setstate__(state)
-        if snapshot is not None:
-            self._live = _revive(type(self)(**self._parameters), snapshot)
-
     # -- within ----------------------------------------------------------------------------------
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._live is not None
-
-    def _alive(self) -> LiveRows:
-        if self._live is None:
-            raise self._not_fitted()
-        return self._live
-
-    def _not_fitted(self) -> NotFittedModel:
-        name = type(self).__name__
-        return NotFittedModel(f"'{name}' is not fitted: call 'fit' or 'learn_one' first.")
 
     def _start(self, width: int) -> LiveRows:
         """No rows yet, under the parameters as they are now."""
         intercept = truth("fit_intercept", self.fit_intercept)
         policy, penalty = as_policy(self.window), self._penalty()
-        return LiveRows(width, penalty, intercept=intercept, policy=policy)
-
-    def _install(self, live: LiveRows) -> None:
-        if self._live is not None:
-            self._live.wipe()
-        self._live = live
-        self._parameters = self.get_params(deep=False)
+        standardize = truth("standardize", self.standardize)
+        return LiveRows(width, penalty, intercept=intercept, policy=policy, standardize=standardize)
 
     def _checked(self, X: Any, y: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         rows = as_matrix(X)
@@ -393,9 +324,12 @@ class OLS(Model):
     (7.0, 1)
     """
 
-    def __init__(self, window: Any = None, *, fit_intercept: bool = True) -> None:
+    def __init__(
+        self, window: Any = None, *, fit_intercept: bool = True, standardize: bool = False
+    ) -> None:
         self.window = window
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
 
     def _penalty(self) -> Penalty:
         return Penalty(FIXED, 0.0)
@@ -410,11 +344,17 @@ class Ridge(Model):
     """
 
     def __init__(
-        self, window: Any = None, *, alpha: float = 1.0, fit_intercept: bool = True
+        self,
+        window: Any = None,
+        *,
+        alpha: float = 1.0,
+        fit_intercept: bool = True,
+        standardize: bool = False,
     ) -> None:
         self.window = window
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
 
     def _penalty(self) -> Penalty:
         return Penalty(FIXED, non_negative("alpha", self.alpha))
@@ -449,12 +389,14 @@ class AdaptiveRidge(Model):
         noise: str = "residual",
         theta_max: float | str = "auto",
         fit_intercept: bool = True,
+        standardize: bool = False,
     ) -> None:
         self.window = window
         self.delta = delta
         self.noise = noise
         self.theta_max = theta_max
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
 
     def _penalty(self) -> Penalty:
         return _lemma_3(self, ADAPTIVE)
@@ -482,6 +424,7 @@ class SwitchingRidge(Model):
         theta_max: float | str = "auto",
         switch_at: float = 2.0,
         fit_intercept: bool = True,
+        standardize: bool = False,
     ) -> None:
         self.window = window
         self.delta = delta
@@ -489,6 +432,7 @@ class SwitchingRidge(Model):
         self.theta_max = theta_max
         self.switch_at = switch_at
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
 
     def _penalty(self) -> Penalty:
         switch_at = non_negative("switch_at", self.switch_at)
@@ -505,10 +449,14 @@ def _lemma_3(model: AdaptiveRidge | SwitchingRidge, kind: int) -> Penalty:
 MODELS = {model.__name__: model for model in (OLS, Ridge, AdaptiveRidge, SwitchingRidge)}
 
 
-def load(path: str | os.PathLike[str]) -> OLS | Ridge | AdaptiveRidge | SwitchingRidge:
-    """The model that ``save`` wrote: it continues bit for bit where that one stood."""
+def load(
+    path: str | os.PathLike[str],
+) -> OLS | Ridge | AdaptiveRidge | SwitchingRidge | WindowScaler:
+    """The model or scaler that ``save`` wrote: it continues bit for bit where that one stood."""
     snapshot = archive.read(path)
     try:
+        if snapshot.model == WindowScaler.__name__:
+            return WindowScaler.from_snapshot(snapshot)
         return from_snapshot(snapshot)
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedFile(
@@ -520,18 +468,11 @@ def from_snapshot(snapshot: archive.Snapshot) -> OLS | Ridge | AdaptiveRidge | S
     """A fresh model that was given these live rows and has seen no other."""
     parameters = {**snapshot.parameters, "window": from_plain(snapshot.parameters["window"])}
     model = MODELS[snapshot.model](**parameters)
-    model._install(_revive(model, snapshot))
+    model._install(model._revived(snapshot))
     model.n_features_in_ = snapshot.X.shape[1]
     if snapshot.features is not None:
         model.feature_names_in_ = np.array(snapshot.features, dtype=object)
     return model
-
-
-def _revive(model: Model, snapshot: archive.Snapshot) -> LiveRows:
-    live = model._start(snapshot.X.shape[1])
-    rows = snapshot.X, snapshot.y, snapshot.ids, snapshot.times
-    live.restore(*rows, snapshot.phase, snapshot.weights)
-    return live
 
 
 def _plain(name: str, value: Any) -> Any:

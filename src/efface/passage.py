@@ -66,7 +66,7 @@ class Passage:
         """``Memory.replay``, in strides where that is possible and worth it."""
         memory, run = self.memory, longest_run(self.memory.n_rows, before, after)
         even = bool((weights == 1.0).all() and (memory.weights == 1.0).all())
-        if not (even and self._worth(run)):
+        if not (memory.strides and even and self._worth(run)):
             return self.one_by_one(X, y, before, after, weights)
         memory.drop(int(before[0]))
         past, leaving = memory.rows(), _leaving(before, after)

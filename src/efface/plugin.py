@@ -21,12 +21,17 @@ from efface.kernels.pilot import (
 )
 from efface.kernels.views import Ints, Matrix, Vector, weighed
 from efface.memory import ADAPTIVE, Memory, Penalty, Trace
+from efface.standardized import StandardizedMemory
 
 __all__ = ["AUTO", "RESIDUAL", "RESPONSE", "memory_for"]
 
 
-def memory_for(width: int, penalty: Penalty, *, intercept: bool, shrinks: bool) -> Memory:
-    """A memory of the kind that the penalty needs."""
+def memory_for(
+    width: int, penalty: Penalty, *, intercept: bool, shrinks: bool, standardize: bool = False
+) -> Memory:
+    """A memory of the kind that the penalty needs, or standardised features."""
+    if standardize:
+        return StandardizedMemory(width, penalty, intercept=intercept, shrinks=shrinks)
     pilot = penalty.noise == RESIDUAL or penalty.theta_max == AUTO
     kind = PluggedMemory if pilot else Memory
     return kind(width, penalty, intercept=intercept, shrinks=shrinks)

@@ -33,11 +33,12 @@ class Regression(NamedTuple):
 
     alpha: float
     intercept: bool
+    standardize: bool = False
 
     def start(self, width: int, policy: Policy) -> LiveRows:
         """No rows yet."""
-        penalty = Penalty(FIXED, self.alpha)
-        return LiveRows(width, penalty, intercept=self.intercept, policy=policy)
+        way = {"intercept": self.intercept, "standardize": self.standardize}
+        return LiveRows(width, Penalty(FIXED, self.alpha), policy=policy, **way)
 
 
 @final

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from efface.geometry import Array, binary_unit, deviations
+from efface.geometry import Array, binary_unit, deviations, standardized
 
 _EPS = float(np.finfo(np.float64).eps)
 _SPLITTER = 134217729.0  # 2^27 + 1, after Dekker
@@ -86,6 +86,35 @@ def refit(
         spread=np.ldexp(fit.spread, x_unit),
         size=math.ldexp(fit.size, y_unit),
         height=math.ldexp(fit.height, y_unit),
+    )
+
+
+def refit_standardized(
+    X: Array, y: Array, *, penalty: float, intercept: bool, weights: Array | None = None
+) -> Refit:
+    """``refit`` on the standardised rows, told of the features as they are.
+
+    >>> rows, responses = np.array([[10.0], [20.0], [30.0]]), np.array([1.0, 2.0, 3.0])
+    >>> found = refit_standardized(rows, responses, penalty=3.0, intercept=True)
+    >>> found.coef.round(12), round(found.intercept, 12)
+    (array([0.05]), 1.0)
+    """
+    if weights is not None:
+        X, y, weights = X[weights > 0.0], y[weights > 0.0], weights[weights > 0.0]
+    if not len(y):
+        return refit(X, y, penalty=penalty, intercept=intercept)
+    z = standardized(X, weights)
+    # z has no mean: the same coefficients with and without an intercept
+    fit = refit(z.rows, y, penalty=penalty, intercept=True, weights=weights)
+    coef, reach = fit.coef / z.deviation, np.abs(X).max(axis=0)
+    balance = coef * z.mean
+    return replace(
+        fit,
+        coef=coef,
+        intercept=(fit.intercept if intercept else 0.0) - float(balance.sum()),
+        spread=fit.spread * z.deviation,
+        height=max(fit.height, float(np.abs(balance).max())),
+        grain=fit.grain * max(1.0, float((reach / (fit.spread * z.deviation)).max())),
     )
 
 

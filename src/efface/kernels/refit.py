@@ -14,6 +14,7 @@ import numpy as np
 from efface.kernels.blas import add_gram
 from efface.kernels.compilation import INNER, KERNEL
 from efface.kernels.dense import EPS, add_row, dot, invert, lopsided, symmetric_times
+from efface.kernels.doubled import two_product, two_sum
 from efface.kernels.views import (
     ROOT,
     VALUE,
@@ -30,7 +31,6 @@ from efface.kernels.views import (
 # The margin from which the normal equations' inverse corrects its own errors; and from which their
 # rank is beyond doubt: rounding can give a singular matrix a margin near the root of EPS.
 _CONVERGES, _CERTAIN = 1e-10, 1e-6
-_SPLITTER = 134217729.0  # 2^27 + 1, after Dekker
 _MOST_STEPS = 12
 
 
@@ -200,34 +200,15 @@ def _refine(
 
 
 @numba.njit(**INNER)
-def _two_sum(a: float, b: float) -> tuple[float, float]:
-    """a + b and its rounding error (Knuth)."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
-
-
-@numba.njit(**INNER)
-def _two_product(a: float, b: float) -> tuple[float, float]:
-    """a b and its rounding error (Dekker)."""
-    product = a * b
-    c, e = _SPLITTER * a, _SPLITTER * b
-    a_high, b_high = c - (c - a), e - (e - b)
-    a_low, b_low = a - a_high, b - b_high
-    error = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
-    return product, error
-
-
-@numba.njit(**INNER)
 def _residuals(x: Matrix, y: Vector, coef: Vector, high: Vector, low: Vector) -> None:
     """y - x coef as high + low, in doubled precision."""
     for i in range(y.size):
         total, rest = y[i], 0.0
         for j in range(coef.size):
-            product, error = _two_product(-x[i, j], coef[j])
-            total, lost = _two_sum(total, product)
+            product, error = two_product(-x[i, j], coef[j])
+            total, lost = two_sum(total, product)
             rest += error + lost
-        high[i], low[i] = _two_sum(total, rest)
+        high[i], low[i] = two_sum(total, rest)
 
 
 @numba.njit(**INNER)
@@ -236,10 +217,10 @@ def _pull(
 ) -> None:
     """x' (high + low) - penalty coef, in doubled precision: what the optimum makes zero."""
     for j in range(out.size):
-        out[j], rest[j] = _two_product(-penalty, coef[j])
+        out[j], rest[j] = two_product(-penalty, coef[j])
     for i in range(high.size):
         for j in range(out.size):
-            product, error = _two_product(x[i, j], high[i])
-            out[j], lost = _two_sum(out[j], product)
+            product, error = two_product(x[i, j], high[i])
+            out[j], lost = two_sum(out[j], product)
             rest[j] += error + lost + x[i, j] * low[i]
     add_row(1.0, rest, out)

@@ -49,7 +49,7 @@ def replay_rows(
         code = refresh(s, x, y, watched)
         if code != DONE:
             return t, code
-        _record(s, rows[t], t, states, counts, coef)
+        record(s, rows[t], t, states, counts, coef)
         response, weight = responses[t, VALUE], responses[t, WEIGHT]
         if not learn_row(x, y, s.dials, rows[t], response, weight, leaving[t]):
             return t, COMPACT
@@ -91,7 +91,7 @@ def diagnose_rows(
         if code != DONE:
             return t, code
         if t != measured:
-            _record(s, rows[t], t, states, counts, coef)
+            record(s, rows[t], t, states, counts, coef)
             if counts[0, t] > 0:
                 if not within_core(s, solved):
                     return t, SPECTRAL
@@ -129,7 +129,7 @@ def _measure(
 
 
 @numba.njit(**INNER, inline="always")
-def _record(s: Stream, row: Vector, t: int, states: Matrix, counts: Ints, coef: Matrix) -> None:
+def record(s: Stream, row: Vector, t: int, states: Matrix, counts: Ints, coef: Matrix) -> None:
     states[0, t] = dot(s.coef, row) + s.values[LEVEL]
     states[1, t] = s.values[LAMBDA]
     states[2, t] = s.values[LEVEL]
