@@ -323,7 +323,8 @@ def _complement(w: Block, t: int, s: int, rho: float, responses: int) -> None:
         if dual:
             multiply_transposed(part(u, h, m), part(u, lo, m), out, 1.0, 0.0)
             for i in range(h, m):
-                w.weight[i] = 1.0 / (w.schur[i, i] + rho)
+                size = w.schur[i, i] + rho
+                w.weight[i] = 1.0 / size if size > 0.0 else 0.0  # without weight: a margin of 0
         sign, keep = (-1.0, 1.0) if dual else (1.0, 0.0)
         left, right = block(scaled, h, m, 0, n), block(raw, lo, m, 0, n)
         multiply_transposed(left, right, out, sign, keep)
@@ -443,7 +444,8 @@ def _finish(
         if intercept:
             level[i] = thetas[i, d]
             if dual:
-                level[i] /= thetas[ones + i, d]
+                one = thetas[ones + i, d]
+                level[i] = level[i] / one if one != 0.0 else 0.0  # without weight: see ``windows``
                 slope = level[i]
         for j in range(d):
             coef[i, j] = thetas[i, j]

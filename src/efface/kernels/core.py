@@ -127,9 +127,9 @@ def gather(s: Sums, x: Matrix, y: Responses, a: int, b: int, unit: int, intercep
 @numba.njit(**INNER)
 def _off_centre(s: Sums, d: int, b: int, intercept: bool) -> bool:
     """Has the response, or a feature, wandered so far from the centre that sums lose digits?"""
-    if s.dials[TURN] == b:
-        return False
     n = s.total[d, d]
+    if s.dials[TURN] == b or n == 0.0:
+        return False
     for j in range(0 if intercept else d + 1, d + 2):
         mean = (s.total[d, j] if j <= d else s.total[j, d]) / n
         if j != d and mean * mean > 100.0 * (s.total[j, j] / n - mean * mean):
@@ -173,8 +173,13 @@ def form_primal(c: Core, total: Matrix, d: int, penalty: float, intercept: bool)
 def trusted(
     scale: Vector, total: Matrix, centre: Vector, d: int, penalty: float, intercept: bool
 ) -> float:
-    """0 where a feature is constant but for rounding, or too small beside another; else 1."""
+    """0 where a feature is constant but for rounding, or too small beside another; else 1.
+
+    And 0 where no row has weight.
+    """
     n = total[d, d]
+    if n == 0.0:
+        return 0.0
     if intercept:
         for j in range(d):
             dust = 16.0 * EPS * (abs(centre[j]) + abs(total[d, j]) / n)
