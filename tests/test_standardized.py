@@ -196,7 +196,8 @@ def test_conformal_intervals_score_rows_by_those_before_them_scaled_by_themselve
         scores.append(abs(y[t] - before.predict_one(X[t])) / math.sqrt(1 + leverage))
     model = build(name, standardize=True).fit(X, y)
     leverages = np.array([diagnose(model, x).leverage_new for x in X[:5]])
-    half = naive_intervals.adapted(scores, 0.2, 0.04) * np.sqrt(1 + leverages)
+    alpha = 1 - 0.8
+    half = naive_intervals.adapted(scores, alpha, alpha / 5) * np.sqrt(1 + leverages)
     found = model.predict_interval(X[:5], 0.8, "conformal")
     assert found.upper - found.prediction == pytest.approx(half, rel=1e-7)
 
