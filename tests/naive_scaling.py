@@ -62,13 +62,16 @@ def standardise(X, weights=None):
 
 
 def regress(X, y, lam, intercept, weights=None):
-    """``naive.regress`` on standardised features, told of the features as they are."""
+    """``naive.regress`` on standardised features, told of the features as they are.
+
+    Always with an intercept: as they have no mean it is the same without one, but for rounding.
+    """
     X, y, weights = naive.heard(X, y, weights)
     if not len(X):
         return np.zeros(X.shape[1]), 0.0, 0
     Z, mean, sd = standardise(X, weights)
-    coef, level, rank = naive.regress(Z, y, lam, intercept, weights)
-    return coef / sd, level - mean @ (coef / sd), rank
+    coef, level, rank = naive.regress(Z, y, lam, True, weights)
+    return coef / sd, level * intercept - mean @ (coef / sd), rank
 
 
 class StandardizedTwin(naive.NaiveModel):
@@ -78,6 +81,6 @@ class StandardizedTwin(naive.NaiveModel):
         X, y, weights = naive.heard(self.X, self.y, self.weights)
         if not len(X):
             return super().refit()
-        Z, mean, sd = standardise(X, weights)
-        coef, level, lam, rank = naive.refit(Z, y, self.rule, self.intercept, weights)
-        return coef / sd, level - mean @ (coef / sd), lam, rank
+        lam = naive.refit(standardise(X, weights)[0], y, self.rule, self.intercept, weights)[2]
+        coef, level, rank = regress(X, y, lam, self.intercept, weights)
+        return coef, level, lam, rank
