@@ -20,7 +20,7 @@ from efface.kernels.spectrum import (
     spectrum,
     summary,
 )
-from efface.kernels.standard import idle_for, pilot_penalty, predict_standard, room_for_frame
+from efface.kernels.standard import idle, pilot_penalty, predict_standard, room_for_frame
 from efface.kernels.sums import BOUNDED
 from efface.kernels.trace import forgetting_term
 from efface.kernels.views import ROOT, VALUE, WEIGHT, Matrix, Responses, Vector
@@ -157,7 +157,7 @@ class StandardizedMemory(Memory):
         n = float(weights.sum())
         if values[moments.KIND] == FIXED:
             return float(values[moments.ALPHA])
-        if idle_for(values, n, d):
+        if idle(self._y, self._ints, values):
             return 0.0
         trace, largest = ((y[:, ROOT, np.newaxis] * rows) ** 2).sum(), np.abs(rows).max()
         away, intercept = y[:, VALUE] - y[0, VALUE], self._shape[0] == 1

@@ -38,13 +38,13 @@ from efface.kernels.moments import (
     NOISE,
     PILOT_SHARE,
     RANK,
-    SWITCH_AT,
-    SWITCHING,
     THETA_MAX,
     TRACE,
     VARIANCE,
     WIDTH,
     plugged,
+    unpenalised,
+    weight_upto,
 )
 from efface.kernels.pilot import AUTO, RESIDUAL, constant, counted, penalty_from
 from efface.kernels.stream import DONE, REFIT, Stream, open_stream
@@ -77,6 +77,9 @@ from efface.kernels.views import (
 )
 from efface.kernels.zscores import refit_scores
 
+_LEAST_FREE = (
+    1e-2  # of the rows, as degrees of freedom: with less, what is left of them is rounding
+)
 _LEAST_KEPT = 1e-3  # of a feature's squares around the centre: less, and its digits are missing
 # Places among the facts: the rows' weight, the responses' mean from the centre of the sums, their
 # scatter around it, the largest |z|, and how many features have a spread.
@@ -285,7 +288,7 @@ def responses_square(f: Frame, s: Sums, intercept: bool) -> float:
 def _penalty(f: Frame, s: Sums, x: Matrix, y: Responses, dials: Ints, values: Vector) -> float:
     """Lemma 3 for the standardised rows; NaN where digits are missing."""
     n, d = f.facts[WORTH], dials[WIDTH]
-    if idle_for(values, n, d):
+    if idle(y, dials, values):
         return 0.0
     values[VARIANCE], values[LARGEST] = f.facts[SCATTER] / (n - 1), f.facts[REACH]
     values[TRACE] = f.facts[WORTH] * f.facts[SPREADING]
@@ -296,9 +299,9 @@ def _penalty(f: Frame, s: Sums, x: Matrix, y: Responses, dials: Ints, values: Ve
 
 
 @numba.njit(**KERNEL)
-def idle_for(values: Vector, n: float, d: int) -> bool:
-    """Is there no penalty, whatever the rows?"""
-    return n < 2 or (values[KIND] == SWITCHING and n > values[SWITCH_AT] * d)
+def idle(y: Responses, dials: Ints, values: Vector) -> bool:
+    """Is there no penalty, whatever the features?"""
+    return weight_upto(y, dials, 2.0) < 2.0 or unpenalised(y, dials, values)
 
 
 @numba.njit(**KERNEL)
@@ -327,6 +330,8 @@ def _piloted(f: Frame, s: Sums, x: Matrix, y: Responses, dials: Ints, values: Ve
     for j in range(d):
         theta = max(theta, abs(f.coef[j]))
         freedom -= f.spreads[j] * (1.0 - penalty * f.system[j, j])
+    if freedom < _LEAST_FREE * rows:
+        return np.nan
     square = responses_square(f, s, intercept)
     left = square - dot(f.coef, f.pull)
     if not left > KEPT * square:
