@@ -183,9 +183,9 @@ def test_what_is_not_asked_for_is_not_there(monkeypatch):
     calls = []
     original = history.slide_windows
 
-    def counted(*arguments):
+    def counted(*arguments, **options):
         calls.append(arguments[3])
-        return original(*arguments)
+        return original(*arguments, **options)
 
     monkeypatch.setattr(history, "slide_windows", counted)
     rolling(X, y, 5, alpha=1.0)
@@ -310,7 +310,7 @@ def test_threads_change_no_bit():
 
 @pytest.mark.usefixtures("eager")
 def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
-    def fail(*_):
+    def fail(*_, **__):
         raise MemoryError("no room")
 
     monkeypatch.setattr(history, "slide_windows", fail)

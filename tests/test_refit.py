@@ -82,7 +82,7 @@ def test_the_rounding_of_a_mean_is_no_rank():
         n, d = rng.integers(2, 4), rng.integers(2, 6)
         X, y = rng.normal(size=d) + 0.03 * rng.normal(size=(n, d)), rng.normal(size=n)
         coef = np.empty(d)
-        level, rank = refit(X, y, 0.0, True, coef)
+        level, rank = refit(X, weighed(y), 0.0, True, coef)
         assert rank == min(n - 1, d)
         if n - 1 < d:
             right, base = naive.interpolate_exactly(X, y, True)

@@ -80,10 +80,15 @@ def test_the_reference_has_every_field_of_a_result(site, kind):
 
 
 def test_the_reference_has_every_method_of_the_models(site):
-    model = import_module("efface.models").Model
-    names = {name for name in vars(model) if not name.startswith(("_", "set_"))}
-    assert {"fit", "forget", "predict_interval", "coef_"} < names
-    assert {f"efface.models.Model.{name}" for name in names} <= entries(site)
+    kinds = import_module("efface.models").Model, import_module("efface.keeper").Keeper
+    names = {
+        f"{kind.__module__}.{kind.__name__}.{name}"
+        for kind in kinds
+        for name in vars(kind)
+        if not name.startswith(("_", "set_", "window"))
+    }
+    assert {"efface.models.Model.fit", "efface.keeper.Keeper.forget"} < names
+    assert names <= entries(site)
 
 
 def test_every_page_of_the_repository_is_on_the_site(site):
