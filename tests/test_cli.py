@@ -169,7 +169,7 @@ BAD = {
     ),
     "text": (b"a,b,y\nred,2,3\nblue,2,3\n", [], "'a' is 'red': expected a number; add --one-hot a"),
     "late text": (
-        b"a,b,y\n" + b"1,2,3\n" * 200_000 + b"1,two,3\n",
+        b"a,b,y\n" + b"1,2,3\n2,1,5\n4,7,2\n6,1,1\n" * 50_000 + b"1,two,3\n",
         [],
         "'bad.csv' at line 200002, column 'b' is 'two': expected a number",
     ),
