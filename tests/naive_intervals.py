@@ -62,14 +62,14 @@ class Window:
 
 
 def gaussian(window, x, level):
-    if window.n == 0 or window.freedom() < 1:
+    if window.n == 0 or window.freedom() < 1 - 1e-9:  # rounding does not decide
         return math.inf
     quantile = stats.t.ppf((1 + level) / 2, window.freedom())
     return quantile * window.sigma() * math.sqrt(1 + window.leverage(x))
 
 
 def self_normalized(window, x, level):
-    if window.n == 0 or window.freedom() < 1:
+    if window.n == 0 or window.freedom() < 1 - 1e-9:  # rounding does not decide
         return math.inf
     delta, share = (1 - level) / 2, window.intercept / window.heft
     r, scatter, lam = window.directions(), window.mean_scatter(), window.lam

@@ -7,7 +7,7 @@ import pickle
 import naive_intervals
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.special import stdtrit
 
@@ -128,6 +128,7 @@ def test_a_replay_out_of_order_has_intervals_too(method):
         twin.learn_one(X[t], y[t], at=at[t])
 
 
+@example(seed=0, d=5, s=5, name="Ridge", intercept=True, units=True, weighed=False)
 @settings(deadline=None, max_examples=60)
 @given(
     seed=st.integers(0, 10**6),

@@ -184,6 +184,35 @@ def check_exact(model, twin):
         assert abs(model.intercept_ - level) <= bound * size
 
 
+def interleave(model, twin, steps, rows, check):
+    """Rows come, are forgotten and expire, in a model and its twin."""
+    timed, t = twin.policy[0] == "age", 0
+    X, y, w = rows
+    model.partial_fit(X[:0], y[:0])
+    for step, amount in steps:
+        if step == "forget":
+            ids = [twin.ids[k % len(twin.ids)] for k in amount] if twin.ids else []
+            model.forget(ids)
+            twin.forget(ids)
+        elif step == "expire" and timed:
+            model.expire(t + amount)
+            twin.expire(t + amount)
+        elif step == "learn":
+            for _ in range(amount):
+                model.learn_one(X[t], y[t], at=t if timed else None, weight=w[t])
+                twin.learn(X[t], y[t], at=t if timed else None, weight=w[t])
+                check(model, twin)
+                t += 1
+        elif step == "learn many":
+            part = slice(t, t + amount)
+            at = np.arange(t, t + amount) if timed else None
+            model.partial_fit(X[part], y[part], at=at, sample_weight=w[part])
+            for k in range(t, t + amount):
+                twin.learn(X[k], y[k], at=k if timed else None, weight=w[k])
+            t += amount
+        check(model, twin)
+
+
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("learn"), st.integers(1, 4)),
@@ -226,30 +255,7 @@ def test_learning_forgetting_and_expiring_equal_a_refit(
     twin = build_twin(name, plain, intercept, d)
     X, y = streams(kind, 110, d, seed)
     w = weigh(weighing, kind, 110, seed)
-    timed, t = plain[0] == "age", 0
-    model.partial_fit(X[:0], y[:0])
-    for step, amount in steps:
-        if step == "forget":
-            ids = [twin.ids[k % len(twin.ids)] for k in amount] if twin.ids else []
-            model.forget(ids)
-            twin.forget(ids)
-        elif step == "expire" and timed:
-            model.expire(t + amount)
-            twin.expire(t + amount)
-        elif step == "learn":
-            for _ in range(amount):
-                model.learn_one(X[t], y[t], at=t if timed else None, weight=w[t])
-                twin.learn(X[t], y[t], at=t if timed else None, weight=w[t])
-                check_exact(model, twin)
-                t += 1
-        elif step == "learn many":
-            rows = slice(t, t + amount)
-            at = np.arange(t, t + amount) if timed else None
-            model.partial_fit(X[rows], y[rows], at=at, sample_weight=w[rows])
-            for k in range(t, t + amount):
-                twin.learn(X[k], y[k], at=k if timed else None, weight=w[k])
-            t += amount
-        check_exact(model, twin)
+    interleave(model, twin, steps, (X, y, w), check_exact)
 
 
 @pytest.mark.parametrize("name", list(RULES))

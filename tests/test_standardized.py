@@ -23,6 +23,7 @@ from test_models import (
     RULES,
     build,
     data,
+    interleave,
     steps,
     streams,
     tolerance,
@@ -87,24 +88,7 @@ def test_learning_forgetting_and_expiring_equal_a_refit_on_scaled_rows(
     twin = twin_of(name, plain, intercept, d)
     X, y = streams(kind, 110, d, seed)
     w = weigh(weighing, kind, 110, seed)
-    timed, t = plain[0] == "age", 0
-    model.partial_fit(X[:0], y[:0])
-    for step, amount in steps:
-        if step == "forget":
-            ids = [twin.ids[k % len(twin.ids)] for k in amount] if twin.ids else []
-            model.forget(ids)
-            twin.forget(ids)
-        elif step == "expire" and timed:
-            model.expire(t + amount)
-            twin.expire(t + amount)
-        else:
-            for k in range(t, t + amount if step.startswith("learn") else t):
-                model.learn_one(X[k], y[k], at=k if timed else None, weight=w[k])
-                twin.learn(X[k], y[k], at=k if timed else None, weight=w[k])
-                if step == "learn":
-                    check_exact(model, twin)
-            t += amount if step.startswith("learn") else 0
-        check_exact(model, twin)
+    interleave(model, twin, steps, (X, y, w), check_exact)
 
 
 @pytest.mark.parametrize("name", list(RULES))

@@ -34,6 +34,7 @@ MethodName = Literal["gaussian", "self-normalized", "conformal"]
 
 _BEYOND = 20  # scores that are wanted beyond the quantile; more are not looked at
 _TINY = np.finfo(np.float64).tiny
+_ENOUGH = 1.0 - 1e-9  # degrees of freedom, however 1 is rounded
 _PACE = 5  # misses, one after the other, that take alpha to 0
 _MANY = 256  # quantiles of Student's t
 _LOWEST, _NEARLY, _DEGREE = 10.0, 1.25, 12  # freedom, its largest over its least: 1e-12 at worst
@@ -111,7 +112,7 @@ class Method(ABC):
 
 def _no_residual(gauges: Gauges, live: LiveRows) -> str | None:
     """Why the noise cannot be estimated, if so."""
-    if (_freedom(gauges, live) >= 1.0).all():
+    if (_freedom(gauges, live) >= _ENOUGH).all():
         return None
     return f"for d = {live.shape[0]} and this penalty, their residuals do not tell the noise"
 
@@ -142,7 +143,7 @@ def noise_level(g: Gauges, live: LiveRows) -> Vector:
     fit is in the residuals too, so that the estimate errs to the safe side.
     """
     freedom = _freedom(g, live)
-    enough = freedom >= 1.0
+    enough = freedom >= _ENOUGH
     squares = np.where(enough, g.unexplained, np.inf) / np.where(enough, freedom, 1.0)
     return np.asarray(np.sqrt(squares))
 
@@ -167,7 +168,7 @@ class Gaussian(Method):
 
     def widths(self, gauges: Gauges, live: LiveRows, windows: Windows) -> Vector:
         freedom = _freedom(gauges, live)
-        quantile = student_quantiles(np.where(freedom >= 1.0, freedom, np.nan), self.alpha / 2)
+        quantile = student_quantiles(np.where(freedom >= _ENOUGH, freedom, np.nan), self.alpha / 2)
         return _times(quantile * noise_level(gauges, live), np.sqrt(1.0 + gauges.reach))
 
     def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
