@@ -79,7 +79,7 @@ def check_exact(model, twin):
     weighing=st.sampled_from(["all 1", "integers", "some without weight", "all 0.1"]),
     seed=st.integers(0, 99),
 )
-@settings(deadline=None, max_examples=6)
+@settings(deadline=None, max_examples=3)
 def test_learning_forgetting_and_expiring_equal_a_refit_on_scaled_rows(
     name, kind, steps, window, d, intercept, weighing, seed
 ):
