@@ -87,8 +87,11 @@ def centred(X: Matrix, weights: Vector, intercept: bool) -> Matrix:
     """X around its weighted mean, if there is an intercept."""
     if intercept and weights.any():
         share = weights / weights.sum()
-        X = X - share @ X
+        mean = share @ X
+        X = X - mean
         X -= share @ X  # again: rounding of a large mean looks like rank
+        spread = np.abs(X[weights > 0.0]).max(axis=0)
+        X[:, spread <= 16.0 * EPS * np.abs(mean)] = 0.0  # constant but for rounding
     return X
 
 

@@ -317,6 +317,8 @@ def _piloted(f: Frame, s: Sums, x: Matrix, y: Responses, dials: Ints, values: Ve
     if values[TRACE] == 0.0 or constant(values, level, intercept):
         return 0.0
     n = f.facts[WORTH]
+    if rows - dials[INTERCEPT] <= f.facts[SPREADING]:  # hardly a degree of freedom is left
+        return np.nan
     penalty = pilot_penalty(values[TRACE], n)
     for i in range(d):
         for j in range(i, d):
