@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_models import (
     CLASSES,
     KINDS,
+    MILD,
     MODELS,
     RULES,
     build,
@@ -76,7 +77,7 @@ def check_exact(model, twin):
     window=windows,
     d=st.sampled_from([1, 3, 5]),
     intercept=st.booleans(),
-    weighing=st.sampled_from(["all 1", "integers", "some without weight", "all 0.1"]),
+    weighing=st.sampled_from(MILD),
     seed=st.integers(0, 99),
 )
 @settings(deadline=None, max_examples=3)
