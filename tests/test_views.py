@@ -4,13 +4,14 @@ import numba
 import numpy as np
 
 from efface.kernels.compilation import KERNEL
-from efface.kernels.views import block, borrow, copy, fill, part, take
+from efface.kernels.dense import copy, fill
+from efface.kernels.views import block, part, take
 
 
 @numba.njit(**{**KERNEL, "cache": False})
 def mark(a, b):
     """Write through every kind of view."""
-    take(borrow(a), 2, 2, 3)[1, 2] = 1.0
+    take(a, 2, 2, 3)[1, 2] = 1.0
     part(b, 1, 3)[0, 0] = 2.0
     block(b, 2, 4, 1, 3)[1, 1] = 3.0
     copy(part(a, 0, 2), part(a, 8, 10))

@@ -19,7 +19,7 @@ from numba.core import cgutils, types
 from numba.extending import get_cython_function_address, intrinsic
 
 from efface.kernels.compilation import INNER, shared
-from efface.kernels.views import Matrix, address
+from efface.kernels.views import Matrix, address, stride
 
 _CTYPES: dict[str, Any] = {"c": ctypes.c_int8, "i": ctypes.c_int, "d": ctypes.c_double}
 _LLVM = {"c": ir.IntType(8), "i": ir.IntType(32), "d": ir.DoubleType()}
@@ -77,7 +77,7 @@ _PLAIN, _TRANSPOSED, _UPPER = np.int8(ord("N")), np.int8(ord("T")), np.int8(ord(
 
 @numba.njit(**INNER)
 def _ld(a: Matrix) -> np.int32:
-    return np.int32(max(a.strides[0] // 8, a.shape[1], 1))
+    return np.int32(max(stride(a), a.shape[1], 1))
 
 
 @shared()

@@ -16,7 +16,16 @@ import numpy as np
 from efface.kernels.blas import multiply, multiply_transposed
 from efface.kernels.compilation import FAST, INNER, KERNEL
 from efface.kernels.core import centre_dual, constant_for, gather, trusted
-from efface.kernels.dense import PANEL_ROOM, SAFE, divide_rows, dot, factorise_rows, lopsided
+from efface.kernels.dense import (
+    PANEL_ROOM,
+    SAFE,
+    copy,
+    divide_rows,
+    dot,
+    factorise_rows,
+    fill,
+    lopsided,
+)
 from efface.kernels.lanes import (
     LANES,
     TILE,
@@ -28,19 +37,7 @@ from efface.kernels.lanes import (
     solve_lanes,
 )
 from efface.kernels.sums import NEVER, SEEN, Sums, carve_sums, depth_for, room_for_sums
-from efface.kernels.views import (
-    ROOT,
-    VALUE,
-    Ints,
-    Matrix,
-    Responses,
-    Vector,
-    block,
-    copy,
-    fill,
-    part,
-    take,
-)
+from efface.kernels.views import ROOT, VALUE, Ints, Matrix, Responses, Vector, block, part, take
 
 _BAND = 32
 _DIALS = 6

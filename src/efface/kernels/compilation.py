@@ -8,9 +8,12 @@ from typing import Any, ClassVar
 
 import numba
 from numba._dynfunc import make_function
-from numba.core import typed_passes, untyped_passes
+from numba.core import ir, typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
+from numba.core.compiler_machinery import FunctionPass, register_pass
+
+from efface.kernels.views import borrow, view_of
 
 # Reductions may be reordered so that they vectorise; NaN and infinity keep their meaning.
 # Inner loops start at 0, over a slice where need be: from elsewhere Numba must allow for negative
@@ -51,6 +54,39 @@ class _OwnCompiler(Compiler):  # type: ignore[misc]
         return [passes]
 
 
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _Door(FunctionPass):  # type: ignore[misc]
+    """Lets a kernel have views of the arrays that it is given."""
+
+    _name = "views_of_arrays"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        body, definitions = state.func_ir.blocks[0].body, state.func_ir._definitions
+        for at in reversed(range(len(body))):
+            if isinstance(body[at], ir.Assign) and isinstance(body[at].value, ir.Arg):
+                kind = state.args[body[at].value.index]
+                if view_of(kind) != kind:
+                    body[at : at + 1] = _borrowed(body[at], definitions)
+        return True
+
+
+def _borrowed(given: ir.Assign, definitions: Any) -> list[ir.Assign]:
+    """name = borrow(argument), in place of name = argument."""
+    name, loc = given.target, given.loc
+    function, array = (name.scope.redefine(f"${name.name}.{use}", loc) for use in ("cut", "of"))
+    steps = [
+        ir.Assign(given.value, array, loc),
+        ir.Assign(ir.Global("borrow", borrow, loc), function, loc),
+        ir.Assign(ir.Expr.call(function, [array], (), loc), name, loc),
+    ]
+    for step in steps:
+        definitions[step.target.name] = [step.value]
+    return steps
+
+
 # Passes for what no kernel has: closures, with, raise, array expressions, threads.
 _IDLE = {
     untyped_passes.WithLifting,
@@ -73,6 +109,12 @@ def _nothing() -> None:
 
 class _KernelCompiler(_OwnCompiler):
     """Collects no garbage meanwhile: that takes an eighth of the time, and there is hardly any."""
+
+    def define_pipelines(self) -> Any:
+        (passes,) = super().define_pipelines()
+        passes.add_pass_after(_Door, untyped_passes.FixupArgs)
+        passes.finalize()
+        return [passes]
 
     def compile_extra(self, func: Any) -> Any:
         collects = gc.isenabled()

@@ -26,7 +26,17 @@ import numpy as np
 
 from efface.kernels.blas import multiply, multiply_transposed
 from efface.kernels.compilation import INNER, carving, shared
-from efface.kernels.dense import EPS, SAFE, add_row, dot, invert, lopsided, symmetric_times
+from efface.kernels.dense import (
+    EPS,
+    SAFE,
+    add_row,
+    copy,
+    dot,
+    fill,
+    invert,
+    lopsided,
+    symmetric_times,
+)
 from efface.kernels.sums import (
     NEVER,
     SEEN,
@@ -47,9 +57,6 @@ from efface.kernels.views import (
     Responses,
     Vector,
     block,
-    borrow,
-    copy,
-    fill,
     part,
     take,
 )
@@ -94,7 +101,7 @@ def carve(
     floats: Vector, ints: Ints, d: int, p: int, k: int, depth: int
 ) -> tuple[Sums, Core, Outside]:
     """Lay it all out in two flat arrays: one pair crosses from Python faster than thirty."""
-    f, i = borrow(floats), borrow(ints)
+    f, i = floats, ints
     o, _ = room_for_sums(d, depth)
     sums = carve_sums(f, part(i, 3, i.size), d, depth)
     theta, scratch = take(f, o + 2 * p * p, 2, p), o + 2 * p * p + 3 * p + 4

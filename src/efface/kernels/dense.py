@@ -7,17 +7,33 @@ features; rounding is amplified by about its inverse. Below ``SAFE`` the answer 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 
 from efface.kernels.blas import add_gram, multiply, multiply_transposed, subtract_products
 from efface.kernels.compilation import FAST, INNER, shared
-from efface.kernels.views import Matrix, Vector, block, copy, fill, part, take
+from efface.kernels.views import Matrix, Vector, block, part, take
 
 SAFE = 1e-4
 EPS = float(np.finfo(np.float64).eps)
 _PANEL = 24
 PANEL_ROOM = 2 * 48 * 48 + 4 * _PANEL * 48
+
+
+@numba.njit(**INNER)
+def fill(array: Any, value: float) -> None:
+    """Set all of a contiguous array; an assignment to a slice takes long to compile."""
+    flat = take(array, 0, 1, array.size)[0]
+    for i in range(flat.size):
+        flat[i] = value
+
+
+@numba.njit(**INNER)
+def copy(source: Vector, out: Vector) -> None:
+    for i in range(out.size):
+        out[i] = source[i]
 
 
 @numba.njit(**INNER, fastmath=FAST)

@@ -11,6 +11,7 @@ import numpy as np
 
 from efface.kernels.compilation import INNER, KERNEL
 from efface.kernels.core import gather, trusted
+from efface.kernels.dense import fill
 from efface.kernels.lanes import (
     LANES,
     TILE,
@@ -24,7 +25,7 @@ from efface.kernels.lanes import (
     solve_lanes,
 )
 from efface.kernels.sums import NEVER, SEEN, Sums, carve_sums, depth_for, room_for_sums
-from efface.kernels.views import ROOT, VALUE, Ints, Matrix, Responses, Vector, fill, part, take
+from efface.kernels.views import ROOT, VALUE, Ints, Matrix, Responses, Vector, part, take
 
 OWN = LANES - 1
 MOST = 28  # unknowns: with more, windows are solved faster from their core

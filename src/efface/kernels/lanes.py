@@ -16,10 +16,9 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
 from efface.kernels.compilation import INNER, KERNEL, shared
-from efface.kernels.views import Matrix, Vector
+from efface.kernels.views import Matrix, Opened, Vector
 
 LANES, TILE = 8, 4
 _FLAGS = ("reassoc", "contract", "nsz", "arcp")
@@ -31,9 +30,9 @@ class _Emitter:
 
     def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:
         arrays = [
-            make_array(kind)(context, builder, value=arg).data
+            Opened(context, builder, kind, arg).data
             for kind, arg in zip(signature.args, args, strict=True)
-            if isinstance(kind, types.Array)
+            if not isinstance(kind, types.Number)
         ]
         self.builder, self.base = builder, builder.bitcast(arrays[0], _VECTOR.as_pointer())
         self.numbers, self.source = arrays[0], arrays[-1]

@@ -15,7 +15,7 @@ import numpy as np
 
 from efface.kernels.compilation import FAST, INNER, KERNEL
 from efface.kernels.core import CONSTANT, DUAL, PENALTY, RHO, SIZE, Core, apply
-from efface.kernels.dense import add_row, dot, solve
+from efface.kernels.dense import add_row, copy, dot, fill, solve
 from efface.kernels.moments import (
     END,
     FIRST,
@@ -29,19 +29,7 @@ from efface.kernels.moments import (
     WIDTH,
 )
 from efface.kernels.stream import COMPACT, Stream, open_stream, withdraw
-from efface.kernels.views import (
-    ROOT,
-    VALUE,
-    WEIGHT,
-    Ints,
-    Matrix,
-    Responses,
-    Vector,
-    copy,
-    fill,
-    part,
-    take,
-)
+from efface.kernels.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, take
 
 # Beside what a stream needs: singular values of the rows, their rank.
 SPECTRAL, UNRANKED = COMPACT + 1, COMPACT + 2

@@ -15,19 +15,9 @@ import numba
 import numpy as np
 
 from efface.kernels.compilation import INNER, shared
+from efface.kernels.dense import copy, fill
 from efface.kernels.sums import Sums, clear_bounds, first_heard, widen
-from efface.kernels.views import (
-    VALUE,
-    WEIGHT,
-    Ints,
-    Matrix,
-    Responses,
-    Vector,
-    copy,
-    fill,
-    part,
-    take,
-)
+from efface.kernels.views import VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, take
 
 # Where a penalty comes from: given once; by Lemma 3 from the live rows; the same up to a number of
 # rows; given anew for each event; and that of a pilot fit (see ``pilot``).

@@ -28,7 +28,7 @@ import numpy as np
 from efface.kernels.blas import multiply_transposed
 from efface.kernels.compilation import INNER, KERNEL
 from efface.kernels.core import CONSTANT, DUAL, SIZE
-from efface.kernels.dense import EPS, dot, solve
+from efface.kernels.dense import EPS, copy, dot, solve
 from efface.kernels.moments import (
     DELTA,
     END,
@@ -63,7 +63,6 @@ from efface.kernels.views import (
     Responses,
     Vector,
     block,
-    copy,
     part,
     take,
 )

@@ -13,20 +13,9 @@ import numpy as np
 
 from efface.kernels.blas import add_gram
 from efface.kernels.compilation import INNER, KERNEL
-from efface.kernels.dense import EPS, add_row, dot, invert, lopsided, symmetric_times
+from efface.kernels.dense import EPS, add_row, copy, dot, fill, invert, lopsided, symmetric_times
 from efface.kernels.doubled import two_product, two_sum
-from efface.kernels.views import (
-    ROOT,
-    VALUE,
-    WEIGHT,
-    Matrix,
-    Responses,
-    Vector,
-    copy,
-    fill,
-    part,
-    take,
-)
+from efface.kernels.views import ROOT, VALUE, WEIGHT, Matrix, Responses, Vector, part, take
 
 # The margin from which the normal equations' inverse corrects its own errors; and from which their
 # rank is beyond doubt: rounding can give a singular matrix a margin near the root of EPS.

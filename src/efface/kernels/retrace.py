@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from efface.kernels.compilation import INNER, KERNEL
-from efface.kernels.dense import EPS, SAFE, dot, solve
+from efface.kernels.dense import EPS, SAFE, copy, dot, solve
 from efface.kernels.leverage import (
     HEFT,
     REACH,
@@ -34,18 +34,7 @@ from efface.kernels.standard import (
 )
 from efface.kernels.stream import COMPACT, DONE, Stream, learn_row, open_stream
 from efface.kernels.trace import forgetting_term, record
-from efface.kernels.views import (
-    ROOT,
-    VALUE,
-    WEIGHT,
-    Ints,
-    Matrix,
-    Responses,
-    Vector,
-    copy,
-    part,
-    take,
-)
+from efface.kernels.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, take
 
 _KEPT = 1e-6  # of the responses' squares: less left, and residuals are summed from the rows
 NOTHING, GAUGED, DIAGNOSED = range(3)  # how much is to be measured of every row

@@ -22,9 +22,9 @@ import numba
 import numpy as np
 
 from efface.kernels.compilation import INNER, KERNEL
-from efface.kernels.dense import EPS
+from efface.kernels.dense import EPS, copy, fill
 from efface.kernels.doubled import over, plus, times, two_product, two_sum
-from efface.kernels.views import Ints, Matrix, Vector, copy, fill
+from efface.kernels.views import Ints, Matrix, Vector
 
 # Places in the dials: the range; the turn; up to where rows are in the sums; whether rows leave by
 # themselves, so that end pieces are worth keeping; whether mean and variance are up to date.

@@ -19,7 +19,17 @@ import numba
 import numpy as np
 
 from efface.kernels.compilation import INNER, KERNEL, carving
-from efface.kernels.dense import EPS, SAFE, dot, factorise, invert, solve, symmetric_times
+from efface.kernels.dense import (
+    EPS,
+    SAFE,
+    copy,
+    dot,
+    factorise,
+    fill,
+    invert,
+    solve,
+    symmetric_times,
+)
 from efface.kernels.moments import (
     ALPHA,
     DELTA,
@@ -68,9 +78,6 @@ from efface.kernels.views import (
     Matrix,
     Responses,
     Vector,
-    borrow,
-    copy,
-    fill,
     part,
     take,
     weighed,
@@ -113,7 +120,7 @@ def room_for_frame(d: int) -> int:
 @carving
 def open_frame(room: Vector, d: int) -> Frame:
     """The frame that lies in a flat array."""
-    f, o = borrow(room), 2 * d * d
+    f, o = room, 2 * d * d
     end = o + _VECTORS * d
     return Frame(
         take(f, 0, d, d),

@@ -38,7 +38,7 @@ from efface.kernels.core import (
     place,
     room_for,
 )
-from efface.kernels.dense import SAFE, add_row, dot, factorise, lopsided, solve
+from efface.kernels.dense import SAFE, add_row, copy, dot, factorise, fill, lopsided, solve
 from efface.kernels.moments import (
     ALPHA,
     BLOCK,
@@ -81,9 +81,6 @@ from efface.kernels.views import (
     Matrix,
     Responses,
     Vector,
-    borrow,
-    copy,
-    fill,
     part,
     take,
 )
@@ -133,7 +130,7 @@ def stream_room(d: int, p: int, t: int, depth: int) -> tuple[int, int]:
 @carving
 def open_stream(floats: Vector, ints: Ints) -> Stream:
     """The stream that lies in two flat arrays; its dials say its shape."""
-    f, dials = borrow(floats), part(ints, 0, _DIALS)
+    f, dials = floats, part(ints, 0, _DIALS)
     d, t, depth = dials[WIDTH], dials[BLOCK], dials[DEPTH]
     p, k, m = d + dials[INTERCEPT], 2 * t, d + 4
     o, _ = room_for(d, p, k, depth)

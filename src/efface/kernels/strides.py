@@ -12,7 +12,7 @@ import numpy as np
 
 from efface.kernels.compilation import INNER, KERNEL
 from efface.kernels.core import gather, trusted
-from efface.kernels.dense import SAFE
+from efface.kernels.dense import SAFE, fill
 from efface.kernels.lanes import (
     LANES,
     add_dot,
@@ -88,7 +88,7 @@ from efface.kernels.systems import (
     trace_inverse,
 )
 from efface.kernels.trace import forgetting_term
-from efface.kernels.views import VALUE, Ints, Matrix, Responses, Vector, fill, part, take, weighed
+from efface.kernels.views import VALUE, Ints, Matrix, Responses, Vector, part, take, weighed
 
 MOST = 28  # unknowns: with more, a core that is solved once serves windows faster
 _VALUES = 11

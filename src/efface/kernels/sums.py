@@ -21,6 +21,7 @@ import numpy as np
 
 from efface.kernels.blas import add_gram
 from efface.kernels.compilation import INNER, KERNEL, carving
+from efface.kernels.dense import fill
 from efface.kernels.lanes import LANES, add_products
 from efface.kernels.views import (
     ROOT,
@@ -30,8 +31,6 @@ from efface.kernels.views import (
     Matrix,
     Responses,
     Vector,
-    borrow,
-    fill,
     part,
     take,
 )
@@ -77,7 +76,7 @@ def _step(gap: int, unit: int) -> int:
 @carving
 def carve_sums(floats: Vector, ints: Ints, d: int, depth: int) -> Sums:
     """Lay the store of a sliding sum out in two flat arrays, which the caller must hold."""
-    q, f, i = d + 2, borrow(floats), borrow(ints)
+    q, f, i = d + 2, floats, ints
     centre = (2 + depth) * q * q
     bounds = centre + q + CHUNK * q
     return Sums(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 
 from efface.kernels.compilation import INNER, KERNEL, shared
-from efface.kernels.dense import dot
+from efface.kernels.dense import copy, dot
 from efface.kernels.leverage import (
     REACH,
     SPECTRAL,
@@ -19,7 +19,7 @@ from efface.kernels.leverage import (
 )
 from efface.kernels.moments import ALPHA, DIRTY, END, HEAD, LAMBDA, LEVEL, MUTE, RANK, WIDTH
 from efface.kernels.stream import COMPACT, DONE, Stream, learn_row, open_stream, refresh
-from efface.kernels.views import VALUE, WEIGHT, Ints, Matrix, Responses, Vector, copy
+from efface.kernels.views import VALUE, WEIGHT, Ints, Matrix, Responses, Vector
 
 
 @numba.njit(**KERNEL, nogil=True)

@@ -1,23 +1,37 @@
-"""Parts of arrays for compiled code, without a reference count and without a check."""
+"""Arrays in compiled code: where they begin, their shape, and nothing else.
+
+Numba's own array is nine numbers, counted by reference, and an index into it may be negative. Most
+of the time to compile went there, and some of that to run. A ``View`` is two numbers for a vector,
+four for a matrix whose rows are contiguous. What Python hands to a kernel becomes views at its
+door (see ``compilation``); a kernel cuts further views from those. The caller must hold the array
+for as long as the views are used, and know its bounds.
+"""
 
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
+from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import lower_builtin, type_callable
-from numba.np.arrayobj import make_array, populate_array
+from numba.core.types.containers import BaseNamedTuple, BaseTuple, NamedTuple, UniTuple
+from numba.core.types.misc import CPointer
+from numba.core.typing.templates import (
+    AbstractTemplate,
+    AttributeTemplate,
+    infer_getattr,
+    infer_global,
+    signature,
+)
+from numba.extending import lower_builtin, lower_getattr, models, register_model, type_callable
+from numba.np.arrayobj import make_array
 from numpy.typing import NDArray
-
-from efface.kernels.compilation import INNER
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-Cube = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 # Responses, one a row: the number itself, the root of the row's weight, the weight. Kernels
@@ -40,12 +54,9 @@ def weighed(y: Vector, weights: Vector | None = None) -> Responses:
     return responses
 
 
-# Views without a reference count and without a check of their bounds. Counting is atomic, reshaping
-# goes through a general routine, and a slice allows for negative and too large bounds: that would
-# cost more than the arithmetic, and most of the time to compile. The caller must hold the array for
-# as long as the views are used, and know its bounds. Below, what they are in compiled code.
+# What cuts a view: slices without a check of their bounds. Below, what they are in compiled code.
 def borrow(array: Any) -> Any:
-    """The array itself."""
+    """The array itself, or tuples of arrays; in compiled code, views of them."""
     return array
 
 
@@ -64,89 +75,228 @@ def block(a: Matrix, top: int, bottom: int, left: int, right: int) -> Matrix:
     return a[top:bottom, left:right]
 
 
+def stride(a: Matrix) -> int:
+    """How many numbers apart the rows of a matrix are."""
+    return a.strides[0] // a.itemsize
+
+
 def address(array: Any) -> int:
     """The address of the first number."""
     return int(array.ctypes.data)
 
 
+class View(types.Type):
+    """The type of a view, of one or two dimensions."""
+
+    def __init__(self, dtype: Any, ndim: int) -> None:
+        self.dtype, self.ndim = dtype, ndim
+        super().__init__(f"View({dtype}, {ndim})")
+
+
+_MEMBERS = ("data", "rows", "columns", "stride")
+
+
+@register_model(View)
+class _Model(models.StructModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, view: View) -> None:
+        kinds = (CPointer(view.dtype), *[types.intp] * (3 if view.ndim == 2 else 1))
+        super().__init__(manager, view, list(zip(_MEMBERS, kinds, strict=False)))
+
+
+class Opened:
+    """A view, or one of Numba's arrays, while code is made from it: its members by name."""
+
+    def __init__(self, context: Any, builder: Any, kind: Any, value: Any) -> None:
+        self.is_matrix, self._builder = kind.ndim == 2, builder
+        self._value = value if isinstance(kind, View) else _cut(context, builder, kind, value)
+
+    def __getattr__(self, name: str) -> Any:
+        return self._builder.extract_value(self._value, _MEMBERS.index(name))
+
+
+def _make(context: Any, builder: Any, kind: View, *members: Any) -> Any:
+    view = ir.Constant(context.get_value_type(kind), ir.Undefined)
+    for place, member in enumerate(members):
+        view = builder.insert_value(view, member, place)
+    return view
+
+
+def _cut(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """A view of one of Numba's arrays, whose rows must be contiguous."""
+    array = make_array(kind)(context, builder, value=value)
+    sizes = cgutils.unpack_tuple(builder, array.shape)
+    if kind.ndim == 2:
+        apart, *_ = cgutils.unpack_tuple(builder, array.strides)
+        sizes.append(builder.sdiv(apart, array.itemsize))
+    return _make(context, builder, View(kind.dtype, kind.ndim), array.data, *sizes)
+
+
+def view_of(array: Any) -> Any:
+    """The type of what ``borrow`` gives: views of contiguous arrays, and all else as it is."""
+    if isinstance(array, types.Array) and array.ndim <= 2 and array.layout == "C":
+        return View(array.dtype, array.ndim)
+    if isinstance(array, BaseNamedTuple):
+        return NamedTuple([view_of(member) for member in array.types], array.instance_class)
+    return array
+
+
+def _borrowed(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    if view_of(kind) == kind:
+        return value
+    if isinstance(kind, types.Array):
+        return _cut(context, builder, kind, value)
+    members = [
+        _borrowed(context, builder, member, builder.extract_value(value, place))
+        for place, member in enumerate(kind.types)
+    ]
+    return context.make_tuple(builder, view_of(kind), members)
+
+
+def _item(view: View, index: Any) -> tuple[Any, Any]:
+    """The types of what lies at an index, and of the index."""
+    if isinstance(index, BaseTuple):
+        return view.dtype, UniTuple(types.intp, 2)
+    return view.dtype if view.ndim == 1 else View(view.dtype, 1), types.intp
+
+
+@infer_global(operator.getitem)
+class _GetItem(AbstractTemplate):  # type: ignore[misc]
+    def generic(self, args: Any, kws: Any) -> Any:
+        view, index = args
+        if not isinstance(view, View):
+            return None
+        kind, index = _item(view, index)
+        return signature(kind, view, index)
+
+
+@infer_global(operator.setitem)
+class _SetItem(AbstractTemplate):  # type: ignore[misc]
+    def generic(self, args: Any, kws: Any) -> Any:
+        view, index, _ = args
+        if not isinstance(view, View):
+            return None
+        kind, index = _item(view, index)
+        return signature(types.none, view, index, kind)
+
+
+def _pointer(builder: Any, view: Opened, index_kind: Any, index: Any) -> Any:
+    """Where the item at an index lies."""
+    if isinstance(index_kind, BaseTuple):
+        row, column = cgutils.unpack_tuple(builder, index)
+        index = builder.add(builder.mul(row, view.stride), column)
+    elif view.is_matrix:
+        index = builder.mul(index, view.stride)
+    return builder.gep(view.data, [index])
+
+
+def _get(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    view = Opened(context, builder, sig.args[0], args[0])
+    pointer = _pointer(builder, view, sig.args[1], args[1])
+    if isinstance(sig.return_type, View):
+        return _make(context, builder, sig.return_type, pointer, view.columns)
+    return context.unpack_value(builder, sig.return_type, pointer)
+
+
+def _set(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    view = Opened(context, builder, sig.args[0], args[0])
+    pointer = _pointer(builder, view, sig.args[1], args[1])
+    context.pack_value(builder, sig.args[2], args[2], pointer)
+    return context.get_dummy_value()
+
+
+for _index in (types.Integer, BaseTuple):
+    lower_builtin(operator.getitem, View, _index)(_get)
+    lower_builtin(operator.setitem, View, _index, types.Any)(_set)
+
+
+@infer_getattr
+class _Attributes(AttributeTemplate):  # type: ignore[misc]
+    key = View
+
+    def resolve_shape(self, view: View) -> Any:
+        return UniTuple(types.intp, view.ndim)
+
+    def resolve_size(self, view: View) -> Any:
+        return types.intp
+
+
+@lower_getattr(View, "shape")
+def _shape(context: Any, builder: Any, kind: View, value: Any) -> Any:
+    view = Opened(context, builder, kind, value)
+    return cgutils.pack_array(builder, [view.rows] + [view.columns] * view.is_matrix)
+
+
+@lower_getattr(View, "size")
+def _size(context: Any, builder: Any, kind: View, value: Any) -> Any:
+    view = Opened(context, builder, kind, value)
+    return builder.mul(view.rows, view.columns) if view.is_matrix else view.rows
+
+
 def _compiled(
     function: Callable[..., Any], kind: Callable[[Any], Any], emit: Callable[..., Any]
 ) -> None:
-    """What a function of an array and integers is in compiled code."""
+    """What a function of an array and integers is in compiled code.
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        base = make_array(signature.args[0])(context, builder, value=args[0])
+    ``emit`` gives a number, or how far on a view begins and its sizes.
+    """
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        base = Opened(context, builder, sig.args[0], args[0])
         rest = [
             context.cast(builder, arg, given, types.intp)
-            for arg, given in zip(args[1:], signature.args[1:], strict=True)
+            for arg, given in zip(args[1:], sig.args[1:], strict=True)
         ]
-        if signature.return_type is types.uintp:
-            return builder.ptrtoint(base.data, context.get_value_type(types.uintp))
-        view = make_array(signature.return_type)(context, builder)
-        at, shape, strides = emit(builder, base, *rest)
-        start = builder.add(builder.ptrtoint(base.data, at.type), at)
-        pointer = builder.inttoptr(start, base.data.type)
-        populate_array(view, pointer, shape, strides, at.type(8), None)
-        view.parent = view.parent.type(None)
-        return view._getvalue()
+        made = emit(builder, base, *rest)
+        if not isinstance(sig.return_type, View):
+            return made
+        at, *sizes = made
+        return _make(context, builder, sig.return_type, builder.gep(base.data, [at]), *sizes)
 
     def typing(array: Any, *rest: Any) -> Any:
         return kind(array)
 
-    signature = inspect.signature(function)
-    typing.__signature__ = signature  # type: ignore[attr-defined]
-    integers = [types.Integer] * (len(signature.parameters) - 1)
+    given = inspect.signature(function)
+    typing.__signature__ = given  # type: ignore[attr-defined]
+    integers = [types.Integer] * (len(given.parameters) - 1)
     type_callable(function)(lambda _: typing)
-    lower_builtin(function, types.Array, *integers)(codegen)
+    for array in (types.Array, View):
+        lower_builtin(function, array, *integers)(codegen)
 
 
-def _contiguous(builder: Any, shape: list[Any]) -> list[Any]:
-    strides = [shape[0].type(8)]
-    for size in reversed(shape[1:]):
-        strides.insert(0, builder.mul(strides[0], size))
-    return strides
+def _matrix_of(array: Any) -> View:
+    return View(array.dtype, 2)
 
 
-def _emit_borrow(builder: Any, base: Any) -> Any:
-    shape, strides = (cgutils.unpack_tuple(builder, t) for t in (base.shape, base.strides))
-    return shape[0].type(0), shape, strides
+def _emit_take(builder: Any, base: Opened, at: Any, rows: Any, columns: Any) -> Any:
+    return at, rows, columns, columns
 
 
-def _emit_take(builder: Any, base: Any, at: Any, rows: Any, columns: Any) -> Any:
-    strides = _contiguous(builder, [rows, columns])
-    return builder.mul(at, strides[-1]), [rows, columns], strides
+def _emit_part(builder: Any, base: Opened, start: Any, stop: Any) -> Any:
+    rows = builder.sub(stop, start)
+    if not base.is_matrix:
+        return start, rows
+    return builder.mul(start, base.stride), rows, base.columns, base.stride
 
 
-def _emit_part(builder: Any, base: Any, start: Any, stop: Any) -> Any:
-    shape = [builder.sub(stop, start), *cgutils.unpack_tuple(builder, base.shape)[1:]]
-    strides = _contiguous(builder, shape)
-    return builder.mul(start, strides[0]), shape, strides
+def _emit_block(builder: Any, base: Opened, top: Any, bottom: Any, left: Any, right: Any) -> Any:
+    at = builder.add(builder.mul(top, base.stride), left)
+    return at, builder.sub(bottom, top), builder.sub(right, left), base.stride
 
 
-def _emit_block(builder: Any, base: Any, top: Any, bottom: Any, left: Any, right: Any) -> Any:
-    strides = [cgutils.unpack_tuple(builder, base.strides)[0], top.type(8)]
-    at = builder.add(
-        *(builder.mul(i, stride) for i, stride in zip((top, left), strides, strict=True))
-    )
-    return at, [builder.sub(bottom, top), builder.sub(right, left)], strides
+def _emit_address(builder: Any, base: Opened) -> Any:
+    return builder.ptrtoint(base.data, base.rows.type)
 
 
-_compiled(borrow, lambda array: array, _emit_borrow)
-_compiled(take, lambda array: types.Array(array.dtype, 2, "C"), _emit_take)
-_compiled(part, lambda array: types.Array(array.dtype, array.ndim, "C"), _emit_part)
-_compiled(block, lambda array: types.Array(array.dtype, 2, "A"), _emit_block)
-_compiled(address, lambda _: types.uintp, _emit_borrow)
+_compiled(take, _matrix_of, _emit_take)
+_compiled(part, lambda array: View(array.dtype, array.ndim), _emit_part)
+_compiled(block, _matrix_of, _emit_block)
+_compiled(stride, lambda _: types.intp, lambda _, base: base.stride)
+_compiled(address, lambda _: types.uintp, _emit_address)
 
 
-@numba.njit(**INNER)
-def fill(array: Any, value: float) -> None:
-    """Set all of a contiguous array; an assignment to a slice takes long to compile."""
-    flat = take(array, 0, 1, array.size)[0]
-    for i in range(flat.size):
-        flat[i] = value
+type_callable(borrow)(lambda _: view_of)
 
 
-@numba.njit(**INNER)
-def copy(source: Vector, out: Vector) -> None:
-    for i in range(out.size):
-        out[i] = source[i]
+@lower_builtin(borrow, types.Any)
+def _borrow(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return _borrowed(context, builder, sig.args[0], args[0])
