@@ -20,7 +20,7 @@ import numba
 import numpy as np
 
 from efface.kernels.blas import add_gram
-from efface.kernels.compilation import INNER, KERNEL, carving
+from efface.kernels.compilation import INNER, carving
 from efface.kernels.dense import fill
 from efface.kernels.lanes import LANES, add_products
 from efface.kernels.views import (
@@ -211,7 +211,7 @@ def turn_over(s: Sums, x: Matrix, y: Responses, a: int, b: int, centred: bool) -
         s.centre[d + 1] += weight * y[i, VALUE] / total
 
 
-@numba.njit(**KERNEL, inline="always")
+@numba.njit(**INNER)
 def slide_to(s: Sums, x: Matrix, y: Responses, a: int, b: int, unit: int, centred: bool) -> None:
     """total <- the sum over [a, b); ``unit`` is how far the range is likely to move next."""
     if a > s.dials[TURN] or b < s.dials[SEEN]:
@@ -237,7 +237,7 @@ def slide_to(s: Sums, x: Matrix, y: Responses, a: int, b: int, unit: int, centre
             widen(s.bounds, kept[0], kept[1])
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _reach_back(s: Sums, x: Matrix, y: Responses, a: int, unit: int) -> None:
     """Make the top of the stack start at ``a``, leaving entries at equal steps for later."""
     depth, stack, starts, q = s.dials[DEPTH], s.stack, s.starts, s.total.shape[0]
@@ -265,7 +265,7 @@ def _reach_back(s: Sums, x: Matrix, y: Responses, a: int, unit: int) -> None:
     s.dials[DEPTH] = depth
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _push_bounds(s: Sums, x: Matrix, y: Responses, lo: int, hi: int, depth: int) -> None:
     """The bounds of a new stack entry: those of the one below and of the rows lo..hi."""
     d = s.bounds.shape[1]
