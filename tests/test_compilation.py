@@ -52,3 +52,16 @@ def test_compiling_leaves_the_collector_as_it_was():
             assert gc.isenabled() is collects
         finally:
             gc.enable()
+
+
+def mixed(value, count):
+    """The same operators on several kinds of numbers."""
+    return value * count + count / 2, count // 2 + count * count, value < count, count == count
+
+
+def test_operators_keep_the_kinds_of_their_numbers():
+    compiled = numba.njit(**{**KERNEL, "cache": False})(mixed)
+    for numbers in ((1.5, 3), (2, 3), (True, 3), (1.5, 2.5), (2, 2.5)):
+        given, expected = compiled(*numbers), mixed(*numbers)
+        assert given == expected
+        assert [type(answer) for answer in given] == [type(answer) for answer in expected]

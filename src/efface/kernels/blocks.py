@@ -107,7 +107,7 @@ def slide_blocks(
     return int(_slide_blocks(*problem, *answers, *held, length, depth))
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _carve(
     f: Vector, floats: Vector, ints: Ints, o: Ints, d: int, p: int, length: int, depth: int
 ) -> Block:
@@ -176,7 +176,7 @@ def _windows_here(t: int, s: int, p: int, penalty: float, length: int, stop: int
     return most if s <= p else max(1, min(most, p - rows + 1))
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _solve_block(
     w: Block,
     x: Matrix,
@@ -223,7 +223,7 @@ def _solve_block(
         _finish(w.thetas, not primal, w.sums.centre, intercept, out, part(level, t, t + count))
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _sound(w: Block, d: int, penalty: float, intercept: bool) -> bool:
     """Is the core's rank beyond doubt, or a matter for singular values?"""
     if w.dials[DUAL] == 1:
@@ -257,7 +257,7 @@ def _place(
         r[i] = root * (y[row + i, VALUE] - shift)
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _form_primal(
     w: Block, x: Matrix, y: Responses, b: int, penalty: float, intercept: bool
 ) -> None:
@@ -278,7 +278,7 @@ def _form_primal(
     _place(x, y, b, k - tail, w.sums, constant, new, part(w.residual[0], tail, k))
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _form_dual(w: Block, x: Matrix, y: Responses, a: int, penalty: float, intercept: bool) -> None:
     """A from the core's rows, the rows outside it, and the right-hand sides."""
     raw, rows, n = w.raw, w.rows, w.dials[SIZE]
@@ -305,7 +305,7 @@ def _form_dual(w: Block, x: Matrix, y: Responses, a: int, penalty: float, interc
         w.scale[i] = raw[i, i]
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _complement(w: Block, t: int, s: int, rho: float, responses: int) -> None:
     """S where two rows share a window, and r, from the factorised core."""
     n, k, first = w.dials[SIZE], w.dials[OUTSIDE], w.dials[FIRST]
@@ -335,7 +335,7 @@ def _complement(w: Block, t: int, s: int, rho: float, responses: int) -> None:
     multiply_transposed(targets, scaled, block(w.residual, 0, responses, 0, k), -1.0, 1.0)
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _solve_run(w: Block, t: int, j: int, s: int, responses: int) -> None:
     """W and the margins of up to eight windows of a block that starts at t, from window j on."""
     f, first, k, count = w.lanes, w.dials[FIRST], w.dials[OUTSIDE], w.dials[COUNT]
@@ -410,7 +410,7 @@ def _fill_all(
         set_all(f, i, 0.0)
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _combine(w: Block, responses: int) -> None:
     """The coefficients of the block, in centred features."""
     n, k, count = w.dials[SIZE], w.dials[OUTSIDE], w.dials[COUNT]

@@ -82,7 +82,7 @@ def _slide_equations(
         t += count
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _solve(
     f: Matrix,
     sums: Sums,

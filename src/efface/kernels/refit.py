@@ -46,7 +46,7 @@ def refit(
     return _spectral(x, y, penalty, intercept, coef)
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _centre(
     x: Matrix, y: Responses, intercept: bool, rows: Matrix, responses: Vector, mean: Vector
 ) -> float:
@@ -87,7 +87,7 @@ def _centre(
     return y_mean
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _settle_dust(rows: Matrix, j: int, most: float) -> None:
     """A feature that is constant but for rounding is constant."""
     for i in range(rows.shape[0]):
@@ -160,7 +160,7 @@ def _spectral(
     return y_mean - dot(mean, coef), rank
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _refine(
     x: Matrix, y: Vector, penalty: float, inverse: Matrix, coef: Vector, scratch: Vector
 ) -> bool:

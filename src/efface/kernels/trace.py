@@ -106,7 +106,7 @@ def diagnose_rows(
     return stop, DONE
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def _measure(
     s: Stream,
     x: Matrix,
@@ -128,7 +128,7 @@ def _measure(
         states[3, t], states[4, t], states[5, t] = new, old, forgetting_term(new, old, cross)
 
 
-@numba.njit(**INNER, inline="always")
+@numba.njit(**INNER)
 def record(s: Stream, row: Vector, t: int, states: Matrix, counts: Ints, coef: Matrix) -> None:
     states[0, t] = dot(s.coef, row) + s.values[LEVEL]
     states[1, t] = s.values[LAMBDA]
