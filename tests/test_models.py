@@ -104,6 +104,9 @@ def streams(kind, n, d, seed):
         X[n // 3] *= 1e8
     elif kind == "columns alike in three digits":
         X += 1e3 * rng.normal(size=(n, 1))
+    elif kind == "constant for a while":
+        levels = rng.choice([0.0, 0.1, 0.7, 1e6 + 0.1], size=(n, d)) * (1.0 + np.arange(d))
+        X[:, ::2] = levels[np.sort(rng.integers(0, n // 8, size=n))][:, ::2]
     theta = rng.normal(size=d) / np.abs(X).mean(axis=0).clip(1e-12)
     return X, X @ theta + 0.3 * rng.normal(size=n) + (kind == "means of a million spreads")
 
@@ -119,6 +122,7 @@ CLASSES = [
     "one giant row",
     "a giant without weight",
     "columns alike in three digits",
+    "constant for a while",
 ]
 WEIGHINGS = [
     "all 1",

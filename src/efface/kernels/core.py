@@ -63,6 +63,7 @@ from efface.kernels.views import (
 
 PENALTY, RHO, CONSTANT, LEAST = 0, 1, 2, 3
 DUAL, SIZE, RESPONSES = 0, 1, 2
+_LEAST_PENALTY = float(np.finfo(np.float64).tiny) / EPS  # for each row: hides what underflowed
 
 
 class Core(NamedTuple):
@@ -182,15 +183,17 @@ def trusted(
 ) -> float:
     """0 where a feature is constant but for rounding, or too small beside another; else 1.
 
-    And 0 where no row has weight.
+    And 0 where no row has weight. One that is 0 in all rows does no harm if it is penalised.
     """
     n = total[d, d]
     if n == 0.0:
         return 0.0
     if intercept:
+        harmless = penalty > n * _LEAST_PENALTY
         for j in range(d):
             dust = 16.0 * EPS * (abs(centre[j]) + abs(total[d, j]) / n)
-            if total[j, j] - total[d, j] ** 2 / n <= n * dust * dust:
+            spread = total[j, j] - total[d, j] ** 2 / n
+            if spread <= n * dust * dust and not (harmless and total[j, j] == 0.0):
                 return 0.0
     return 0.0 if penalty == 0.0 and lopsided(part(scale, 0, d)) else 1.0
 

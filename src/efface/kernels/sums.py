@@ -20,7 +20,7 @@ import numba
 import numpy as np
 
 from efface.kernels.blas import add_gram
-from efface.kernels.compilation import INNER, carving
+from efface.kernels.compilation import INNER, carving, shared
 from efface.kernels.dense import fill
 from efface.kernels.lanes import LANES, add_products
 from efface.kernels.views import (
@@ -209,9 +209,23 @@ def turn_over(s: Sums, x: Matrix, y: Responses, a: int, b: int, centred: bool) -
             for j in range(d):
                 s.centre[j] += weight * x[i, j] / total
         s.centre[d + 1] += weight * y[i, VALUE] / total
+    if centred:
+        _settle(s.centre, x, y, a, b)
 
 
 @numba.njit(**INNER)
+def _settle(centre: Vector, x: Matrix, y: Responses, a: int, b: int) -> None:
+    """Centre a constant feature on its value: the mean is that but for rounding, which is dust."""
+    for j in range(x.shape[1]):
+        first = first_heard(y, a, b)
+        i = first + 1
+        while i < b and (x[i, j] == x[first, j] or y[i, WEIGHT] == 0.0):
+            i += 1
+        if i >= b > a:
+            centre[j] = x[first, j]
+
+
+@shared()
 def slide_to(s: Sums, x: Matrix, y: Responses, a: int, b: int, unit: int, centred: bool) -> None:
     """total <- the sum over [a, b); ``unit`` is how far the range is likely to move next."""
     if a > s.dials[TURN] or b < s.dials[SEEN]:
