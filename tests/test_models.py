@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from samples import data
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import StackingRegressor
@@ -73,12 +74,6 @@ def build(name, **parameters):
 def build_twin(name, policy, intercept, width):
     """And its twin."""
     return naive.NaiveModel((name.split(",")[0], RULES[name]), policy, intercept, width)
-
-
-def data(n, d, seed=0):
-    rng = np.random.default_rng([seed, n, d])
-    X = rng.normal(size=(n, d))
-    return X, X @ rng.normal(size=d) + 0.5 + 0.3 * rng.normal(size=n)
 
 
 # -- exactness ---------------------------------------------------------------------------------
