@@ -24,8 +24,9 @@ from efface.files.summary import summarise
 from efface.files.tables import Table
 from efface.history import replay
 from efface.intervals import MethodName
-from efface.models import OLS, AdaptiveRidge, Model, Ridge, SwitchingRidge
+from efface.models import Model
 from efface.parameters import probability
+from efface.penalties import OLS, AdaptiveRidge, Ridge, SwitchingRidge
 from efface.policies import KeepFor
 
 Kind = Literal["adaptive", "ridge", "ols", "switching"]

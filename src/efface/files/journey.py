@@ -129,7 +129,7 @@ class Journey:
     ``compare`` gives the contenders of one group. The first ``warm_up`` rows of each group are
     predicted, but their errors do not count.
 
-    >>> from efface.models import OLS
+    >>> from efface.penalties import OLS
     >>> journey = Journey(lambda: OLS(window=2), name="OLS")
     >>> rows = Rows(np.arange(3), np.ones((3, 1)), np.array([2.0, 4.0, 9.0]))
     >>> journey.advance(rows)["prediction"]
