@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from efface.casting import cast
 from efface.intervals import MethodName, as_method
 from efface.live import Arrivals, LiveRows
-from efface.memory import Trace
 from efface.outcomes import Replay
+from efface.traces import Trace
 
 if TYPE_CHECKING:
     from efface.models import Model

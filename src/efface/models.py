@@ -15,9 +15,8 @@ from numpy import ndarray
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.blas import dasum
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d
 
-from efface import archive
 from efface.columns import Table, eager, values
 from efface.errors import InvalidValue, unusable
 from efface.intervals import Interval, MethodName, as_method
@@ -26,8 +25,16 @@ from efface.ledger import Id
 from efface.live import Arrivals, LiveRows
 from efface.memory import Penalty
 from efface.parameters import choice, truth
-from efface.policies import as_policy, to_plain
-from efface.rows import as_matrix, as_response, as_row, as_vector, as_weight, as_weights
+from efface.policies import as_policy
+from efface.rows import (
+    as_matrix,
+    as_response,
+    as_row,
+    as_vector,
+    as_weight,
+    as_weights,
+    refuse_no_row,
+)
 
 _FLOAT64 = np.dtype(np.float64)
 T = TypeVar("T")
@@ -133,9 +140,7 @@ class Model(RegressorMixin, Keeper[LiveRows]):
         X = eager(X)
         rows, responses = self._checked(X, y)
         weights = as_weights(sample_weight, len(rows))
-        if not len(rows):
-            text = f"0 sample(s) (shape={rows.shape}) while a minimum of 1 is required"
-            raise InvalidValue(unusable("X", text, "at least one row", "pass some"))
+        refuse_no_row(rows)
         if weights is not None and not weights.any():
             advice = "fit rows that say something"
             text = unusable("sample_weight", "zero at every row", "some weight above 0", advice)
@@ -231,14 +236,14 @@ class Model(RegressorMixin, Keeper[LiveRows]):
         X = eager(X)
         rows, responses = self._checked(X, y)
         weights = as_weights(sample_weight, len(rows))
-        live = self._live
-        if live is not None:
+        known = self._live
+        if known is not None:
             self._name_features(X, reset=False)
-            return way(live, live.arrivals(rows, responses, ids, at, weights))
-        live = self._start(rows.shape[1])
+        live = self._start(rows.shape[1]) if known is None else known
         result = way(live, live.arrivals(rows, responses, ids, at, weights))
-        self._name_features(X, reset=True)
-        self._install(live)
+        if known is None:
+            self._name_features(X, reset=True)
+            self._install(live)
         return result
 
     # -- what was learned ------------------------------------------------------------------------
@@ -263,24 +268,6 @@ class Model(RegressorMixin, Keeper[LiveRows]):
         """The rank of the live rows; with an intercept, of their deviations from the mean."""
         return self._alive().memory.rank
 
-    # -- files and copies ------------------------------------------------------------------------
-
-    def _snapshot(self) -> archive.Snapshot:
-        live = self._alive()
-        (X, y), weights = live.memory.rows(), live.memory.weights
-        names = getattr(self, "feature_names_in_", None)
-        return archive.Snapshot(
-            model=type(self).__name__,
-            parameters={name: _plain(name, value) for name, value in self._parameters.items()},
-            phase=live.phase,
-            features=None if names is None else [str(name) for name in names],
-            ids=live.ledger.ids,
-            times=live.ledger.times,
-            X=X,
-            y=y,
-            weights=None if (weights == 1.0).all() else weights,
-        )
-
     # -- within ----------------------------------------------------------------------------------
 
     def _start(self, width: int) -> LiveRows:
@@ -299,17 +286,3 @@ class Model(RegressorMixin, Keeper[LiveRows]):
                 unusable("y", None, f"numbers, since {type(self).__name__} {text}", advice)
             )
         return rows, as_vector(column_or_1d(values(eager(y)), warn=True), len(rows))
-
-    def _name_features(self, X: Any, *, reset: bool) -> None:
-        """Set or check ``n_features_in_`` and ``feature_names_in_``, as scikit-learn does."""
-        try:
-            validate_data(self, X, reset=reset, skip_check_array=True)
-        except ValueError as error:
-            raise InvalidValue(str(error)) from error
-
-
-def _plain(name: str, value: Any) -> Any:
-    """A parameter as JSON knows it."""
-    if name == "window":
-        return to_plain(value)
-    return value.item() if isinstance(value, np.generic) else value

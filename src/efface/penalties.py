@@ -16,15 +16,12 @@ from __future__ import annotations
 import os
 from typing import Any, final
 
-import numpy as np
-
 from efface import archive
 from efface.errors import DamagedFile
 from efface.memory import ADAPTIVE, FIXED, SWITCHING, Penalty
 from efface.models import Model
 from efface.parameters import choice, non_negative, positive, probability
 from efface.plugin import AUTO, RESIDUAL, RESPONSE
-from efface.policies import from_plain
 from efface.scaling import WindowScaler
 
 
@@ -169,7 +166,7 @@ def load(
     snapshot = archive.read(path)
     try:
         if snapshot.model == WindowScaler.__name__:
-            return WindowScaler.from_snapshot(snapshot)
+            return WindowScaler._from_snapshot(snapshot)
         return from_snapshot(snapshot)
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedFile(
@@ -179,10 +176,4 @@ def load(
 
 def from_snapshot(snapshot: archive.Snapshot) -> OLS | Ridge | AdaptiveRidge | SwitchingRidge:
     """A fresh model that was given these live rows and has seen no other."""
-    parameters = {**snapshot.parameters, "window": from_plain(snapshot.parameters["window"])}
-    model = MODELS[snapshot.model](**parameters)
-    model._install(model._revived(snapshot))
-    model.n_features_in_ = snapshot.X.shape[1]
-    if snapshot.features is not None:
-        model.feature_names_in_ = np.array(snapshot.features, dtype=object)
-    return model
+    return MODELS[snapshot.model]._from_snapshot(snapshot)
