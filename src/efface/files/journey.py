@@ -210,7 +210,7 @@ class Journey:
         cold = max(0, self._warm_up - traveller.seen)
         predictions = {self.name: result.prediction}
         for name, other in traveller.others.items():
-            predictions[name] = other.predict(rows.X, rows.y, rows.at)
+            predictions[name] = other.predict(rows.X, rows.y, rows.at, rows.weights)
         for name, prediction in predictions.items():
             score = self.log.scores.setdefault(name, Score())
             score.add(rows.y[cold:], prediction[cold:])
@@ -241,6 +241,7 @@ class Journey:
             diagnostics=True,
             interval=self._level,
             method=self._method,
+            sample_weight=rows.weights,
         )
 
     def _names(self, rows: Rows) -> Sequence[Id]:
