@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from samples import KINDS, equal, panel
+from samples import KINDS, equal, panel, plain
 
-from efface import rolling
+from efface import Ridge, replay, rolling
 from efface.casting import cast
 from efface.errors import InvalidValue
 
@@ -136,3 +136,18 @@ def test_only_what_is_needed_of_a_lazy_frame_is_collected():
         waste=pl.col("x0").map_elements(never, return_dtype=pl.Float64)
     )
     assert rolling(lazy, "ret", 4, x=["x0"], at="date").coef.shape == (10, 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_column_of_weights_goes_by_its_name(kind):
+    X, columns = panel(30, 2)
+    columns["hours"] = np.arange(30) % 4
+    frame = KINDS[kind](columns)
+    roles = {"y": "ret", "x": ["x0", "x1"], "sample_weight": "hours"}
+    weights = columns["hours"]
+    equal(rolling(frame, window=9, **roles), rolling(X, columns["ret"], 9, sample_weight=weights))
+    one, other = Ridge(window=9), Ridge(window=9)
+    got = replay(one, frame, **roles)
+    want = replay(other, X, columns["ret"], sample_weight=weights)
+    assert (plain(got.prediction) == want.prediction).all()
+    assert (one.coef_ == other.coef_).all()
