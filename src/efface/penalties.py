@@ -30,7 +30,7 @@ class OLS(Model):
     """Least squares on the live rows; the answer of minimum norm where they do not determine one.
 
     >>> model = OLS(window=3).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
-    >>> round(model.predict_one(np.array([3.0])), 12), model.rank_
+    >>> round(model.predict_one([3.0]), 12), model.rank_
     (7.0, 1)
     """
 
@@ -83,6 +83,7 @@ class AdaptiveRidge(Model):
     hardly penalised; ``pilot`` has its formulas. Residual and auto, the default, predict better
     than the paper's response and 1.0 unless the signal is weak: docs/penalty.md has the figures.
 
+    >>> import numpy as np
     >>> X = np.arange(20.0)[:, np.newaxis]
     >>> y = 1000.0 * X[:, 0] + np.tile([1.0, -1.0], 10)
     >>> AdaptiveRidge().fit(X, y).coef_.round(2)

@@ -82,7 +82,8 @@ def rolling(
     >>> rolling([[1.0], [1.0], [2.0]], [1.0, 3.0, 5.0], window=2).coef.ravel()
     array([nan, 2. , 2.6])
     """
-    fit = _fit(alpha, fit_intercept, standardize, truth("stats", stats))
+    stats = truth("stats", stats)
+    fit = _fit(alpha, fit_intercept, standardize, stats)
     policy, least = _window(window, min_rows)
     asked = _asked(outputs, fit.alpha)
     way = None if interval is None else as_method(interval, method, "interval")
@@ -93,7 +94,7 @@ def rolling(
     name = y if parts.table is not None and isinstance(y, str) else None
     responses = as_vector(parts.one("y"), len(rows), missing=skip, name=name)
     least = least or rows.shape[1] + fit.intercept
-    task = Task(policy, fit, least, "rank" in asked, bool(stats), way)
+    task = Task(policy, fit, least, "rank" in asked, stats, way)
     panel = _panel(rows, responses, parts, skip, policy)
     result = _report(task, asked, rows, responses, panel, slide(task, panel, workers))
     if parts.table is None:
