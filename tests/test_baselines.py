@@ -29,10 +29,10 @@ def naive_refits(x, y):
     return predictions
 
 
-def one_by_one(model, x, y):
+def one_by_one(model, x, y, weights=None):
     predictions = [0.0]
     for t in range(1, len(y)):
-        model.learn_one(x[t - 1], y[t - 1])
+        model.learn_one(x[t - 1], y[t - 1], weight=1.0 if weights is None else weights[t - 1])
         predictions.append(model.predict_one(x[t]))
     return predictions
 
@@ -52,6 +52,34 @@ def test_fixed_penalties_are_those_of_ridge():
         found = everyone()[f"Ridge, alpha={alpha:g}"].predict(X, Y, None)
         expected = one_by_one(Ridge(WINDOW, alpha=alpha), X, Y)
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_everyone_learns_with_the_weights():
+    weights = RNG.choice([0.0, 0.5, 3.0], size=450)
+    scaled = baselines(lambda: OLS(WINDOW), WINDOW, standardize=True)
+    models = {
+        "never forget (growing OLS)": OLS(),
+        "Ridge, alpha=100": Ridge(WINDOW, alpha=100.0, standardize=True),
+    }
+    for name, model in models.items():
+        found = scaled[name].predict(X, Y, None, weights)
+        expected = one_by_one(model, X, Y, weights)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    found = scaled[f"refit every {EVERY} rows"].predict(X, Y, None, weights)
+    for t in (EVERY, 2 * EVERY + 7):
+        rows = slice(t // EVERY * EVERY - WINDOW, t // EVERY * EVERY)
+        refit = OLS().fit(X[rows], Y[rows], sample_weight=weights[rows])
+        assert found[t] == pytest.approx(refit.predict_one(X[t]), rel=1e-9)
+
+
+def test_river_learns_with_the_weights_too():
+    pytest.importorskip("river")
+    name, mute = "River LinearRegression", np.zeros(450)
+    assert not everyone()[name].predict(X, Y, None, mute).any()
+    light = everyone()[name].predict(X, Y, None, np.full(450, 0.5))
+    plain, ones = (everyone()[name].predict(X, Y, None, w) for w in (None, np.ones(450)))
+    assert (plain == ones).all()
+    assert np.abs(light - plain).max() > 1e-3
 
 
 def test_the_last_value_comes_again():

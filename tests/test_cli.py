@@ -75,10 +75,10 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-def table(path="rows.csv", extra=lambda t: ""):
+def table(path="rows.csv", extra=lambda t: "", more=""):
     lines = [f"{a},{b},{y}{extra(t)}\n" for t, ((a, b), y) in enumerate(zip(X, Y, strict=True))]
     with open(path, "w") as file:
-        file.write("a,b,y\n" + "".join(lines))
+        file.write(f"a,b,y{more}\n" + "".join(lines))
     return path
 
 
@@ -109,6 +109,29 @@ def test_predictions_equal_those_of_the_library_row_for_row(place, monkeypatch, 
     for name, values in columns.items():
         column = found[name].to_numpy().astype(float)
         np.testing.assert_array_equal(column, np.asarray(values, dtype=float), err_msg=name)
+
+
+def test_weights_and_scaling_equal_those_of_the_library(place, monkeypatch, capsys):
+    weights = RNG.choice([0.0, 0.25, 2.0], size=N)
+    table(extra=lambda t: f",{weights[t]}", more=",hours")
+    options = [*OPTIONS, "--weight", "hours", "--standardize"]
+    assert here("replay", "rows.csv", *options, monkeypatch=monkeypatch) == 0
+    found = pyarrow.parquet.read_table(place / "rows-replay" / "predictions.parquet")
+    model = AdaptiveRidge(40, theta_max=5.0, standardize=True)
+    expected = replay(model, X, Y, diagnostics=True, interval=0.95, sample_weight=weights)
+    assert found.column_names[:3] == ["id", "weight", "y"]
+    for name in ("prediction", "penalty", "n_rows", "frt"):
+        np.testing.assert_array_equal(found[name].to_numpy(), getattr(expected, name))
+    assert "features standardised, rows weighed by hours" in capsys.readouterr().out
+
+
+def test_a_weight_below_zero_ends_with_its_place_and_writes_nothing(place, monkeypatch, capsys):
+    table(extra=lambda t: f",{-1 if t == 41 else 1}", more=",hours")
+    options = [*OPTIONS, "--weight", "hours"]
+    assert here("replay", "rows.csv", *options, monkeypatch=monkeypatch) == 2
+    error = capsys.readouterr().err
+    assert "efface: 'rows.csv' at line 43, column 'hours' is -1.0: expected a finite" in error
+    assert [each.name for each in place.iterdir()] == ["rows.csv"]
 
 
 def test_the_screen_tells_the_outcome_and_where_to_read_on(place, monkeypatch, capsys):

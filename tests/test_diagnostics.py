@@ -265,8 +265,7 @@ def test_an_altered_weight_is_found():
     assert audit(model).holds
     memory = model._live.memory
     last = memory._span[1] - 1
-    for alter in (lambda: memory._y[last - 2], lambda: memory._y[last - 1]):
-        row = alter()
+    for row in memory._y[last - 2 : last]:
         row[1:] = np.sqrt(row[2] * 1.01), row[2] * 1.01
         found = audit(model)
         assert not found.holds

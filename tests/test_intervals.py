@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from samples import data
 from scipy.special import stdtrit
 
 from efface import OLS, AdaptiveRidge, AddDrop, KeepFor, Ridge, SwitchingRidge, load, replay
@@ -28,12 +29,6 @@ NAMES = [method.name for method in METHODS]
 intercepts = pytest.mark.parametrize("intercept", [False, True])
 models = pytest.mark.parametrize("name", list(RULES))
 methods = pytest.mark.parametrize("method", NAMES)
-
-
-def data(n, d, seed=0):
-    rng = np.random.default_rng([seed, n, d])
-    X = rng.normal(size=(n, d))
-    return X, X @ rng.normal(size=d) + 0.5 + 0.3 * rng.normal(size=n)
 
 
 def build(name, window, intercept):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow.parquet
 import pytest
 
-from efface import OLS, KeepFor, Ridge, replay
+from efface import OLS, AdaptiveRidge, KeepFor, Ridge, replay
 from efface.errors import EffaceError
 from efface.files.job import Job, run
 from efface.files.roles import Wish
@@ -17,6 +19,7 @@ HOURS = np.cumsum(RNG.integers(1, 4, N))
 X = RNG.normal(size=(N, 2)).round(6)
 SKY = RNG.choice(["clear", "rain"], N)
 Y = (X @ [1.0, 2.0] + 3.0 * (SKY == "rain") + 0.1 * RNG.normal(size=N)).round(6)
+WEIGHTS = RNG.choice([0.0, 0.5, 1.0, 4.0], N)
 SHOP = np.where(np.arange(N) % 3, "left", "right")
 
 
@@ -58,9 +61,59 @@ def test_groups_times_texts_and_gaps_together(file, tmp_path):
     assert summary["left"]["time_up"] == N - 1 - summary["rows"]["alive"]
     assert summary["source"]["features"] == ["a", "b", "sky=rain"]
     assert summary["model"] == {
-        **{"name": "Ridge", "window": None, "keep": "5d", "alpha": 0.1, "theta_max": None}
+        **{"name": "Ridge", "window": None, "keep": "5d", "alpha": 0.1, "theta_max": None},
+        "standardize": False,
     }
     assert len(summary["errors"]) >= 7
+
+
+@pytest.fixture
+def weighed(tmp_path):
+    rows = zip(SHOP, X[:, 0], 1000.0 + 50.0 * X[:, 1], Y, WEIGHTS, strict=True)
+    lines = [",".join(map(str, row)) for row in rows]
+    (tmp_path / "weighed.csv").write_text("shop,a,b,y,hours\n" + "\n".join(lines) + "\n")
+    (tmp_path / "ids").write_text("259\n250\n3\n")
+    return str(tmp_path / "weighed.csv")
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("kind", ["ridge", "adaptive"])
+def test_weights_and_scaling_are_those_of_the_library(weighed, tmp_path, kind, standardize):
+    wish = Wish("y", group="shop", weight="hours")
+    job = Job(weighed, wish, model=kind, window=40, standardize=standardize)
+    job = replace(job, forget=str(tmp_path / "ids"))
+    summary = run(job, tmp_path / "out")
+    found = predictions(tmp_path / "out")
+    rows = np.column_stack([X[:, 0], 1000.0 + 50.0 * X[:, 1]])
+    for shop in ("left", "right"):
+        mine = np.flatnonzero(shop == SHOP)
+        model = {"ridge": Ridge, "adaptive": AdaptiveRidge}[kind](40, standardize=standardize)
+        options = {"sample_weight": WEIGHTS[mine], "interval": 0.95, "diagnostics": True}
+        expected = replay(model, rows[mine], Y[mine], **options)
+        for name in ("prediction", "lower", "upper", "penalty", "frt"):
+            got = np.array(found[name], dtype=float)[mine]
+            want = np.where(np.isfinite(getattr(expected, name)), getattr(expected, name), np.nan)
+            got = np.where(np.isfinite(got), got, np.nan)
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9, err_msg=name)
+    plain = replay(Ridge(40), rows[mine], Y[mine]).prediction
+    assert np.abs(np.array(found["prediction"])[mine] - plain)[20:].max() > 1e-3
+    assert found["weight"] == WEIGHTS.tolist()
+    assert summary["source"]["weight"] == "hours"
+    assert summary["source"]["features"] == ["a", "b"]
+    assert summary["model"]["standardize"] is standardize
+    assert summary["audits"] == {"held": 3, "failed": 0}
+    text = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "rows weighed by hours." in text
+    assert ("features standardised" in text) is standardize
+
+
+def test_contenders_have_the_same_weights_and_scaling(weighed, tmp_path):
+    wish = Wish("y", ["a", "b"], weight="hours")
+    job = Job(weighed, wish, model="ridge", alpha=1.0, window=40, standardize=True, compare=True)
+    errors = run(job, tmp_path / "out")["errors"]
+    for name, value in errors["Ridge, alpha=1"].items():
+        assert value == pytest.approx(errors["Ridge"][name], rel=1e-9)
+    assert errors["Ridge, alpha=100"]["mae"] != pytest.approx(errors["Ridge"]["mae"], rel=1e-3)
 
 
 def test_numbers_may_be_times(tmp_path):

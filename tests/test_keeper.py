@@ -7,12 +7,26 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import data
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from efface import OLS, KeepFor, Ridge, WindowScaler, load
+from efface import (
+    FIFD,
+    OLS,
+    AdaptiveRidge,
+    AddDrop,
+    KeepFor,
+    Ridge,
+    SwitchingRidge,
+    WindowScaler,
+    load,
+)
 from efface.errors import NotFitted, UnknownId
 
+MODELS = [OLS, Ridge, AdaptiveRidge, SwitchingRidge]
 KEEPERS = [OLS, lambda **given: Ridge(standardize=True, **given), WindowScaler]
 
 
@@ -76,3 +90,115 @@ def test_a_new_fit_wipes_the_rows_of_the_last(build):
     assert keeper.n_rows_ == 5
     assert before.n_rows == 0
     assert not before.rows()[0].size
+
+
+def trail(model, n=40, start=0):
+    """What a model says while it learns on."""
+    X, y = data(start + n, 3, seed=9)
+    timed = model._live.ledger.since or model._live.timed
+    said = []
+    for t in range(start, start + n):
+        said.append(model.predict_one(X[t]))
+        model.learn_one(X[t], y[t], at=float(1000 + t) if timed else None)
+        said += [*model.coef_, model.intercept_, model.penalty_]
+    return np.array(said).tobytes(), model.ids_
+
+
+@pytest.mark.parametrize("window", [None, 25, FIFD(12), AddDrop(3, 2, start=4), KeepFor(20)])
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_loaded_model_continues_bit_for_bit(kind, window, tmp_path):
+    X, y = data(64, 3)
+    model = kind(window=window)
+    for t in range(64):
+        at = float(t) if isinstance(window, KeepFor) else None
+        model.learn_one(X[t], y[t], at=at, weight=[1.0, 0.3, 0.0, 5.0][t % 4])
+        if t % 5 == 0:
+            model.predict_one(X[t])
+    model.save(tmp_path / "a")
+    again = load(tmp_path / "a")
+    assert type(again) is kind
+    assert (again._live.memory.weights == model._live.memory.weights).all()
+    assert again.get_params() == model.get_params()
+    assert trail(again) == trail(model)
+    model.save(tmp_path / "b")
+    again.save(tmp_path / "c")
+    assert (tmp_path / "b").read_bytes() == (tmp_path / "c").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "copier", [copy.deepcopy, copy.copy, lambda m: pickle.loads(pickle.dumps(m))]
+)
+@pytest.mark.parametrize("kind", MODELS)
+def test_copies_continue_bit_for_bit(kind, copier):
+    for weights in (None, np.random.default_rng(0).uniform(0.0, 3.0, size=64)):
+        model = kind(window=20).fit(*data(64, 3), sample_weight=weights)
+        again = copier(model)
+        assert trail(again) == trail(model)
+    assert copier(kind()).get_params() == kind().get_params()
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_pickle_holds_nothing_of_rows_that_left(kind):
+    secret = np.array([1.2345678901234567, 7.6543210987654321, 3.3333333333333335])
+    model = kind(window=None)
+    model.learn_one(secret, 4.5678901234567895, id="secret name")
+    model.partial_fit(*data(20, 3))
+    assert model.coef_.size == 3
+    model.forget("secret name")
+    content = pickle.dumps(model)
+    assert b"secret name" not in content
+    assert not any(value.tobytes() in content for value in secret)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@given(gone=st.sets(st.integers(0, 19), max_size=19), seed=st.integers(0, 9))
+@settings(deadline=None, max_examples=10)
+def test_after_forgetting_a_file_is_that_of_a_model_that_never_saw_the_rows(
+    kind, gone, seed, tmp_path_factory
+):
+    folder = tmp_path_factory.mktemp("files")
+    X, y = data(20, 3, seed)
+    ids = [f"row {t}" if t % 2 else 100 + t for t in range(20)]
+    model, innocent = kind(), kind()
+    choices = [1.0, 0.0, 2.5, 1e-3] if seed % 2 else [1.0]
+    weights = np.random.default_rng(seed).choice(choices, size=20)
+    for t in range(20):
+        model.learn_one(X[t], y[t], id=ids[t], weight=weights[t])
+        if t not in gone:
+            innocent.learn_one(X[t], y[t], id=ids[t], weight=weights[t])
+        if t % 3 == seed % 3:
+            model.predict_one(X[t])
+    model.forget([ids[t] for t in gone])
+    model.save(folder / "a")
+    innocent.save(folder / "b")
+    assert (folder / "a").read_bytes() == (folder / "b").read_bytes()
+    assert trail(model) == trail(innocent)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_once_the_weighted_rows_are_forgotten_a_file_does_not_know_of_weights(kind, tmp_path):
+    X, y = data(12, 3)
+    model, innocent = kind(), kind()
+    model.fit(X, y, sample_weight=[2.0, 0.0, 0.5] + [1.0] * 9)
+    model.save(tmp_path / "weighed")
+    model.forget([0, 1, 2])
+    innocent.fit(X[3:], y[3:], ids=range(3, 12))
+    model.save(tmp_path / "a")
+    innocent.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert (tmp_path / "a").read_bytes().startswith(b"efface model 1\n")
+    assert (tmp_path / "weighed").read_bytes().startswith(b"efface model 2\n")
+    assert trail(model) == trail(innocent)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_after_expiring_a_file_is_that_of_a_model_that_never_saw_the_rows(kind, tmp_path):
+    X, y = data(20, 3)
+    model, innocent = kind(window=KeepFor(10)), kind(window=KeepFor(10))
+    ids = [f"row {t}" for t in range(20)]
+    model.fit(X, y, ids=ids, at=np.arange(20.0))
+    assert model.expire(24) == 5
+    innocent.fit(X[15:], y[15:], ids=ids[15:], at=np.arange(15.0, 20.0))
+    model.save(tmp_path / "a")
+    innocent.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

@@ -62,12 +62,42 @@ def test_every_slide_equals_a_refit(rule, intercept, kind, d, s):
         assert_exact(memory, X[live], y[live], naive_rule, intercept)
 
 
-events = st.lists(st.tuples(st.sampled_from("lllldr"), st.integers(0, 10**6)), max_size=60)
+def lives(kinds, most):
+    """What may happen to a memory: rows are learned, many too, drop, are removed; a rebuild."""
+    return st.lists(st.tuples(st.sampled_from(kinds), st.integers(0, 10**6)), max_size=most)
+
+
+def live_through(memory, events, X, y, check):
+    """Let events happen; now and then ``check`` the memory against the rows that are alive."""
+    live, arrived = [], 0
+    for name, number in events:
+        if name == "l":
+            position = len(live) if number % 3 else number % (len(live) + 1)
+            memory.insert(position, X[arrived], y[arrived])
+            live.insert(position, arrived)
+            arrived += 1
+        elif name == "e":
+            count = number % 4
+            memory.extend(X[arrived : arrived + count], y[arrived : arrived + count])
+            live += range(arrived, arrived + count)
+            arrived += count
+        elif name == "d" and live:
+            count = number % len(live) + 1
+            memory.drop(count)
+            del live[:count]
+        elif name == "r" and live:
+            gone = np.unique(np.array([number, number // 7, number // 31]) % len(live))
+            memory.remove(gone)
+            live = [row for i, row in enumerate(live) if i not in gone]
+        elif name == "b":
+            memory.rebuild()
+        if number % 2:
+            check(memory, X[live].reshape(-1, X.shape[1]), y[live])
 
 
 @settings(deadline=None, max_examples=25)
 @given(
-    events=events,
+    events=lives("lllldr", 60),
     rule=st.sampled_from(list(RULES)),
     intercept=st.booleans(),
     seed=st.integers(0, 99),
@@ -77,23 +107,11 @@ def test_any_interleaving_of_events_equals_a_refit(events, rule, intercept, seed
     kind = ["plain", "scaled", "duplicated", "tiny"][seed % 4]
     X, y = rows_of(kind, 100, 3, rng)
     penalty, naive_rule = RULES[rule]
-    memory, live, arrived = Memory(3, penalty, intercept=intercept), [], 0
-    for name, number in events:
-        if name == "l":
-            position = len(live) if number % 3 else number % (len(live) + 1)
-            memory.insert(position, X[arrived], y[arrived])
-            live.insert(position, arrived)
-            arrived += 1
-        elif name == "d" and live:
-            count = number % len(live) + 1
-            memory.drop(count)
-            del live[:count]
-        elif name == "r" and live:
-            gone = np.unique(np.array([number, number // 7, number // 31]) % len(live))
-            memory.remove(gone)
-            live = [row for i, row in enumerate(live) if i not in gone]
-        if number % 2:
-            assert_exact(memory, X[live].reshape(-1, 3), y[live], naive_rule, intercept)
+
+    def check(memory, X, y):
+        assert_exact(memory, X, y, naive_rule, intercept)
+
+    live_through(Memory(3, penalty, intercept=intercept), events, X, y, check)
 
 
 @pytest.mark.parametrize("rule", RULES)

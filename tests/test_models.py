@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from samples import data
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import StackingRegressor
@@ -34,14 +35,11 @@ from efface import (
     KeepFor,
     Ridge,
     SwitchingRidge,
-    load,
     replay,
 )
 from efface.errors import (
     BadRow,
     BadTime,
-    DamagedFile,
-    ForeignFile,
     InvalidValue,
     NotANumber,
     NotFitted,
@@ -73,12 +71,6 @@ def build(name, **parameters):
 def build_twin(name, policy, intercept, width):
     """And its twin."""
     return naive.NaiveModel((name.split(",")[0], RULES[name]), policy, intercept, width)
-
-
-def data(n, d, seed=0):
-    rng = np.random.default_rng([seed, n, d])
-    X = rng.normal(size=(n, d))
-    return X, X @ rng.normal(size=d) + 0.5 + 0.3 * rng.normal(size=n)
 
 
 # -- exactness ---------------------------------------------------------------------------------
@@ -361,25 +353,6 @@ def test_the_score_may_be_weighted_as_scikit_learn_has_it():
     assert model.score(X, y, sample_weight=w) == pytest.approx(model.score(X[rows], y[rows]))
 
 
-@pytest.mark.parametrize("name", ["AdaptiveRidge", "SwitchingRidge"])
-def test_the_largest_row_leaves_and_the_penalty_falls_at_once(name):
-    X, y = data(6, 5)
-    X[0] *= 50
-    model = build(name).fit(X, y)
-    before = model.penalty_
-    model.forget(0)
-    assert model.penalty_ < before / 10
-
-
-@pytest.mark.parametrize("name", list(RULES))
-def test_a_shift_of_the_features_changes_nothing_but_the_intercept(name):
-    X, y = data(7, 5)
-    plain = build(name).fit(X, y)
-    moved = build(name).fit(X + 8.0, y)
-    assert moved.penalty_ == pytest.approx(plain.penalty_, rel=1e-12)
-    assert moved.coef_ == pytest.approx(plain.coef_, rel=1e-10)
-
-
 @pytest.mark.parametrize("kind", MODELS)
 def test_no_row_and_one_row(kind):
     model = kind().partial_fit(np.empty((0, 2)), [])
@@ -392,31 +365,6 @@ def test_no_row_and_one_row(kind):
     assert model.coef_.tolist() == [0.0, 0.0]
     model.forget(0)
     assert model.predict_one([5.0, 5.0]) == 0.0
-
-
-def test_switching_at_its_number_of_rows():
-    X, y = data(9, 4)
-    model = SwitchingRidge(switch_at=2.0).fit(X[:8], y[:8])
-    assert model.penalty_ > 0
-    model.learn_one(X[8], y[8])
-    assert model.penalty_ == 0.0
-
-
-@pytest.mark.parametrize("kind", [AdaptiveRidge, SwitchingRidge])
-def test_the_default_penalty_is_that_of_residuals_and_the_largest_coefficient(kind):
-    X, y = data(12, 4)
-    late = {"switch_at": 9} if kind is SwitchingRidge else {}
-    chosen = kind(noise="residual", theta_max="auto", **late).fit(X, y)
-    assert kind(**late).fit(X, y).penalty_ == chosen.penalty_ > 0
-
-
-@pytest.mark.parametrize("unit", [1e-3, 1000.0])
-def test_with_auto_the_unit_of_the_response_does_not_matter(unit):
-    X, y = data(30, 6)
-    for noise in ("residual", "response"):
-        one, other = (AdaptiveRidge(noise=noise).fit(X, c * y) for c in (1.0, unit))
-        assert other.penalty_ == pytest.approx(one.penalty_, rel=1e-9)
-        assert other.coef_ == pytest.approx(unit * one.coef_, rel=1e-9)
 
 
 # -- the arrays of the caller ------------------------------------------------------------------
@@ -592,31 +540,6 @@ def test_a_duration_needs_times():
     assert not hasattr(model, "coef_")
 
 
-@pytest.mark.parametrize(
-    ("model", "text"),
-    [
-        (Ridge(alpha=-1), "'alpha' is -1: expected a finite number of at least 0"),
-        (Ridge(alpha="1"), "'alpha' is '1'"),
-        (AdaptiveRidge(delta=1.0), "'delta' is 1.0: expected a number between 0 and 1"),
-        (AdaptiveRidge(theta_max=0), "'theta_max' is 0: expected a finite number above 0"),
-        (AdaptiveRidge(theta_max="car"), 'expected a finite number above 0 or "auto"'),
-        (AdaptiveRidge(noise="signal"), "'noise' is 'signal': expected 'residual' or 'response'"),
-        (SwitchingRidge(noise=None), "'noise' is None: expected 'residual' or 'response'"),
-        (SwitchingRidge(theta_max=-1.0), "'theta_max' is -1.0: expected a finite number above 0"),
-        (SwitchingRidge(switch_at=-2), "'switch_at' is -2"),
-        (OLS(window=0), "'rows' is 0: expected a whole number of at least 1"),
-        (OLS(window=2.5), "'window' is 2.5: expected a number of rows, a duration such as '90d'"),
-        (OLS(window="soon"), "'duration' is 'soon': expected a length of time above 0"),
-        (OLS(fit_intercept=1), "'fit_intercept' is 1: expected True or False"),
-    ],
-)
-def test_parameters_are_checked_when_the_first_row_comes(model, text):
-    with pytest.raises(InvalidValue, match=text):
-        model.fit(*data(5, 2))
-    with pytest.raises(InvalidValue, match=text):
-        model.learn_one([1.0], 1.0)
-
-
 @pytest.mark.parametrize("x", [[1.0, math.nan], [math.inf, 0.0], ["a", 1.0], [1.0], np.zeros(3)])
 def test_predict_one_refuses_what_it_cannot_use(x):
     for model in (OLS().fit(*data(5, 2)), OLS().partial_fit(np.empty((0, 2)), [])):
@@ -687,161 +610,6 @@ def test_parameters_changed_later_wait_for_the_next_fit():
     assert copy.deepcopy(model).penalty_ == 1.0
     assert model.fit(X, y).penalty_ == 100.0
     assert model.n_rows_ == 5
-
-
-# -- files and copies --------------------------------------------------------------------------
-
-
-def trail(model, n=40, start=0):
-    """What a model says while it learns on."""
-    X, y = data(start + n, 3, seed=9)
-    timed = model._live.ledger.since or model._live.timed
-    said = []
-    for t in range(start, start + n):
-        said.append(model.predict_one(X[t]))
-        model.learn_one(X[t], y[t], at=float(1000 + t) if timed else None)
-        said += [*model.coef_, model.intercept_, model.penalty_]
-    return np.array(said).tobytes(), model.ids_
-
-
-@pytest.mark.parametrize("window", [None, 25, FIFD(12), AddDrop(3, 2, start=4), KeepFor(20)])
-@pytest.mark.parametrize("kind", MODELS)
-def test_a_loaded_model_continues_bit_for_bit(kind, window, tmp_path):
-    X, y = data(64, 3)
-    model = kind(window=window)
-    for t in range(64):
-        at = float(t) if isinstance(window, KeepFor) else None
-        model.learn_one(X[t], y[t], at=at, weight=[1.0, 0.3, 0.0, 5.0][t % 4])
-        if t % 5 == 0:
-            model.predict_one(X[t])
-    model.save(tmp_path / "a")
-    again = load(tmp_path / "a")
-    assert type(again) is kind
-    assert (again._live.memory.weights == model._live.memory.weights).all()
-    assert again.get_params() == model.get_params()
-    assert trail(again) == trail(model)
-    model.save(tmp_path / "b")
-    again.save(tmp_path / "c")
-    assert (tmp_path / "b").read_bytes() == (tmp_path / "c").read_bytes()
-
-
-@pytest.mark.parametrize(
-    "copier", [copy.deepcopy, copy.copy, lambda m: pickle.loads(pickle.dumps(m))]
-)
-@pytest.mark.parametrize("kind", MODELS)
-def test_copies_continue_bit_for_bit(kind, copier):
-    for weights in (None, np.random.default_rng(0).uniform(0.0, 3.0, size=64)):
-        model = kind(window=20).fit(*data(64, 3), sample_weight=weights)
-        again = copier(model)
-        assert trail(again) == trail(model)
-    assert copier(kind()).get_params() == kind().get_params()
-
-
-@pytest.mark.parametrize("kind", MODELS)
-def test_a_pickle_holds_nothing_of_rows_that_left(kind):
-    secret = np.array([1.2345678901234567, 7.6543210987654321, 3.3333333333333335])
-    model = kind(window=None)
-    model.learn_one(secret, 4.5678901234567895, id="secret name")
-    model.partial_fit(*data(20, 3))
-    assert model.coef_.size == 3
-    model.forget("secret name")
-    content = pickle.dumps(model)
-    assert b"secret name" not in content
-    assert not any(value.tobytes() in content for value in secret)
-
-
-@pytest.mark.parametrize("kind", MODELS)
-@given(gone=st.sets(st.integers(0, 19), max_size=19), seed=st.integers(0, 9))
-@settings(deadline=None, max_examples=10)
-def test_after_forgetting_a_file_is_that_of_a_model_that_never_saw_the_rows(
-    kind, gone, seed, tmp_path_factory
-):
-    folder = tmp_path_factory.mktemp("files")
-    X, y = data(20, 3, seed)
-    ids = [f"row {t}" if t % 2 else 100 + t for t in range(20)]
-    model, innocent = kind(), kind()
-    choices = [1.0, 0.0, 2.5, 1e-3] if seed % 2 else [1.0]
-    weights = np.random.default_rng(seed).choice(choices, size=20)
-    for t in range(20):
-        model.learn_one(X[t], y[t], id=ids[t], weight=weights[t])
-        if t not in gone:
-            innocent.learn_one(X[t], y[t], id=ids[t], weight=weights[t])
-        if t % 3 == seed % 3:
-            model.predict_one(X[t])
-    model.forget([ids[t] for t in gone])
-    model.save(folder / "a")
-    innocent.save(folder / "b")
-    assert (folder / "a").read_bytes() == (folder / "b").read_bytes()
-    assert trail(model) == trail(innocent)
-
-
-@pytest.mark.parametrize("kind", MODELS)
-def test_once_the_weighted_rows_are_forgotten_a_file_does_not_know_of_weights(kind, tmp_path):
-    X, y = data(12, 3)
-    model, innocent = kind(), kind()
-    model.fit(X, y, sample_weight=[2.0, 0.0, 0.5] + [1.0] * 9)
-    model.save(tmp_path / "weighed")
-    model.forget([0, 1, 2])
-    innocent.fit(X[3:], y[3:], ids=range(3, 12))
-    model.save(tmp_path / "a")
-    innocent.save(tmp_path / "b")
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    assert (tmp_path / "a").read_bytes().startswith(b"efface model 1\n")
-    assert (tmp_path / "weighed").read_bytes().startswith(b"efface model 2\n")
-    assert trail(model) == trail(innocent)
-
-
-@pytest.mark.parametrize("kind", MODELS)
-def test_after_expiring_a_file_is_that_of_a_model_that_never_saw_the_rows(kind, tmp_path):
-    X, y = data(20, 3)
-    model, innocent = kind(window=KeepFor(10)), kind(window=KeepFor(10))
-    ids = [f"row {t}" for t in range(20)]
-    model.fit(X, y, ids=ids, at=np.arange(20.0))
-    assert model.expire(24) == 5
-    innocent.fit(X[15:], y[15:], ids=ids[15:], at=np.arange(15.0, 20.0))
-    model.save(tmp_path / "a")
-    innocent.save(tmp_path / "b")
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
-def test_names_and_times_survive(tmp_path):
-    frame = pd.DataFrame(np.eye(2), columns=["age", "größe"])
-    days = pd.to_datetime(["2024-01-01", "2024-01-02"])
-    model = OLS(window=timedelta(days=3)).fit(frame, [1.0, 2.0], ids=["ann", 5], at=days)
-    model.save(tmp_path / "model")
-    again = load(str(tmp_path / "model"))
-    assert again.feature_names_in_.tolist() == ["age", "größe"]
-    assert again.n_features_in_ == 2
-    assert again.window == timedelta(days=3)
-    assert again.ids_ == ["ann", 5]
-    again.learn_one([1.0, 1.0], 1.0, at=datetime(2024, 1, 4))
-    assert again.ids_ == [5, 6]
-
-
-def test_a_file_that_is_no_model_is_refused(tmp_path):
-    path = tmp_path / "model"
-    path.write_text("x,y\n1,2\n")
-    with pytest.raises(ForeignFile, match=r"model' is not a model of efface"):
-        load(path)
-    Ridge().fit(*data(5, 2)).save(path)
-    path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(DamagedFile, match="its checksum does not match"):
-        load(path)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [(b'"Ridge"', b'"Lasso"'), (b'"alpha":1.0', b'"alpha":-10'), (b'"alpha"', b'"gamma"')],
-)
-def test_a_sealed_file_that_describes_no_model_is_refused(old, new, tmp_path):
-    import hashlib
-
-    path = tmp_path / "model"
-    Ridge().fit(*data(5, 2)).save(path)
-    content = path.read_bytes()[:-32].replace(old, new)
-    path.write_bytes(content + hashlib.sha256(content).digest())
-    with pytest.raises(DamagedFile, match="it describes no model"):
-        load(path)
 
 
 # -- scikit-learn ------------------------------------------------------------------------------
@@ -960,9 +728,3 @@ def test_a_column_of_responses_is_flattened_with_a_warning():
     with pytest.warns(DataConversionWarning):
         model = OLS().fit(X, y[:, np.newaxis])
     assert model.coef_.shape == (2,)
-
-
-def test_showing_a_model():
-    assert repr(AdaptiveRidge(window="90d")) == "AdaptiveRidge(window='90d')"
-    OLS()._repr_html_()
-    OLS().fit(*data(5, 2))._repr_html_()

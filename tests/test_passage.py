@@ -11,8 +11,9 @@ from test_memory import rows_of
 
 from efface import OLS, AdaptiveRidge, KeepFor, Ridge, SwitchingRidge, live, passage, replay
 from efface.memory import ADAPTIVE, FIXED, SWITCHING, Memory, Penalty
-from efface.passage import Asked, Passage, joined
+from efface.passage import Passage
 from efface.plugin import AUTO, RESIDUAL, RESPONSE, memory_for
+from efface.traces import Asked, joined
 
 N = 330
 ALL = Asked(coef=True, diagnostics=True, gauges=True)

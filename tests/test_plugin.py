@@ -1,10 +1,13 @@
 """A memory with a pilot fit beside it: both hold the same rows, whatever happens to them."""
 
+from functools import partial
+
 import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_memory import live_through, lives
 
 from efface.kernels.moments import PILOT
 from efface.kernels.pilot import AUTO, RESIDUAL
@@ -13,8 +16,6 @@ from efface.plugin import PluggedMemory, memory_for
 
 PENALTY = Penalty(ADAPTIVE, theta_max=AUTO, noise=RESIDUAL)
 RULE = ("AdaptiveRidge", {"delta": 0.05, "noise": "residual", "theta_max": "auto"})
-
-events = st.lists(st.tuples(st.sampled_from("llllredb"), st.integers(0, 10**6)), max_size=40)
 
 
 def test_only_a_penalty_that_needs_a_pilot_has_one():
@@ -25,35 +26,13 @@ def test_only_a_penalty_that_needs_a_pilot_has_one():
 
 
 @settings(deadline=None, max_examples=25)
-@given(events=events, intercept=st.booleans(), seed=st.integers(0, 99))
+@given(events=lives("llllredb", 40), intercept=st.booleans(), seed=st.integers(0, 99))
 def test_any_interleaving_of_events_equals_a_refit(events, intercept, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(200, 3)) * [1.0, 10.0, 0.1]
     y = X @ [1.0, -0.2, 3.0] + rng.normal(size=200)
-    memory, live, arrived = PluggedMemory(3, PENALTY, intercept=intercept), [], 0
-    for name, number in events:
-        if name == "l":
-            position = len(live) if number % 3 else number % (len(live) + 1)
-            memory.insert(position, X[arrived], y[arrived])
-            live.insert(position, arrived)
-            arrived += 1
-        elif name == "e":
-            count = number % 4
-            memory.extend(X[arrived : arrived + count], y[arrived : arrived + count])
-            live += range(arrived, arrived + count)
-            arrived += count
-        elif name == "d" and live:
-            count = number % len(live) + 1
-            memory.drop(count)
-            del live[:count]
-        elif name == "r" and live:
-            gone = np.unique(np.array([number, number // 7]) % len(live))
-            memory.remove(gone)
-            live = [row for i, row in enumerate(live) if i not in gone]
-        elif name == "b":
-            memory.rebuild()
-        if number % 2:
-            check(memory, X[live].reshape(-1, 3), y[live], intercept)
+    memory = PluggedMemory(3, PENALTY, intercept=intercept)
+    live_through(memory, events, X, y, partial(check, intercept=intercept))
 
 
 def check(memory, X, y, intercept):

@@ -90,6 +90,18 @@ def test_a_pipe_has_to_name_its_levels(monkeypatch):
         (Wish("y", ["x", "x"]), "'x' is named twice"),
         (Wish("y", ["x"], id="y"), "column 'y' holds numbers: expected ids"),
         (Wish("y", ["x"], time="sky"), "column 'sky' is 'clear': expected a number or a time"),
+        (Wish("y", ["x"], weight="heft"), "has no column 'heft'"),
+        (Wish("y", ["x", "z"], weight="z"), "'z' is the --weight already: take it from the feat"),
+        (Wish("y", ["x"], weight="y"), "'y' is the --target already: name another --weight"),
+        (Wish("y", ["x"], id="who", weight="who"), "'who' is the --id already: name another"),
+        (
+            Wish("y", ["x"], weight="sky"),
+            "at line 2, column 'sky' is 'clear': expected a number; name another --weight.",
+        ),
+        (
+            Wish("y", ["x"], weight="when"),
+            "column 'when' holds times: expected weights, which are numbers; name another",
+        ),
         (Wish("y", []), "has no column left to predict 'y' from"),
     ],
 )
@@ -97,6 +109,34 @@ def test_roles_that_cannot_be_played(tmp_path, wish, expected):
     with pytest.raises(BadTable) as refused:
         assign(table(tmp_path), wish)
     assert expected in str(refused.value)
+
+
+def test_a_column_of_weights_is_no_feature(tmp_path):
+    found = table(tmp_path)
+    wish = Wish("y", time="when", id="who", group="sky", weight="z")
+    assert assign(found, wish).names == ["x"]
+    rows = rows_of(found, wish)
+    np.testing.assert_array_equal(rows.weights, [10, 20, 30, 40])
+    np.testing.assert_array_equal(rows.part(1, 3).weights, [20, 30])
+    assert rows_of(found, Wish("y", ["x"])).weights is None
+
+
+@pytest.mark.parametrize("weight", ["-0.5", "inf", "-inf"])
+@pytest.mark.parametrize("missing", ["raise", "skip"])
+def test_what_is_no_weight_is_refused_with_its_place(tmp_path, weight, missing):
+    found = table(tmp_path, f"x,n,y\n1,0,1\n2,{weight},2\n3,1,3\n")
+    with pytest.raises(BadTable) as refused:
+        rows_of(found, Wish("y", ["x"], weight="n"), missing)
+    place = f"at line 3, column 'n' is {float(weight)}: expected a finite number of at least 0"
+    assert place in str(refused.value)
+
+
+def test_a_row_without_a_weight_has_a_gap(tmp_path):
+    found = table(tmp_path, "x,n,y\n1,2,1\n2,,2\n3,0,3\n")
+    wish = Wish("y", ["x"], weight="n")
+    with pytest.raises(BadTable, match="at line 3, column 'n' is missing: expected a value"):
+        rows_of(found, wish)
+    np.testing.assert_array_equal(rows_of(found, wish, "skip").weights, [2, 0])
 
 
 def test_too_many_levels_are_refused(tmp_path):

@@ -17,8 +17,8 @@ def summary(requests=0, failed=0):
     good = {**entry, "holds": True, "verdict": "holds: it does"}
     bad = {**entry, "holds": False, "verdict": "no row has brought it", "error": None}
     return {
-        "model": {"name": "Ridge"},
-        "source": {"file": "bikeshare.csv", "target": "bikers"},
+        "model": {"name": "Ridge", "standardize": False},
+        "source": {"file": "bikeshare.csv", "target": "bikers", "weight": None},
         "rows": {"read": 8700, "skipped": 55, "alive": 716},
         "left": {"asked": 4, "window_full": 0, "time_up": 7925},
         "interval": {"level": 0.95, "coverage": 0.925},
@@ -44,6 +44,14 @@ def test_the_screen_says_what_happened():
     assert "✗ no row has brought it" in text
     assert "demo/report.html" in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_screen_says_how_rows_were_regressed_on():
+    found = summary()
+    found["model"]["standardize"], found["source"]["weight"] = True, "hours"
+    text = " ".join(shown(found).split())
+    assert "predicting bikers, features standardised, rows weighed by hours 8,645 rows" in text
+    assert "weighed" not in shown(summary())
 
 
 def test_long_lists_of_requests_are_cut_short():

@@ -7,16 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from samples import data
 
 from efface import OLS
 from efface.intervals import as_method
 from efface.spans import Planned, Regression, interval_of, slide_spans
-
-
-def data(n, d, seed=0):
-    rng = np.random.default_rng([seed, n, d])
-    X = rng.normal(size=(n, d))
-    return X, X @ rng.normal(size=d) + 0.5 + 0.3 * rng.normal(size=n)
 
 
 @given(

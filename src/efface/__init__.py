@@ -10,11 +10,12 @@ if TYPE_CHECKING:
     from efface.diagnostics import Audit, Diagnosis, audit, diagnose
     from efface.errors import EffaceError
     from efface.forecast import Forecast, forecast_forgetting
-    from efface.history import replay, rolling
+    from efface.history import replay
     from efface.intervals import Interval
-    from efface.models import OLS, AdaptiveRidge, Ridge, SwitchingRidge, load
     from efface.outcomes import Replay, Rolling
+    from efface.penalties import OLS, AdaptiveRidge, Ridge, SwitchingRidge, load
     from efface.policies import FIFD, AddDrop, KeepAll, KeepFor
+    from efface.regressions import rolling
     from efface.scaling import WindowScaler
 
 __version__ = "0.1.0"
@@ -49,11 +50,12 @@ _HOMES = {
     "efface.errors": ("EffaceError",),
     "efface.forecast": ("Forecast", "forecast_forgetting"),
     "efface.intervals": ("Interval",),
-    "efface.models": ("OLS", "AdaptiveRidge", "Ridge", "SwitchingRidge", "load"),
+    "efface.penalties": ("OLS", "AdaptiveRidge", "Ridge", "SwitchingRidge", "load"),
     "efface.policies": ("FIFD", "AddDrop", "KeepAll", "KeepFor"),
     "efface.scaling": ("WindowScaler",),
     "efface.outcomes": ("Replay", "Rolling"),
-    "efface.history": ("replay", "rolling"),
+    "efface.history": ("replay",),
+    "efface.regressions": ("rolling",),
 }
 
 

@@ -82,10 +82,7 @@ def read(path: str | os.PathLike[str]) -> Snapshot:
 
 def encode(snapshot: Snapshot) -> bytes:
     """The bytes of a file."""
-    arrays = {
-        **{"X": snapshot.X, "y": snapshot.y, "times": snapshot.times},
-        "weights": snapshot.weights,
-    }
+    arrays = {name: getattr(snapshot, name) for name in ("X", "y", "times", "weights")}
     stored = {
         name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         for name, array in arrays.items()

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -67,7 +68,10 @@ class _Form(StrEnum):
     csv = "csv"
 
 
-_COLUMNS, _FORGETTING, _OUTPUT = "Columns", "Model and forgetting", "Output"
+_column, _forgetting, _output = (
+    partial(typer.Option, rich_help_panel=panel)
+    for panel in ("Columns", "Model and forgetting", "Output")
+)
 
 _REPLAY_EXAMPLE = """[bold]Example[/bold], on hourly counts of a bicycle hire:
 
@@ -90,146 +94,110 @@ def replay(
             show_default=False,
         ),
     ],
-    target: Annotated[str, typer.Option(help="The column to predict.", rich_help_panel=_COLUMNS)],
+    target: Annotated[str, _column(help="The column to predict.")],
     features: Annotated[
         str | None,
-        typer.Option(
+        _column(
             help="Columns to predict it from, with commas; all others without a role by default.",
-            rich_help_panel=_COLUMNS,
             metavar="A,B,C",
         ),
     ] = None,
     one_hot: Annotated[
         list[str] | None,
-        typer.Option(
+        _column(
             help="A column of text to make zeros and ones of; once each. COL=a,b names its levels.",
-            rich_help_panel=_COLUMNS,
             metavar="COL[=A,B]",
         ),
     ] = None,
     time: Annotated[
-        str | None,
-        typer.Option(
-            help="The time of a row; rows come in its order.",
-            rich_help_panel=_COLUMNS,
-            metavar="COL",
-        ),
+        str | None, _column(help="The time of a row; rows come in its order.", metavar="COL")
     ] = None,
     id: Annotated[
         str | None,
-        typer.Option(
-            help="The id of a row; rows are numbered from 0 by default.",
-            rich_help_panel=_COLUMNS,
-            metavar="COL",
-        ),
+        _column(help="The id of a row; rows are numbered from 0 by default.", metavar="COL"),
     ] = None,
     group: Annotated[
+        str | None, _column(help="One model for each value of this column.", metavar="COL")
+    ] = None,
+    weight: Annotated[
         str | None,
-        typer.Option(
-            help="One model for each value of this column.", rich_help_panel=_COLUMNS, metavar="COL"
-        ),
+        _column(help="How often a row counts, 0 for not at all; 1 by default.", metavar="COL"),
     ] = None,
     missing: Annotated[
-        _Missing, typer.Option(help="What to do about rows with gaps.", rich_help_panel=_COLUMNS)
+        _Missing, _column(help="What to do about rows with gaps.")
     ] = _Missing.raise_,
     delimiter: Annotated[
-        str | None,
-        typer.Option(
-            help="What separates values in CSV.", rich_help_panel=_COLUMNS, metavar="MARK"
-        ),
+        str | None, _column(help="What separates values in CSV.", metavar="MARK")
     ] = None,
     time_format: Annotated[
         str | None,
-        typer.Option(
-            help="How times are written, if not as ISO 8601: '%d/%m/%Y %H:%M'.",
-            rich_help_panel=_COLUMNS,
-            metavar="FORMAT",
+        _column(
+            help="How times are written, if not as ISO 8601: '%d/%m/%Y %H:%M'.", metavar="FORMAT"
         ),
     ] = None,
-    model: Annotated[
-        _Model, typer.Option(help="How rows are regressed on.", rich_help_panel=_FORGETTING)
-    ] = _Model.adaptive,
+    model: Annotated[_Model, _forgetting(help="How rows are regressed on.")] = _Model.adaptive,
     window: Annotated[
         int | None,
-        typer.Option(
-            help="Keep the newest so many rows; 500 unless --keep says otherwise.",
-            rich_help_panel=_FORGETTING,
-            metavar="ROWS",
+        _forgetting(
+            help="Keep the newest so many rows; 500 unless --keep says otherwise.", metavar="ROWS"
         ),
     ] = None,
     keep: Annotated[
         str | None,
-        typer.Option(
+        _forgetting(
             help="Keep a row so long by its --time: 90d, 12h; a number if times are numbers.",
-            rich_help_panel=_FORGETTING,
             metavar="AGE",
         ),
     ] = None,
-    alpha: Annotated[
-        float | None,
-        typer.Option(help="The penalty of ridge; 1 by default.", rich_help_panel=_FORGETTING),
-    ] = None,
+    alpha: Annotated[float | None, _forgetting(help="The penalty of ridge; 1 by default.")] = None,
     theta_max: Annotated[
         float | None,
-        typer.Option(
+        _forgetting(
             help="The largest coefficient, for adaptive and switching; a pilot fit tells it "
-            "by default.",
-            rich_help_panel=_FORGETTING,
+            "by default."
         ),
     ] = None,
+    standardize: Annotated[
+        bool,
+        _forgetting(
+            "--standardize", help="Scale features by mean and deviation of the rows that are alive."
+        ),
+    ] = False,
     forget: Annotated[
         str | None,
-        typer.Option(
+        _forgetting(
             help="Rows to forget on request, each proven by an audit: ids, one a line, at the end; "
             "or CSV with the header time,id or row,id, each at its place.",
-            rich_help_panel=_FORGETTING,
             metavar="FILE",
         ),
     ] = None,
-    interval: Annotated[
-        float, typer.Option(help="The level of the intervals.", rich_help_panel=_FORGETTING)
-    ] = 0.95,
+    interval: Annotated[float, _forgetting(help="The level of the intervals.")] = 0.95,
     method: Annotated[
-        _Method,
-        typer.Option(
-            help="How intervals are made; conformal ones take longest.", rich_help_panel=_FORGETTING
-        ),
+        _Method, _forgetting(help="How intervals are made; conformal ones take longest.")
     ] = _Method.gaussian,
     compare: Annotated[
         bool,
-        typer.Option(
+        _output(
             "--compare",
             help="Also run what one would do otherwise: never forget (which keeps all rows in "
             "memory), refit now and then, fixed penalties, River if it is installed.",
-            rich_help_panel=_OUTPUT,
         ),
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="The folder of the results; NAME-replay by default.",
-            rich_help_panel=_OUTPUT,
-            metavar="DIR",
-        ),
+        _output(help="The folder of the results; NAME-replay by default.", metavar="DIR"),
     ] = None,
-    format: Annotated[
-        _Form, typer.Option(help="Of the predictions.", rich_help_panel=_OUTPUT)
-    ] = _Form.parquet,
+    format: Annotated[_Form, _output(help="Of the predictions.")] = _Form.parquet,
     overwrite: Annotated[
-        bool,
-        typer.Option(
-            "--overwrite", help="Replace a folder of earlier results.", rich_help_panel=_OUTPUT
-        ),
+        bool, _output("--overwrite", help="Replace a folder of earlier results.")
     ] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print the summary as JSON.", rich_help_panel=_OUTPUT)
-    ] = False,
+    json: Annotated[bool, _output("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Let the rows of a file through a model that forgets: predict, learn, let go, and report."""
     from efface.files.job import Job
     from efface.files.roles import Wish
 
-    wish = Wish(target, _listed(features), time, id, group, _levels(one_hot or []))
+    wish = Wish(target, _listed(features), time, id, group, _levels(one_hot or []), weight)
     job = Job(
         file,
         wish,
@@ -238,6 +206,7 @@ def replay(
         keep=keep,
         alpha=alpha,
         theta_max=theta_max,
+        standardize=standardize,
         level=interval,
         method=method.value,
         forget=forget,

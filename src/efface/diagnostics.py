@@ -28,7 +28,8 @@ from efface.geometry import (
     whiten,
 )
 from efface.ledger import Id, some_ids
-from efface.models import Model, from_snapshot
+from efface.models import Model
+from efface.penalties import from_snapshot
 from efface.rows import as_row
 from efface.theory import forgetting_terms
 
@@ -43,11 +44,10 @@ class Diagnosis:
     ``smallest_eigenvalue``, ``largest_eigenvalue`` and ``condition``, their ratio, are those of Phi
     alone: 0 and infinity below full rank, by the rule of ``rank_``. ``phi2`` is the smallest
     eigenvalue of (Phi + penalty) / n, n the sum of the weights, nan if that is 0.
-    ``leverage_oldest`` is that of the row
-    about to leave, ``leverage_new`` that of x, ``frt`` the forgetting regret term if x arrived and
-    the oldest row left: None where there is no such row. ``degrees_of_freedom`` is the trace of
-    the matrix that turns responses into fitted values. ``residue`` is the largest relative
-    difference of coefficients and intercept against a refit.
+    ``leverage_oldest`` is that of the row about to leave, ``leverage_new`` that of x, ``frt`` the
+    forgetting regret term if x arrived and the oldest row left: None where there is no such row.
+    ``degrees_of_freedom`` is the trace of the matrix that turns responses into fitted values.
+    ``residue`` is the largest relative difference of coefficients and intercept against a refit.
     """
 
     n_rows: int

@@ -27,8 +27,9 @@ from efface.errors import InvalidValue, unusable
 from efface.kernels.compilation import KERNEL
 from efface.kernels.views import Matrix, Vector
 from efface.live import LiveRows, Windows
-from efface.memory import Gauges, Memory
+from efface.memory import Memory
 from efface.parameters import probability
+from efface.traces import Gauges
 
 MethodName = Literal["gaussian", "self-normalized", "conformal"]
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import validate_data
 
 from efface import archive
-from efface.errors import NotFitted
+from efface.errors import InvalidValue, NotFitted
 from efface.ledger import Id
 from efface.live import LiveRows
+from efface.policies import from_plain, to_plain
 
 L = TypeVar("L", bound=LiveRows)
 
@@ -33,10 +36,6 @@ class Keeper(BaseEstimator, ABC, Generic[L]):
     @abstractmethod
     def _start(self, width: int) -> L:
         """No rows yet, under the parameters as they are now."""
-
-    @abstractmethod
-    def _snapshot(self) -> archive.Snapshot:
-        """The live rows and what is needed to go on with them."""
 
     # -- rows leave ------------------------------------------------------------------------------
 
@@ -92,6 +91,34 @@ class Keeper(BaseEstimator, ABC, Generic[L]):
         if snapshot is not None:
             self._live = type(self)(**self._parameters)._revived(snapshot)
 
+    def _snapshot(self) -> archive.Snapshot:
+        """The live rows and what is needed to go on with them."""
+        live = self._alive()
+        (X, y), weights = live.memory.rows(), live.memory.weights
+        names = getattr(self, "feature_names_in_", None)
+        return archive.Snapshot(
+            model=type(self).__name__,
+            parameters={name: _plain(name, value) for name, value in self._parameters.items()},
+            phase=live.phase,
+            features=None if names is None else [str(name) for name in names],
+            ids=live.ledger.ids,
+            times=live.ledger.times,
+            X=X,
+            y=y,
+            weights=None if (weights == 1.0).all() else weights,
+        )
+
+    @classmethod
+    def _from_snapshot(cls, snapshot: archive.Snapshot) -> Self:
+        """A fresh one that was given these live rows and has seen no other."""
+        window = from_plain(snapshot.parameters["window"])
+        keeper = cls(**{**snapshot.parameters, "window": window})
+        keeper._install(keeper._revived(snapshot))
+        keeper.n_features_in_ = snapshot.X.shape[1]
+        if snapshot.features is not None:
+            keeper.feature_names_in_ = np.array(snapshot.features, dtype=object)
+        return keeper
+
     def _revived(self, snapshot: archive.Snapshot) -> L:
         """The live rows of a snapshot, under the parameters as they are now."""
         live = self._start(snapshot.X.shape[1])
@@ -118,3 +145,17 @@ class Keeper(BaseEstimator, ABC, Generic[L]):
             self._live.wipe()
         self._live = live
         self._parameters = self.get_params(deep=False)
+
+    def _name_features(self, X: Any, *, reset: bool) -> None:
+        """Set or check ``n_features_in_`` and ``feature_names_in_``, as scikit-learn does."""
+        try:
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        except ValueError as error:
+            raise InvalidValue(str(error)) from error
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A parameter as JSON knows it."""
+    if name == "window":
+        return to_plain(value)
+    return value.item() if isinstance(value, np.generic) else value

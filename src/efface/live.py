@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from efface.errors import InvalidValue, unusable
 from efface.ledger import Id, Ledger, as_id, as_ids, repeated, some_ids
-from efface.memory import Gauges, Memory, Penalty, Trace
-from efface.passage import LONG, Asked, Passage, joined
+from efface.memory import Memory, Penalty
+from efface.passage import LONG, Passage
 from efface.plugin import memory_for
 from efface.policies import Policy, Schedule
 from efface.times import Time, Times, as_time, as_times, kind_of
+from efface.traces import Asked, Gauges, Trace, joined
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -241,10 +242,7 @@ class LiveRows:
         self, new: Arrivals, coef: bool, diagnostics: bool, widths: Widths | None
     ) -> Trace:
         """The first of some rows, wherever its time belongs, predicted by a copy of the memory."""
-        x, y, time = new.X[:1], new.y[:1], None if new.times is None else new.times[0].item()
-        name = self.ledger.next_id() if new.numbered else new.ids[0]
-        if time is not None:
-            self._drop(self.policy.expired(self.ledger.since, self._clock(time)))
+        x, y, (name, time) = new.X[:1], new.y[:1], self._welcome(new)
         copy, none = self._fresh(), np.zeros(1, dtype=np.int64)
         past, weights = self._window(), new.weights[:1]
         copy.extend(*past)
@@ -263,6 +261,14 @@ class LiveRows:
         copy.drop(copy.n_rows)
         self.learn_one(x[0], float(y[0]), name, time, float(weights[0]))
         return trace
+
+    def _welcome(self, new: Arrivals) -> tuple[Id, Time | None]:
+        """The name and the time of the first of some rows; what is too old by then has left."""
+        time = None if new.times is None else new.times[0].item()
+        name = self.ledger.next_id() if new.numbered else new.ids[0]
+        if time is not None:
+            self._drop(self.policy.expired(self.ledger.since, self._clock(time)))
+        return name, time
 
     # -- rows leave ------------------------------------------------------------------------------
 

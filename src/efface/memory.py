@@ -32,12 +32,13 @@ from efface.kernels.spectrum import (
 from efface.kernels.sums import depth_for
 from efface.kernels.trace import diagnose_rows, forgetting_term, replay_rows
 from efface.kernels.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector, weighed
+from efface.kernels.zscores import Scores
+from efface.traces import Asked, Gauges, Trace
 
-__all__ = ["ADAPTIVE", "DIAGNOSTICS", "FIXED", "SWITCHING", "Gauges", "Memory", "Penalty", "Trace"]
+__all__ = ["ADAPTIVE", "FIXED", "SWITCHING", "Memory", "Penalty", "departures"]
 
 _LEAST = 64
 _EVERY, _LEAST_EVERY = 20, 500
-DIAGNOSTICS = ("leverage_new", "leverage_old", "frt", "phi2", "condition")
 
 
 class Penalty(NamedTuple):
@@ -49,44 +50,6 @@ class Penalty(NamedTuple):
     theta_max: float = 1.0
     switch_at: float = 2.0
     noise: int = 0
-
-
-class Trace(NamedTuple):
-    """A replay, row by row: the state that predicted each row, before it was learned."""
-
-    prediction: Vector
-    penalty: Vector
-    intercept: Vector
-    n_rows: Ints
-    rank: Ints | None = None
-    coef: Matrix | None = None
-    leverage_new: Vector | None = None
-    leverage_old: Vector | None = None
-    frt: Vector | None = None
-    phi2: Vector | None = None
-    condition: Vector | None = None
-    lower: Vector | None = None
-    upper: Vector | None = None
-    gauges: Gauges | None = None
-
-
-class Gauges(NamedTuple):
-    """What an interval needs to know of the live rows and of the row that it is for.
-
-    A new row is predicted with the variance sigma^2 (1 + reach): its leverage, infinite where the
-    rows do not determine the prediction. Fields have one entry a row. A live row of weight w has
-    the variance sigma^2 / w, and sums of squares are weighted; ``n_rows`` counts rows with weight.
-    """
-
-    n_rows: Ints
-    rank: Ints  # -1 where a penalty hides it
-    penalty: Vector
-    reach: Vector
-    stretch: Vector  # the squared length of Phi^-1 x, without a penalty
-    unexplained: Vector  # the residuals' sum of squares
-    scatter: Vector  # the trace of Phi
-    size: Vector  # the squared length of the coefficients
-    heft: Vector  # the sum of the weights
 
 
 Arrays = tuple[Matrix, Responses, Ints, Matrix, Ints, Matrix]
@@ -108,6 +71,7 @@ class Memory:
 
     strides = True  # can windows be solved side by side, see ``passage``?
     _block_for = staticmethod(stream.block_for)
+    _always_centred = False  # around their mean, also without an intercept?
 
     def __init__(
         self, width: int, penalty: Penalty, *, intercept: bool, shrinks: bool = True
@@ -120,6 +84,7 @@ class Memory:
         self._given = np.zeros(0)
         self._ints = np.zeros(0, np.int64)
         self._shape = (int(intercept), self._block_for(width), int(shrinks))
+        self._centred = self._always_centred or intercept
         self._x, self._y = np.zeros((0, width)), np.zeros((0, 3))
         self._reserve(_LEAST)
 
@@ -234,7 +199,7 @@ class Memory:
         rank = int(self._ints[moments.RANK])
         if rank >= 0:
             return rank
-        return numerical_rank(*self._live, self._shape[0] == 1)
+        return numerical_rank(self._scores().rows, self._live[1], self._centred)
 
     @property
     def clean(self) -> bool:
@@ -279,7 +244,8 @@ class Memory:
         learned. phi2 and condition are those of every m-th state and of the last, NaN between; m is
         20 times the width, at least 500: eigenvalues cost as much as some hundred rows.
         """
-        n = y.size
+        n, asked = y.size, Asked(coef, diagnostics, gauges)
+        self._given = self._penalties(X, y, before, after, weights)
         leaving = self._prepare(before, after)
         states, counts = np.full((8, n), np.nan), np.zeros((3, n), np.int64)
         coefs = np.empty((n if coef else 0, self.width))
@@ -289,17 +255,21 @@ class Memory:
             self._diagnose(arrays, columns, diagnostics)
         else:
             self._replay(arrays)
-        self.n_rows = self._span[1] - self._span[0]
-        trace = Trace(states[0], states[1], states[2], counts[0])
-        if coef:
-            trace = trace._replace(coef=coefs)
-        if diagnostics or self.unpenalised:
-            trace = trace._replace(rank=counts[1])
-        if gauges:
-            trace = trace._replace(gauges=Gauges(counts[2], counts[1], states[1], *columns.T))
-        if diagnostics:
-            trace = trace._replace(**dict(zip(DIAGNOSTICS, states[3:], strict=True)))
-        return trace
+        self.n_rows, self._given = self._span[1] - self._span[0], np.zeros(0)
+        return Trace.of(
+            states,
+            counts[0],
+            asked,
+            rank=counts[1] if diagnostics or self.unpenalised else None,
+            coef=coefs if coef else None,
+            gauges=Gauges(counts[2], counts[1], states[1], *columns.T) if gauges else None,
+        )
+
+    def _penalties(
+        self, X: Matrix, y: Vector, before: Ints, after: Ints, weights: Vector | None
+    ) -> Vector:
+        """Those of each row of a replay, if they are known beforehand."""
+        return np.zeros(0)
 
     def _replay(self, arrays: Arrays) -> None:
         """``replay`` with nothing but predictions."""
@@ -320,7 +290,7 @@ class Memory:
 
     def _conditioning(self) -> tuple[float, float]:
         """phi^2 and the condition of the live rows."""
-        return conditioning(*self._live, self._shape[0] == 1)
+        return conditioning(self._scores().rows, self._live[1], self._centred)
 
     def _diagnose_until(
         self, end: int, row: int, arrays: Arrays, columns: Matrix, room: Matrix, diagnostics: bool
@@ -377,22 +347,29 @@ class Memory:
 
     def _products(self, found: Spectrum, new: Vector) -> Products:
         """Of a new row, which weighs 1, and of the oldest, which weighs what it does."""
-        lo = self._span[0]
-        _, root, weight = self._y[lo]
-        plain = found.products(new, self._x[lo])
+        z, (_, root, weight) = self._scores(), self._y[self._span[0]]
+        plain = found.products(z.of(new), z.rows[0])
         return plain._replace(old=weight * plain.old, cross=root * plain.cross)
 
     def _gauge_spectrally(self, X: Matrix, columns: Matrix, found: Spectrum) -> None:
-        lo, hi = self._span
-        columns[:, [REACH, STRETCH]] = [found.gauge(row) for row in X]
-        (rows, weights), responses = self._live, self._y[lo:hi, VALUE]
+        (lo, hi), z = self._span, self._scores()
+        columns[:, [REACH, STRETCH]] = [found.gauge(row) for row in z.of(X)]
         columns[:, UNEXPLAINED:] = summary(
-            rows, responses, weights, self._solution[1], self._shape[0] == 1
+            z.rows,
+            self._y[lo:hi, VALUE],
+            self._live[1],
+            self._solution[1] * z.deviation,
+            self._shape[0] == 1,
         )
 
     def _spectrum(self) -> Spectrum:
         penalty, rank = float(self._solution[0][moments.LAMBDA]), int(self._ints[moments.RANK])
-        return spectrum(*self._live, penalty, self._shape[0] == 1, rank)
+        return spectrum(self._scores().rows, self._live[1], penalty, self._shape[0] == 1, rank)
+
+    def _scores(self) -> Scores:
+        """The live rows as they are regressed on, and how others become like them."""
+        nothing = np.zeros(self.width)
+        return Scores(self._live[0], nothing, nothing, np.ones(self.width))
 
     def _room(self) -> Matrix:
         intercept, block, _ = self._shape
@@ -417,9 +394,7 @@ class Memory:
             self._reserve(most)
         if before[:1].any():
             Memory.drop(self, int(before[0]))
-        leaving = after.copy()
-        leaving[:-1] += before[1:]
-        return leaving
+        return departures(before, after)
 
     @property
     def _state(self) -> tuple[Matrix, Responses, Vector, Ints]:
@@ -482,3 +457,14 @@ class Memory:
         self.n_rows = n
         self._ints[[moments.HEAD, moments.END]] = 0, n
         self._ints[moments.MUTE] = np.count_nonzero(y[:, WEIGHT] == 0.0)
+
+
+def departures(before: Ints, after: Ints) -> Ints:
+    """How many rows go once each row is learned; those that go before the first are gone.
+
+    >>> departures(np.array([5, 0, 1]), np.array([0, 1, 1]))
+    array([0, 2, 1])
+    """
+    leaving = after.copy()
+    leaving[:-1] += before[1:]
+    return leaving

@@ -1,44 +1,40 @@
-"""Four regressions that forget; they differ only in their penalty.
+"""A regression that forgets, from outside: rows in, one by one or as arrays, and answers out.
 
-================  ==========================================================================
-OLS               none; the answer of minimum norm where rows do not determine it
-Ridge             ``alpha``
-AdaptiveRidge     sqrt(2 n log(2d / delta)) sigma max|x| / max|theta|, from the n live rows
-SwitchingRidge    that of AdaptiveRidge up to ``switch_at * d`` rows, none beyond
-================  ==========================================================================
-
-The intercept is never penalised. With one, max|x| is taken around the column means. For sigma and
-max|theta| the paper plugs in sd(y) and 1; ``noise`` and ``theta_max`` say what is.
+What models have in common is here; ``penalties`` has the four that there are.
 """
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from math import isfinite
-from typing import Any, Self, TypeVar, final
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy import ndarray
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.blas import dasum
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d
 
-from efface import archive
 from efface.columns import Table, eager, values
-from efface.errors import DamagedFile, InvalidValue, unusable
+from efface.errors import InvalidValue, unusable
 from efface.intervals import Interval, MethodName, as_method
 from efface.keeper import Keeper
 from efface.ledger import Id
 from efface.live import Arrivals, LiveRows
-from efface.memory import ADAPTIVE, FIXED, SWITCHING, Penalty
-from efface.parameters import choice, non_negative, positive, probability, truth
-from efface.plugin import AUTO, RESIDUAL, RESPONSE
-from efface.policies import as_policy, from_plain, to_plain
-from efface.rows import as_matrix, as_response, as_row, as_vector, as_weight, as_weights
-from efface.scaling import WindowScaler
+from efface.memory import Penalty
+from efface.parameters import choice, truth
+from efface.policies import as_policy
+from efface.rows import (
+    as_matrix,
+    as_response,
+    as_row,
+    as_vector,
+    as_weight,
+    as_weights,
+    refuse_no_row,
+)
 
 _FLOAT64 = np.dtype(np.float64)
 T = TypeVar("T")
@@ -77,6 +73,7 @@ class Model(RegressorMixin, Keeper[LiveRows]):
     ) -> None:
         """Learn one row; rows leave as the window asks.
 
+        >>> from efface import OLS
         >>> model = OLS(window=2, fit_intercept=False)
         >>> for t in range(3):
         ...     model.learn_one([t + 1.0], 2.0 * t)
@@ -136,15 +133,14 @@ class Model(RegressorMixin, Keeper[LiveRows]):
     ) -> Self:
         """Forget everything, then learn the rows of X: those that are alive at their end.
 
+        >>> from efface import OLS
         >>> OLS(fit_intercept=False).fit([[1.0], [2.0]], [2.0, 4.0]).coef_
         array([2.])
         """
         X = eager(X)
         rows, responses = self._checked(X, y)
         weights = as_weights(sample_weight, len(rows))
-        if not len(rows):
-            text = f"0 sample(s) (shape={rows.shape}) while a minimum of 1 is required"
-            raise InvalidValue(unusable("X", text, "at least one row", "pass some"))
+        refuse_no_row(rows)
         if weights is not None and not weights.any():
             advice = "fit rows that say something"
             text = unusable("sample_weight", "zero at every row", "some weight above 0", advice)
@@ -183,6 +179,7 @@ class Model(RegressorMixin, Keeper[LiveRows]):
         TransformedTargetRegressor, reshapes predictions. ``clone`` keeps the choice.
 
         >>> import pandas as pd
+        >>> from efface import OLS
         >>> frame = pd.DataFrame({"a": [1.0, 2.0]}, index=["mon", "tue"])
         >>> model = OLS(fit_intercept=False).set_output(predict="native")
         >>> model.fit(frame, [2.0, 4.0]).predict(frame)
@@ -211,6 +208,7 @@ class Model(RegressorMixin, Keeper[LiveRows]):
         infinite, and its ``reason`` says why. It is a function of the live rows alone. For a frame
         the three are columns of its kind.
 
+        >>> from efface import OLS
         >>> model = OLS().fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 4.0])
         >>> prediction, lower, upper = model.predict_interval([[4.0]], level=0.9)
         >>> prediction.round(2), lower.round(2), upper.round(2)
@@ -238,14 +236,14 @@ class Model(RegressorMixin, Keeper[LiveRows]):
         X = eager(X)
         rows, responses = self._checked(X, y)
         weights = as_weights(sample_weight, len(rows))
-        live = self._live
-        if live is not None:
+        known = self._live
+        if known is not None:
             self._name_features(X, reset=False)
-            return way(live, live.arrivals(rows, responses, ids, at, weights))
-        live = self._start(rows.shape[1])
+        live = self._start(rows.shape[1]) if known is None else known
         result = way(live, live.arrivals(rows, responses, ids, at, weights))
-        self._name_features(X, reset=True)
-        self._install(live)
+        if known is None:
+            self._name_features(X, reset=True)
+            self._install(live)
         return result
 
     # -- what was learned ------------------------------------------------------------------------
@@ -270,24 +268,6 @@ class Model(RegressorMixin, Keeper[LiveRows]):
         """The rank of the live rows; with an intercept, of their deviations from the mean."""
         return self._alive().memory.rank
 
-    # -- files and copies ------------------------------------------------------------------------
-
-    def _snapshot(self) -> archive.Snapshot:
-        live = self._alive()
-        (X, y), weights = live.memory.rows(), live.memory.weights
-        names = getattr(self, "feature_names_in_", None)
-        return archive.Snapshot(
-            model=type(self).__name__,
-            parameters={name: _plain(name, value) for name, value in self._parameters.items()},
-            phase=live.phase,
-            features=None if names is None else [str(name) for name in names],
-            ids=live.ledger.ids,
-            times=live.ledger.times,
-            X=X,
-            y=y,
-            weights=None if (weights == 1.0).all() else weights,
-        )
-
     # -- within ----------------------------------------------------------------------------------
 
     def _start(self, width: int) -> LiveRows:
@@ -306,177 +286,3 @@ class Model(RegressorMixin, Keeper[LiveRows]):
                 unusable("y", None, f"numbers, since {type(self).__name__} {text}", advice)
             )
         return rows, as_vector(column_or_1d(values(eager(y)), warn=True), len(rows))
-
-    def _name_features(self, X: Any, *, reset: bool) -> None:
-        """Set or check ``n_features_in_`` and ``feature_names_in_``, as scikit-learn does."""
-        try:
-            validate_data(self, X, reset=reset, skip_check_array=True)
-        except ValueError as error:
-            raise InvalidValue(str(error)) from error
-
-
-@final
-class OLS(Model):
-    """Least squares on the live rows; the answer of minimum norm where they do not determine one.
-
-    >>> model = OLS(window=3).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
-    >>> round(model.predict_one(np.array([3.0])), 12), model.rank_
-    (7.0, 1)
-    """
-
-    def __init__(
-        self, window: Any = None, *, fit_intercept: bool = True, standardize: bool = False
-    ) -> None:
-        self.window = window
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-
-    def _penalty(self) -> Penalty:
-        return Penalty(FIXED, 0.0)
-
-
-@final
-class Ridge(Model):
-    """Ridge regression with the penalty ``alpha``.
-
-    >>> Ridge(alpha=1.0, fit_intercept=False).fit([[1.0], [1.0]], [3.0, 3.0]).coef_
-    array([2.])
-    """
-
-    def __init__(
-        self,
-        window: Any = None,
-        *,
-        alpha: float = 1.0,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-    ) -> None:
-        self.window = window
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-
-    def _penalty(self) -> Penalty:
-        return Penalty(FIXED, non_negative("alpha", self.alpha))
-
-
-_NOISE = {"residual": RESIDUAL, "response": RESPONSE}
-
-
-@final
-class AdaptiveRidge(Model):
-    """Ridge regression whose penalty follows the live rows (FIFD-Adaptive Ridge of the paper).
-
-    The penalty is that of Lemma 3 at confidence 1 - ``delta``. It asks for the noise level: the
-    standard deviation of the "residual" of a pilot fit, or of the "response". And for the largest
-    coefficient: a number, or "auto" for that of the pilot fit. The pilot fit is of the live rows,
-    hardly penalised; ``pilot`` has its formulas. Residual and auto, the default, predict better
-    than the paper's response and 1.0 unless the signal is weak: docs/penalty.md has the figures.
-
-    >>> X = np.arange(20.0)[:, np.newaxis]
-    >>> y = 1000.0 * X[:, 0] + np.tile([1.0, -1.0], 10)
-    >>> AdaptiveRidge().fit(X, y).coef_.round(2)
-    array([992.72])
-    >>> AdaptiveRidge(noise="response", theta_max=1.0).fit(X, y).coef_.round(2)  # the paper's
-    array([0.97])
-    """
-
-    def __init__(
-        self,
-        window: Any = None,
-        *,
-        delta: float = 0.05,
-        noise: str = "residual",
-        theta_max: float | str = "auto",
-        fit_intercept: bool = True,
-        standardize: bool = False,
-    ) -> None:
-        self.window = window
-        self.delta = delta
-        self.noise = noise
-        self.theta_max = theta_max
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-
-    def _penalty(self) -> Penalty:
-        return _lemma_3(self, ADAPTIVE)
-
-
-@final
-class SwitchingRidge(Model):
-    """Adaptive ridge up to ``switch_at`` live rows a feature, least squares beyond.
-
-    ``delta``, ``noise`` and ``theta_max`` are those of AdaptiveRidge, with the same default.
-
-    >>> model = SwitchingRidge(switch_at=2.0, fit_intercept=False)
-    >>> model.fit([[1.0], [1.0]], [1.0, 3.0]).penalty_ > 0
-    True
-    >>> model.partial_fit([[1.0]], [2.0]).penalty_
-    0.0
-    """
-
-    def __init__(
-        self,
-        window: Any = None,
-        *,
-        delta: float = 0.05,
-        noise: str = "residual",
-        theta_max: float | str = "auto",
-        switch_at: float = 2.0,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-    ) -> None:
-        self.window = window
-        self.delta = delta
-        self.noise = noise
-        self.theta_max = theta_max
-        self.switch_at = switch_at
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-
-    def _penalty(self) -> Penalty:
-        switch_at = non_negative("switch_at", self.switch_at)
-        return _lemma_3(self, SWITCHING)._replace(switch_at=switch_at)
-
-
-def _lemma_3(model: AdaptiveRidge | SwitchingRidge, kind: int) -> Penalty:
-    noise = _NOISE[choice("noise", model.noise, tuple(_NOISE))]
-    auto = isinstance(model.theta_max, str) and model.theta_max == "auto"
-    theta_max = AUTO if auto else positive("theta_max", model.theta_max, 'or "auto"')
-    return Penalty(kind, 0.0, probability("delta", model.delta), theta_max, noise=noise)
-
-
-MODELS = {model.__name__: model for model in (OLS, Ridge, AdaptiveRidge, SwitchingRidge)}
-
-
-def load(
-    path: str | os.PathLike[str],
-) -> OLS | Ridge | AdaptiveRidge | SwitchingRidge | WindowScaler:
-    """The model or scaler that ``save`` wrote: it continues bit for bit where that one stood."""
-    snapshot = archive.read(path)
-    try:
-        if snapshot.model == WindowScaler.__name__:
-            return WindowScaler.from_snapshot(snapshot)
-        return from_snapshot(snapshot)
-    except (KeyError, TypeError, ValueError) as error:
-        raise DamagedFile(
-            f"'{os.fspath(path)}' is damaged: it describes no model ({error}); restore a backup."
-        ) from error
-
-
-def from_snapshot(snapshot: archive.Snapshot) -> OLS | Ridge | AdaptiveRidge | SwitchingRidge:
-    """A fresh model that was given these live rows and has seen no other."""
-    parameters = {**snapshot.parameters, "window": from_plain(snapshot.parameters["window"])}
-    model = MODELS[snapshot.model](**parameters)
-    model._install(model._revived(snapshot))
-    model.n_features_in_ = snapshot.X.shape[1]
-    if snapshot.features is not None:
-        model.feature_names_in_ = np.array(snapshot.features, dtype=object)
-    return model
-
-
-def _plain(name: str, value: Any) -> Any:
-    """A parameter as JSON knows it."""
-    if name == "window":
-        return to_plain(value)
-    return value.item() if isinstance(value, np.generic) else value

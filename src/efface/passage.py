@@ -7,33 +7,25 @@ one. The memory ends with the same rows either way, and its state follows from t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from efface.kernels.dense import SAFE
 from efface.kernels.leverage import GAUGES
 from efface.kernels.spectrum import conditioning, rank_of
 from efface.kernels.strides import MOST, stride_windows
 from efface.kernels.views import Ints, Matrix, Vector
-from efface.memory import DIAGNOSTICS, Gauges, Memory, Trace
+from efface.memory import Memory, departures
+from efface.traces import Asked, Gauges, Trace, joined
 
 LONG = 10_000  # rows, from which on a passage is worth the seconds that its kernel takes to compile
 _FEW = 256  # rows in a run: fewer are passed sooner one by one
 _SHARE = 8  # of the rows in a window: so many times fewer arrivals than those are few, too
 _NEAR = 32  # rows between two windows that are not safe: these pass one by one with them
 _LEAP = 1 << 14  # rows that are copied behind those already there
-
-
-class Asked(NamedTuple):
-    """What is to be told of each row beside its prediction."""
-
-    coef: bool
-    diagnostics: bool
-    gauges: bool
 
 
 class Run(NamedTuple):
@@ -69,7 +61,7 @@ class Passage:
         if not (memory.strides and even and self._worth(run)):
             return self.one_by_one(X, y, before, after, weights)
         memory.drop(int(before[0]))
-        past, leaving = memory.rows(), _leaving(before, after)
+        past, leaving = memory.rows(), departures(before, after)
         trace = joined(
             [
                 *self._rest(X, y, leaving, slice(0, run.first)),
@@ -113,40 +105,32 @@ class Passage:
     def _stride(self, X: Matrix, y: Vector, s: int) -> Trace:
         """The rows after the first s, each predicted by the s before it; the last s stay."""
         n, memory, asked = y.size - s, self.memory, self.asked
-        states, coef = np.empty((6, n)), np.empty((n if asked.coef else 0, memory.width))
+        states, coef = np.full((8, n), np.nan), np.empty((n if asked.coef else 0, memory.width))
         gauges = np.empty((GAUGES, n if asked.gauges else 0))
-        margin = stride_windows(X, y, s, memory.rule(s), self.intercept, states, coef, gauges)
+        margin = stride_windows(X, y, s, memory.rule(s), self.intercept, states[:6], coef, gauges)
         rank = np.where(states[1] == 0.0, memory.width, -1)
         if asked.diagnostics:
             self._rank(rank, X, s, margin)
-        trace = self._trace(np.full(n, s), rank, states, coef, gauges)
+        n_rows = np.full(n, s)
+        trace = Trace.of(
+            states,
+            n_rows,
+            asked,
+            rank=rank if asked.diagnostics or memory.unpenalised else None,
+            coef=coef if asked.coef else None,
+            gauges=Gauges(n_rows, rank, states[1], *gauges) if asked.gauges else None,
+        )
         for first, last in _doubtful(margin):
             memory.replace(X[first : first + s], y[first : first + s])
             self._correct(trace, first, X[first + s : last + s], y[first + s : last + s])
         memory.replace(X[n:], y[n:])
         return trace
 
-    def _trace(
-        self, n_rows: Ints, rank: Ints, states: Matrix, coef: Matrix, gauges: Matrix
-    ) -> Trace:
-        asked, nowhere = self.asked, np.full((2, n_rows.size), np.nan)
-        trace = Trace(states[0], states[1], states[2], n_rows)
-        if asked.coef:
-            trace = trace._replace(coef=coef)
-        if asked.diagnostics or self.memory.unpenalised:
-            trace = trace._replace(rank=rank)
-        if asked.gauges:
-            trace = trace._replace(gauges=Gauges(n_rows, rank, states[1], *gauges))
-        if asked.diagnostics:
-            measured = zip(DIAGNOSTICS, (*states[3:], *nowhere), strict=True)
-            trace = trace._replace(**dict(measured))
-        return trace
-
     def _correct(self, trace: Trace, first: int, X: Matrix, y: Vector) -> None:
         """Put in what rows tell that pass one by one, from row ``first`` on."""
         none, one = np.zeros(y.size, np.int64), np.ones(y.size, np.int64)
         right = self.one_by_one(X, y, none, one)
-        for target, source in zip(_arrays(trace), _arrays(right), strict=True):
+        for target, source in zip(trace.arrays, right.arrays, strict=True):
             target[first : first + y.size] = source
 
     def _rank(self, rank: Ints, X: Matrix, s: int, margin: Vector) -> None:
@@ -178,34 +162,11 @@ def longest_run(n_rows: int, before: Ints, after: Ints) -> Run:
     >>> longest_run(0, np.zeros(5, np.int64), np.array([0, 0, 1, 1, 1]))
     Run(first=2, last=5, size=2)
     """
-    leaving = _leaving(before, after)
+    leaving = departures(before, after)
     edges = np.concatenate([[-1], np.flatnonzero(leaving != 1), [leaving.size]])
     longest = int(np.diff(edges).argmax())
     first, last = int(edges[longest]) + 1, int(edges[longest + 1])
     return Run(first, last, n_rows - int(before[:1].sum()) + first - int(leaving[:first].sum()))
-
-
-def _leaving(before: Ints, after: Ints) -> Ints:
-    """How many rows go once each row is learned; those that go before the first are gone."""
-    leaving = after.copy()
-    leaving[:-1] += before[1:]
-    return leaving
-
-
-def joined(parts: Sequence[Trace]) -> Trace:
-    """One trace after the other; all have the same fields."""
-    return parts[0] if len(parts) == 1 else Trace(*map(_concatenated, zip(*parts, strict=True)))
-
-
-def _concatenated(field: Sequence[Any]) -> Any:
-    if isinstance(field[0], Gauges):
-        return Gauges(*map(np.concatenate, zip(*field, strict=True)))
-    return None if field[0] is None else np.concatenate(field)
-
-
-def _arrays(trace: Trace) -> list[NDArray[Any]]:
-    fields: Iterable[Any] = [*trace._replace(gauges=None), *(trace.gauges or ())]
-    return [field for field in fields if field is not None]
 
 
 def _doubtful(margin: Vector) -> Iterator[tuple[int, int]]:

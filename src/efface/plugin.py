@@ -20,7 +20,7 @@ from efface.kernels.pilot import (
     plug_in_rows,
 )
 from efface.kernels.views import Ints, Matrix, Vector, weighed
-from efface.memory import ADAPTIVE, Memory, Penalty, Trace
+from efface.memory import ADAPTIVE, Memory, Penalty
 from efface.standardized import StandardizedMemory
 
 __all__ = ["AUTO", "RESIDUAL", "RESPONSE", "memory_for"]
@@ -144,23 +144,10 @@ class PluggedMemory(Memory):
         values, _ = stream.solution(self._floats, self.width)
         values[moments.ALPHA] = self._pilot.plug_in()
 
-    def replay(
-        self,
-        X: Matrix,
-        y: Vector,
-        before: Ints,
-        after: Ints,
-        *,
-        coef: bool,
-        diagnostics: bool,
-        gauges: bool = False,
-        weights: Vector | None = None,
-    ) -> Trace:
-        self._given = self._pilot.plug_in_all(X, y, before, after, weights)
-        wanted = {"coef": coef, "diagnostics": diagnostics, "gauges": gauges}
-        trace = super().replay(X, y, before, after, **wanted, weights=weights)
-        self._given = np.zeros(0)
-        return trace
+    def _penalties(
+        self, X: Matrix, y: Vector, before: Ints, after: Ints, weights: Vector | None
+    ) -> Vector:
+        return self._pilot.plug_in_all(X, y, before, after, weights)
 
     @property
     def working_store(self) -> int:

@@ -66,6 +66,13 @@ def _column(raw: NDArray[Any], column: int, names: Sequence[Any]) -> Vector:
     return _numbers("X", _array("X", raw)[:, np.newaxis], None, names, column)[:, 0]
 
 
+def refuse_no_row(X: Matrix) -> None:
+    """Raise if there is none, in the words that scikit-learn expects."""
+    if not len(X):
+        text = f"0 sample(s) (shape={X.shape}) while a minimum of 1 is required"
+        raise InvalidValue(unusable("X", text, "at least one row", "pass some"))
+
+
 def _refuse_no_column(shape: tuple[int, ...]) -> None:
     if shape[1] == 0:
         text = f"0 feature(s) (shape={shape}) while a minimum of 1 is required"

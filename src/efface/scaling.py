@@ -11,16 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.blas import dasum
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import validate_data
 
-from efface import archive
 from efface.errors import InvalidValue, unusable
 from efface.keeper import Keeper, NotFittedModel
 from efface.ledger import Id
 from efface.live import Arrivals, LiveRows
 from efface.parameters import truth
-from efface.policies import Policy, as_policy, from_plain, to_plain
-from efface.rows import Matrix, Vector, as_matrix, as_row
+from efface.policies import Policy, as_policy
+from efface.rows import Matrix, Vector, as_matrix, as_row, refuse_no_row
 from efface.spread import Spread
 
 T = TypeVar("T")
@@ -67,10 +65,7 @@ class ScaledRows(LiveRows):
 
     def _roll_one(self, new: Arrivals, joined: bool) -> Vector:
         """The first of some rows, wherever its time belongs."""
-        x, time = new.X[0], None if new.times is None else new.times[0].item()
-        name = self.ledger.next_id() if new.numbered else new.ids[0]
-        if time is not None:
-            self._drop(self.policy.expired(self.ledger.since, self._clock(time)))
+        x, (name, time) = new.X[0], self._welcome(new)
         scaled = self.scaled(x)
         self.learn_one(x, 0.0, name, time)
         return self.scaled(x) if joined else scaled
@@ -105,9 +100,7 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, Keeper[ScaledRows]):
     def fit(self, X: Any, y: Any = None, ids: Iterable[Id] | None = None, at: Any = None) -> Self:
         """Forget everything, then learn the rows of X: those that are alive at their end."""
         rows = as_matrix(X)
-        if not len(rows):
-            text = f"0 sample(s) (shape={rows.shape}) while a minimum of 1 is required"
-            raise InvalidValue(unusable("X", text, "at least one row", "pass some"))
+        refuse_no_row(rows)
         live = self._start(rows.shape[1])
         live.learn(live.arrivals(rows, np.zeros(len(rows)), ids, at))
         self._name_features(X, reset=True)
@@ -203,28 +196,6 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, Keeper[ScaledRows]):
         live = self._alive()
         return live.spread.scale if live.with_std else None
 
-    # -- files and copies ------------------------------------------------------------------------
-
-    def _snapshot(self) -> archive.Snapshot:
-        live, names = self._alive(), getattr(self, "feature_names_in_", None)
-        X, y = live.spread.rows()
-        features = None if names is None else list(map(str, names))
-        window = to_plain(self._parameters["window"])
-        options = {"window": window, "with_mean": live.with_mean, "with_std": live.with_std}
-        ids, times = live.ledger.ids, live.ledger.times
-        return archive.Snapshot("WindowScaler", options, live.phase, features, ids, times, X, y)
-
-    @staticmethod
-    def from_snapshot(snapshot: archive.Snapshot) -> WindowScaler:
-        """A fresh scaler that was given these live rows and has seen no other."""
-        window = from_plain(snapshot.parameters["window"])
-        scaler = WindowScaler(**{**snapshot.parameters, "window": window})
-        scaler._install(scaler._revived(snapshot))
-        scaler.n_features_in_ = snapshot.X.shape[1]
-        if snapshot.features is not None:
-            scaler.feature_names_in_ = np.array(snapshot.features, dtype=object)
-        return scaler
-
     # -- within ----------------------------------------------------------------------------------
 
     def _some(self) -> ScaledRows:
@@ -244,13 +215,6 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, Keeper[ScaledRows]):
         )
         policy = as_policy(self.window)
         return ScaledRows(width, policy, with_mean=with_mean, with_std=with_std)
-
-    def _name_features(self, X: Any, *, reset: bool) -> None:
-        """Set or check the number of features and their names."""
-        try:
-            validate_data(self, X, reset=reset, skip_check_array=True)
-        except ValueError as error:
-            raise InvalidValue(str(error)) from error
 
 
 def _as_row(x: Any, shape: tuple[int]) -> Vector:

@@ -7,25 +7,17 @@ from typing import final
 import numpy as np
 
 from efface.kernels import moments, stream
-from efface.kernels.leverage import GAUGES, REACH, SPECTRAL, STRETCH, UNEXPLAINED, UNRANKED
+from efface.kernels.leverage import GAUGES, SPECTRAL, UNRANKED
 from efface.kernels.moments import FIXED
 from efface.kernels.pilot import AUTO, RESIDUAL, constant, plug_in_directly
 from efface.kernels.refit import refit
 from efface.kernels.retrace import DIAGNOSED, GAUGED, NOTHING, gauge_standard, replay_standard
-from efface.kernels.spectrum import (
-    Products,
-    Spectrum,
-    conditioning,
-    numerical_rank,
-    spectrum,
-    summary,
-)
 from efface.kernels.standard import idle, pilot_penalty, predict_standard, room_for_frame
 from efface.kernels.sums import BOUNDED
-from efface.kernels.trace import forgetting_term
 from efface.kernels.views import ROOT, VALUE, WEIGHT, Matrix, Responses, Vector
 from efface.kernels.zscores import Scores, scores
-from efface.memory import Arrays, Gauges, Memory
+from efface.memory import Arrays, Memory
+from efface.traces import Gauges
 
 
 @final
@@ -43,6 +35,7 @@ class StandardizedMemory(Memory):
     """
 
     strides = False
+    _always_centred = True
     _block_for = staticmethod(lambda width: 1)  # nothing is kept outside the sums
 
     def predict(self, x: Vector) -> float:
@@ -51,13 +44,6 @@ class StandardizedMemory(Memory):
             code, value = predict_standard(*self._state, frame, x, watched)
             self._supply(code)
         return value  # type: ignore[no-any-return]
-
-    @property
-    def rank(self) -> int:
-        """The rank of the standardised rows."""
-        self._settled()
-        known = int(self._ints[moments.RANK])
-        return known if known >= 0 else numerical_rank(self._scores().rows, self._live[1], True)
 
     @property
     def working_store(self) -> int:
@@ -96,43 +82,8 @@ class StandardizedMemory(Memory):
             self._supply(code)
         return row
 
-    def _conditioning(self) -> tuple[float, float]:
-        weights = self._live[1]
-        if not weights.any():
-            return np.nan, np.nan
-        return conditioning(self._scores().rows, weights, True)
-
-    def _measure_apart(self, row: int, arrays: Arrays, columns: Matrix, refitted: bool) -> None:
-        X, _, _, states, counts, _ = arrays
-        found = self._spectrum()
-        products = self._products(found, X[row])
-        states[3:6, row] = products.new, products.old, forgetting_term(*products[:3])
-        counts[1, row] = found.rank
-        if columns.size:
-            self._gauge_spectrally(X[row : row + 1], columns[row : row + 1], found)
-
-    def _products(self, found: Spectrum, new: Vector) -> Products:
-        z, (_, root, weight) = self._scores(), self._y[self._span[0]]
-        plain = found.products(z.of(new), z.rows[0])
-        return plain._replace(old=weight * plain.old, cross=root * plain.cross)
-
-    def _gauge_spectrally(self, X: Matrix, columns: Matrix, found: Spectrum) -> None:
-        (lo, hi), z = self._span, self._scores()
-        columns[:, [REACH, STRETCH]] = [found.gauge(row) for row in z.of(X)]
-        columns[:, UNEXPLAINED:] = summary(
-            z.rows,
-            self._y[lo:hi, VALUE],
-            self._live[1],
-            self._solution[1] * z.deviation,
-            self._shape[0] == 1,
-        )
-
-    def _spectrum(self) -> Spectrum:
-        penalty, rank = float(self._solution[0][moments.LAMBDA]), int(self._ints[moments.RANK])
-        return spectrum(self._scores().rows, self._live[1], penalty, self._shape[0] == 1, rank)
-
     def _scores(self) -> Scores:
-        return scores(*self._live)
+        return scores(*self._live) if self._live[1].any() else super()._scores()
 
     def _supply(self, code: int) -> None:
         if code == stream.REFIT:

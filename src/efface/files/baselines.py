@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.history import replay
-from efface.models import OLS, Model, Ridge
+from efface.models import Model
+from efface.penalties import OLS, Ridge
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -28,11 +29,13 @@ class Baseline(ABC):
     """Someone else who predicts."""
 
     @abstractmethod
-    def predict(self, X: Matrix, y: Vector, at: Any) -> Vector:
+    def predict(self, X: Matrix, y: Vector, at: Any, weights: Vector | None = None) -> Vector:
         """Predict these rows one by one, learning each before the next."""
 
 
-def baselines(make: Callable[[], Model], window: Any) -> dict[str, Baseline]:
+def baselines(
+    make: Callable[[], Model], window: Any, *, standardize: bool = False
+) -> dict[str, Baseline]:
     """Everyone, by name: never forgetting, refitting now and then, fixed penalties, River.
 
     >>> list(baselines(lambda: OLS(window=9), 9))[:3]
@@ -43,7 +46,8 @@ def baselines(make: Callable[[], Model], window: Any) -> dict[str, Baseline]:
         f"refit every {EVERY} rows": _Refitted(make()),
     }
     for alpha in ALPHAS:
-        found[f"Ridge, alpha={alpha:g}"] = _Replayed(Ridge(window, alpha=alpha))
+        ridge = Ridge(window, alpha=alpha, standardize=standardize)
+        found[f"Ridge, alpha={alpha:g}"] = _Replayed(ridge)
     if find_spec("river"):
         found["River LinearRegression"] = _River()
     return found
@@ -56,7 +60,7 @@ class LastValue(Baseline):
     def __init__(self) -> None:
         self._last = 0.0
 
-    def predict(self, X: Matrix, y: Vector, at: Any) -> Vector:
+    def predict(self, X: Matrix, y: Vector, at: Any, weights: Vector | None = None) -> Vector:
         before = np.concatenate([[self._last], y[:-1]])
         self._last = float(y[-1])
         return before
@@ -69,8 +73,8 @@ class _Replayed(Baseline):
     def __init__(self, model: Model) -> None:
         self._model = model
 
-    def predict(self, X: Matrix, y: Vector, at: Any) -> Vector:
-        prediction: Vector = replay(self._model, X, y, at=at).prediction
+    def predict(self, X: Matrix, y: Vector, at: Any, weights: Vector | None = None) -> Vector:
+        prediction: Vector = replay(self._model, X, y, at=at, sample_weight=weights).prediction
         return prediction
 
 
@@ -84,14 +88,14 @@ class _Refitted(Baseline):
         self._coef: Vector | None = None
         self._intercept = 0.0
 
-    def predict(self, X: Matrix, y: Vector, at: Any) -> Vector:
+    def predict(self, X: Matrix, y: Vector, at: Any, weights: Vector | None = None) -> Vector:
         predictions, start = np.zeros(len(y)), 0
         while start < len(y):
             stop = min(len(y), start + EVERY - self._seen % EVERY)
             if self._coef is not None:
                 predictions[start:stop] = X[start:stop] @ self._coef + self._intercept
-            times = None if at is None else at[start:stop]
-            self._model.partial_fit(X[start:stop], y[start:stop], at=times)
+            times, w = (None if each is None else each[start:stop] for each in (at, weights))
+            self._model.partial_fit(X[start:stop], y[start:stop], at=times, sample_weight=w)
             self._seen += stop - start
             if self._seen % EVERY == 0:
                 self._coef, self._intercept = self._model.coef_, self._model.intercept_
@@ -109,10 +113,12 @@ class _River(Baseline):
 
         self._model = StandardScaler() | LinearRegression()
 
-    def predict(self, X: Matrix, y: Vector, at: Any) -> Vector:
+    def predict(self, X: Matrix, y: Vector, at: Any, weights: Vector | None = None) -> Vector:
         model, predictions = self._model, np.empty(len(y))
-        for t, (row, response) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        w = np.ones(len(y)) if weights is None else weights
+        rows = zip(X.tolist(), y.tolist(), w.tolist(), strict=True)
+        for t, (row, response, weight) in enumerate(rows):
             x = dict(enumerate(row))
             predictions[t] = model.predict_one(x)
-            model.learn_one(x, response)
+            model.learn_one(x, response, w=weight)
         return predictions

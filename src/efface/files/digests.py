@@ -38,11 +38,6 @@ class Digest:
         """The columns."""
         return list(self._parts)
 
-    @property
-    def first_rows(self) -> NDArray[np.int64]:
-        """The row with which each bin begins."""
-        return np.arange(0, self.rows, self.width)
-
     def add(self, columns: Mapping[str, Vector]) -> None:
         """Take in the next rows; every call brings the same columns."""
         count = len(next(iter(columns.values())))

@@ -24,8 +24,9 @@ from efface.files.summary import summarise
 from efface.files.tables import Table
 from efface.history import replay
 from efface.intervals import MethodName
-from efface.models import OLS, AdaptiveRidge, Model, Ridge, SwitchingRidge
+from efface.models import Model
 from efface.parameters import probability
+from efface.penalties import OLS, AdaptiveRidge, Ridge, SwitchingRidge
 from efface.policies import KeepFor
 
 Kind = Literal["adaptive", "ridge", "ols", "switching"]
@@ -45,6 +46,7 @@ class Job:
     keep: str | None = None
     alpha: float | None = None
     theta_max: float | None = None
+    standardize: bool = False
     level: float = 0.95
     method: MethodName = "gaussian"
     forget: str | None = None
@@ -105,7 +107,7 @@ def _compile(job: Job, model: Callable[[], Model], policy: Any, roles: Roles) ->
         at = np.arange(8).astype("datetime64[ns]")
     replay(model(), X, y, at=at, diagnostics=True, interval=job.level, method=job.method)
     if job.compare:
-        for other in baselines(model, policy).values():
+        for other in baselines(model, policy, standardize=job.standardize).values():
             other.predict(X, y, at)
     return time.perf_counter() - start
 
@@ -142,14 +144,15 @@ def _maker(job: Job, policy: Any) -> Callable[[], Model]:
         if name not in fitting:
             flag = "--" + name.replace("_", "-")
             raise InvalidValue(f"'{flag}' has no meaning for --model {job.model}: leave it out.")
-    return lambda: makers[job.model](policy, **given)
+    return lambda: makers[job.model](policy, **given, standardize=job.standardize)
 
 
 def _journey(
     job: Job, model: Callable[[], Model], policy: Any, table: Table, roles: Roles
 ) -> Journey:
     def compare() -> dict[str, Baseline]:
-        return baselines(model, policy) if job.compare else {}
+        way = {"standardize": job.standardize}
+        return baselines(model, policy, **way) if job.compare else {}
 
     return Journey(
         model,
@@ -181,4 +184,5 @@ def _described(job: Job, model: Model) -> dict[str, Any]:
         "keep": job.keep,
         "alpha": getattr(model, "alpha", None),
         "theta_max": getattr(model, "theta_max", None),
+        "standardize": model.standardize,
     }

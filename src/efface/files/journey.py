@@ -129,7 +129,7 @@ class Journey:
     ``compare`` gives the contenders of one group. The first ``warm_up`` rows of each group are
     predicted, but their errors do not count.
 
-    >>> from efface.models import OLS
+    >>> from efface.penalties import OLS
     >>> journey = Journey(lambda: OLS(window=2), name="OLS")
     >>> rows = Rows(np.arange(3), np.ones((3, 1)), np.array([2.0, 4.0, 9.0]))
     >>> journey.advance(rows)["prediction"]
@@ -210,7 +210,7 @@ class Journey:
         cold = max(0, self._warm_up - traveller.seen)
         predictions = {self.name: result.prediction}
         for name, other in traveller.others.items():
-            predictions[name] = other.predict(rows.X, rows.y, rows.at)
+            predictions[name] = other.predict(rows.X, rows.y, rows.at, rows.weights)
         for name, prediction in predictions.items():
             score = self.log.scores.setdefault(name, Score())
             score.add(rows.y[cold:], prediction[cold:])
@@ -241,6 +241,7 @@ class Journey:
             diagnostics=True,
             interval=self._level,
             method=self._method,
+            sample_weight=rows.weights,
         )
 
     def _names(self, rows: Rows) -> Sequence[Id]:

@@ -16,6 +16,7 @@ from efface.files.canvas import DARK, LIGHT
 from efface.files.charts import draw
 from efface.files.figures import figure, share
 from efface.files.journey import Log
+from efface.files.summary import manner
 
 _LISTED = 500  # requests in the table
 _NEVER = "never forget (growing OLS)"
@@ -76,6 +77,7 @@ def _lead(summary: Mapping[str, Any]) -> str:
     text += (
         f", in {rows['groups']:,} groups with a model each" if summary["source"]["group"] else ""
     )
+    text += manner(summary)
     text += f". Each row was predicted, then learned; the model keeps {kept} and forgets the rest."
     return text + (f" {rows['skipped']:,} rows with gaps were skipped." if rows["skipped"] else "")
 

@@ -127,6 +127,8 @@ class Predictions:
         columns["id"] = pa.array(steps.ids, pa.string() if _texts(self._roles) else pa.int64())
         if rows.groups is not None:
             columns["group"] = pa.array(rows.groups, pa.string())
+        if rows.weights is not None:
+            columns["weight"] = pa.array(rows.weights)
         for name in WRITTEN:
             values = steps[name]
             columns[name] = pa.array(values, from_pandas=values.dtype.kind == "f")

@@ -1,4 +1,4 @@
-"""What each column of a table is to a model: the target, a feature, the time, the id, the group.
+"""What each column of a table is to a model: target, feature, time, id, group or weight.
 
 ``assign`` gives columns their roles, or says which cannot have the one it was meant for; ``read``
 then turns the table, chunk by chunk, into the arrays that models take.
@@ -22,7 +22,7 @@ Missing = Literal["raise", "skip"]
 Levels = Mapping[str, tuple[str, ...]]
 
 MOST_LEVELS = 100
-_ROLES = ("target", "time", "id", "group")
+_ROLES = ("target", "time", "id", "group", "weight")
 _ZONED = pa.timestamp("ns", "UTC")
 
 
@@ -40,6 +40,13 @@ class Wish:
     id: str | None = None
     group: str | None = None
     one_hot: Levels = field(default_factory=dict)
+    weight: str | None = None
+
+    @property
+    def taken(self) -> dict[str, str]:
+        """The columns that are no features, and the role of each."""
+        roles = {role: getattr(self, role) for role in _ROLES}
+        return {name: role for role, name in reversed(roles.items()) if name is not None}
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,7 @@ class Roles:
     group: str | None
     levels: Levels
     types: Mapping[str, pa.DataType]
+    weight: str | None = None
 
     @property
     def names(self) -> list[str]:
@@ -78,6 +86,7 @@ class Rows:
     ids: list[int | str] | None = None
     at: NDArray[Any] | None = None
     groups: list[str] | None = None
+    weights: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -91,7 +100,8 @@ class Rows:
         ids = None if self.ids is None else [self.ids[k] for k in index]
         at = None if self.at is None else self.at[index]
         groups = None if self.groups is None else [self.groups[k] for k in index]
-        return Rows(self.number[index], self.X[index], self.y[index], ids, at, groups)
+        weights = None if self.weights is None else self.weights[index]
+        return Rows(self.number[index], self.X[index], self.y[index], ids, at, groups, weights)
 
 
 # -- who plays what --------------------------------------------------------------------------------
@@ -99,21 +109,23 @@ class Rows:
 
 def assign(table: Table, wish: Wish) -> Roles:
     """Give the columns of a table their roles."""
-    for name in (wish.target, wish.time, wish.id, wish.group, *wish.one_hot):
-        if name is not None:
-            table.require(name)
+    for column in (*wish.taken, *wish.one_hot):
+        table.require(column)
     features = _features(table, wish)
     types = {wish.target: _number(table, wish.target)}
     types |= {name: TEXTS if name in wish.one_hot else _number(table, name) for name in features}
     for name, type_of in ((wish.time, _time), (wish.id, _id), (wish.group, _text)):
         if name is not None:
             types[name] = type_of(table, name)
+    if wish.weight is not None:
+        types[wish.weight] = _weight(table, wish.weight, wish.taken[wish.weight])
     levels = {name: known or _levels(table, name) for name, known in wish.one_hot.items()}
-    return Roles(wish.target, features, wish.time, wish.id, wish.group, levels, types)
+    roles = wish.target, features, wish.time, wish.id, wish.group
+    return Roles(*roles, levels, types, wish.weight)
 
 
 def _features(table: Table, wish: Wish) -> tuple[str, ...]:
-    taken = {wish.target, wish.time, wish.id, wish.group}
+    taken = wish.taken
     if wish.features is None:
         found = [name for name in table.columns if name not in taken]
     else:
@@ -121,8 +133,7 @@ def _features(table: Table, wish: Wish) -> tuple[str, ...]:
         found += [name for name in wish.one_hot if name not in found]
     for name in found:
         if name in taken:
-            role = next(role for role in _ROLES if name == getattr(wish, role))
-            raise BadTable(f"{name!r} is the --{role} already: take it from the features.")
+            raise BadTable(f"{name!r} is the --{taken[name]} already: take it from the features.")
         if found.count(name) > 1:
             raise BadTable(f"{name!r} is named twice among the features: name it once.")
     if not found:
@@ -192,6 +203,18 @@ def _id(table: Table, name: str) -> pa.DataType:
 
 def _text(table: Table, name: str) -> pa.DataType:
     return TEXTS
+
+
+def _weight(table: Table, name: str, role: str) -> pa.DataType:
+    if role != "weight":
+        raise BadTable(f"{name!r} is the --{role} already: name another --weight.")
+    if table.kind(name) is Kind.TEXT:
+        row, example = _first_text(table.sample(name))
+        raise table.wrong(name, row, example, "a number", "name another --weight")
+    if table.kind(name) is not Kind.NUMBER:
+        text = f"holds {table.kind(name).value}: expected weights, which are numbers"
+        raise BadTable(f"'{table.name}', column {name!r} {text}; name another --weight.")
+    return NUMBERS
 
 
 def _levels(table: Table, name: str) -> tuple[str, ...]:
@@ -266,7 +289,8 @@ def _rows(table: Table, roles: Roles, chunk: pa.RecordBatch, first: int) -> Rows
     ids = None if roles.id is None else chunk.column(roles.id).to_pylist()
     groups = None if roles.group is None else chunk.column(roles.group).to_pylist()
     at = None if roles.time is None else _clock(table, roles.time, chunk, first)
-    return Rows(number, X, y, ids, at, groups)
+    weights = None if roles.weight is None else _weights(table, roles.weight, chunk, first)
+    return Rows(number, X, y, ids, at, groups, weights)
 
 
 def _clock(table: Table, name: str, chunk: pa.RecordBatch, first: int) -> NDArray[Any]:
@@ -277,12 +301,36 @@ def _clock(table: Table, name: str, chunk: pa.RecordBatch, first: int) -> NDArra
 
 
 def _finite(table: Table, name: str, chunk: pa.RecordBatch, first: int) -> NDArray[np.float64]:
-    values = np.asarray(chunk.column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
-    wrong = np.isinf(values)
+    values = _numbers(chunk, name)
+    _refuse(table, name, first, values, np.isinf(values), "a finite number", "correct it")
+    return values
+
+
+def _weights(table: Table, name: str, chunk: pa.RecordBatch, first: int) -> NDArray[np.float64]:
+    values = _numbers(chunk, name)
+    wrong = np.isinf(values) | (values < 0.0)  # NaN is a gap, and dealt with as one
+    expected, advice = "a finite number of at least 0", "0 lets a row say nothing"
+    _refuse(table, name, first, values, wrong, expected, advice)
+    return values
+
+
+def _numbers(chunk: pa.RecordBatch, name: str) -> NDArray[np.float64]:
+    return np.asarray(chunk.column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _refuse(
+    table: Table,
+    name: str,
+    first: int,
+    values: NDArray[np.float64],
+    wrong: NDArray[np.bool_],
+    expected: str,
+    advice: str,
+) -> None:
+    """Raise if a value is wrong, at the first that is."""
     if wrong.any():
         row = int(wrong.argmax())
-        raise table.wrong(name, first + row, float(values[row]), "a finite number", "correct it")
-    return values
+        raise table.wrong(name, first + row, float(values[row]), expected, advice)
 
 
 def _encode(

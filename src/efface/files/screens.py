@@ -16,6 +16,7 @@ from rich.text import Text
 
 from efface.files.baselines import LAST
 from efface.files.figures import figure, share
+from efface.files.summary import manner
 
 _SHOWN = 8  # requests; the report lists them all
 
@@ -36,6 +37,7 @@ def _headline(summary: Mapping[str, Any]) -> Text:
         (summary["model"]["name"], "bold"),
         f" on {summary['source']['file']}, predicting ",
         (summary["source"]["target"], "bold"),
+        manner(summary),
         "\n",
         (f"{rows['read'] - rows['skipped']:,}", "bold"),
         f" rows at {summary['run']['rows_per_second']:,.0f} a second; ",

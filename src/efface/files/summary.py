@@ -4,8 +4,9 @@
 format          1, the version of this layout
 efface          the version that wrote it
 source          file, target, columns (one_hot: with how many levels), features (what became of
-                them), time, id and group: the columns and their roles
-model           name, window (rows), keep (duration), alpha; what does not apply is null
+                them), time, id, group and weight: the columns and their roles
+model           name, window (rows), keep (duration), alpha, theta_max, standardize; what does not
+                apply is null
 rows            read, skipped for gaps, scored (the first of each group are not), groups, alive
 span            the first and the last time; null without times
 interval        level, method, coverage, mean_width; null without one
@@ -61,7 +62,7 @@ def summarise(
             "columns": list(roles.features),
             "one_hot": {name: len(levels) for name, levels in roles.levels.items()},
             "features": roles.names,
-            **{role: getattr(roles, role) for role in ("time", "id", "group")},
+            **{role: getattr(roles, role) for role in ("time", "id", "group", "weight")},
         },
         "model": dict(model),
         "rows": {
@@ -101,6 +102,17 @@ def summarise(
     }
     plain: dict[str, Any] = _plain(summary)
     return plain
+
+
+def manner(summary: Mapping[str, Any]) -> str:
+    """How rows were regressed on, to be said after a comma; nothing where it was plainly.
+
+    >>> manner({"model": {"standardize": True}, "source": {"weight": "n"}})
+    ', features standardised, rows weighed by n'
+    """
+    text = ", features standardised" if summary["model"]["standardize"] else ""
+    weight = summary["source"]["weight"]
+    return text if weight is None else f"{text}, rows weighed by {weight}"
 
 
 def _plain(value: Any) -> Any:
