@@ -97,7 +97,7 @@ def streams(kind, n, d, seed):
     elif kind == "columns alike in three digits":
         X += 1e3 * rng.normal(size=(n, 1))
     elif kind == "constant for a while":
-        levels = rng.choice([0.0, 0.1, 0.7, 1e6 + 0.1], size=(n, d)) * (1.0 + np.arange(d))
+        levels = rng.choice([0.0, 0.1, 0.7, 7.3], size=(n, d)) * (1.0 + np.arange(d))
         X[:, ::2] = levels[np.sort(rng.integers(0, n // 8, size=n))][:, ::2]
     theta = rng.normal(size=d) / np.abs(X).mean(axis=0).clip(1e-12)
     return X, X @ theta + 0.3 * rng.normal(size=n) + (kind == "means of a million spreads")
