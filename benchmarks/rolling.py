@@ -35,7 +35,7 @@ class Allowance:
 
 
 FULL = Allowance(0.8, (20, 300))
-QUICK = Allowance(0.1, (4, 60))
+QUICK = Allowance(0.05, (4, 40))
 NOTE = (
     "µs per row with a full window, median, and in brackets the largest relative error of the "
     "coefficients against lstsq; ~ is timed on fewer rows and scaled."
