@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,10 +33,11 @@ class Allowance:
 
     seconds: float  # per round
     probes: tuple[int, ...]  # the windows by which its speed is found, the least that it does
+    calls: int  # for each probe, after a first
 
 
-FULL = Allowance(0.8, (20, 300))
-QUICK = Allowance(0.05, (4, 40))
+FULL = Allowance(0.8, (20, 300), 2)
+QUICK = Allowance(0.05, (4, 40), 1)
 NOTE = (
     "µs per row with a full window, median, and in brackets the largest relative error of the "
     "coefficients against lstsq; ~ is timed on fewer rows and scaled."
@@ -127,6 +129,7 @@ def measure(point: Point, settings: Settings) -> list[Entry]:
     ]
     runs = {entry.name: entry.job.run for entry in entries if entry.job}
     runs |= {SINGLE + entry.name: entry.single.run for entry in entries if entry.single}
+    gc.freeze()  # what is loaded is no garbage; to look for some in it takes longer than many a run
     timings = interleave(runs, settings.rounds)
     return [
         replace(
@@ -168,19 +171,20 @@ def enter(
 
 def allot(contender: Contender, work: Work, allowance: Allowance) -> Work:
     """As many rows as a slow peer is allowed the time for."""
-    fixed = warm_seconds(contender, work.head(1))
+    fixed = warm_seconds(contender, work.head(1), allowance.calls)
     for windows in allowance.probes:
-        growing = max(warm_seconds(contender, work.head(windows)) - fixed, 1e-4)
+        took = warm_seconds(contender, work.head(windows), allowance.calls)
+        growing = max(took - fixed, 1e-4)
         if growing > allowance.seconds / 8:
             break
     return work.head(max(int(allowance.seconds * windows / growing), allowance.probes[0]))
 
 
-def warm_seconds(contender: Contender, work: Work) -> float:
-    """The better of two calls after a first."""
+def warm_seconds(contender: Contender, work: Work, calls: int) -> float:
+    """The best of some calls after a first."""
     job = contender.prepare(work)
     job.run()
-    return min(seconds(job.run) for _ in range(2))
+    return min(seconds(job.run) for _ in range(calls))
 
 
 def fastest(entries: list[Entry], named: str = "") -> Entry | None:
