@@ -1,7 +1,10 @@
-"""Compiled kernels of exactly these sources.
+"""Compiled kernels of exactly these sources, and one core for each process of the tests.
 
 Numba keeps a compiled function until its own file changes, not until one that it calls does. The
 tests must not pass on what a kernel used to be: their cache is named by the sources.
+
+The tests share out the cores themselves. Where the threads of a BLAS wait for a core that another
+process has, they spin, and small matrices take many times as long.
 """
 
 import hashlib
@@ -26,3 +29,5 @@ if not cache.exists():
     shutil.rmtree(CACHES, ignore_errors=True)
 cache.mkdir(parents=True, exist_ok=True)
 os.environ["NUMBA_CACHE_DIR"] = str(cache)
+for library in ("OPENBLAS", "OMP", "MKL"):  # read when NumPy is loaded, which is later
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,13 +20,24 @@ POINTS = (
     Point(20_000, 100, 50, 1.0),
 )
 QUICK_WINDOWS = {5: 20_000, 20: 10_000, 100: 2_000, 300: 800}
-PROBE_WINDOWS = (20, 300)
-BUDGET = 0.8  # seconds that a slow peer may take per round
 SINGLE = "single window: "
 RIGHT = 1e-6  # a contender less accurate than this is no rival
 FASTEST_GOAL = 2.0
 POLARS_DS_GOALS = {5: 4.0, 20: 3.0}
 POLARS_OLS_GOAL = 4.0
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """How long a slow peer may take."""
+
+    seconds: float  # per round
+    probes: tuple[int, ...]  # the windows by which its speed is found, the least that it does
+    calls: int  # for each probe, after a first
+
+
+FULL = Allowance(0.8, (20, 300), 2)
+QUICK = Allowance(0.05, (4, 40), 1)
 NOTE = (
     "µs per row with a full window, median, and in brackets the largest relative error of the "
     "coefficients against lstsq; ~ is timed on fewer rows and scaled."
@@ -111,9 +123,13 @@ def measure(point: Point, settings: Settings) -> list[Entry]:
     """Everyone at one point, checked first and then timed in turns."""
     work = rolling_work(point)
     check = checker(work)
-    entries = [enter(contender, work, check) for contender in contenders(settings.threads)]
+    allowance = QUICK if settings.quick else FULL
+    entries = [
+        enter(contender, work, check, allowance) for contender in contenders(settings.threads)
+    ]
     runs = {entry.name: entry.job.run for entry in entries if entry.job}
     runs |= {SINGLE + entry.name: entry.single.run for entry in entries if entry.single}
+    gc.freeze()  # what is loaded is no garbage; to look for some in it takes longer than many a run
     timings = interleave(runs, settings.rounds)
     return [
         replace(
@@ -137,11 +153,13 @@ def checker(work: Work) -> Callable[[Array], float]:
     return check
 
 
-def enter(contender: Contender, work: Work, check: Callable[[Array], float]) -> Entry:
+def enter(
+    contender: Contender, work: Work, check: Callable[[Array], float], allowance: Allowance
+) -> Entry:
     """Warm a contender up, allot it rows and check its answer."""
 
     def trial() -> Entry:
-        part = allot(contender, work) if contender.slow else work
+        part = allot(contender, work, allowance) if contender.slow else work
         job = contender.prepare(part)
         error = check(job.coef(job.run()))
         single = contender.prepare(work.head(1)) if part.n < work.n else None
@@ -151,21 +169,22 @@ def enter(contender: Contender, work: Work, check: Callable[[Array], float]) -> 
     return entry or Entry(contender, reason=reason)
 
 
-def allot(contender: Contender, work: Work) -> Work:
-    """As many rows as a slow peer's budget allows."""
-    fixed = warm_seconds(contender, work.head(1))
-    for windows in PROBE_WINDOWS:
-        growing = max(warm_seconds(contender, work.head(windows)) - fixed, 1e-4)
-        if growing > BUDGET / 8:
+def allot(contender: Contender, work: Work, allowance: Allowance) -> Work:
+    """As many rows as a slow peer is allowed the time for."""
+    fixed = warm_seconds(contender, work.head(1), allowance.calls)
+    for windows in allowance.probes:
+        took = warm_seconds(contender, work.head(windows), allowance.calls)
+        growing = max(took - fixed, 1e-4)
+        if growing > allowance.seconds / 8:
             break
-    return work.head(max(int(BUDGET * windows / growing), PROBE_WINDOWS[0]))
+    return work.head(max(int(allowance.seconds * windows / growing), allowance.probes[0]))
 
 
-def warm_seconds(contender: Contender, work: Work) -> float:
-    """The better of two calls after a first."""
+def warm_seconds(contender: Contender, work: Work, calls: int) -> float:
+    """The best of some calls after a first."""
     job = contender.prepare(work)
     job.run()
-    return min(seconds(job.run) for _ in range(2))
+    return min(seconds(job.run) for _ in range(calls))
 
 
 def fastest(entries: list[Entry], named: str = "") -> Entry | None:

@@ -1,4 +1,7 @@
-"""How long one waits before the first answer, each time in a fresh process."""
+"""How long one waits before the first answer, each time in a fresh process.
+
+What takes a second is run several times, what compiles for many seconds once.
+"""
 
 from __future__ import annotations
 
@@ -95,11 +98,9 @@ def imports(report: Report, repeats: int) -> None:
 def first_calls(report: Report, repeats: int) -> None:
     """A call that compiles into an empty cache, and the same call in the next process."""
     for name, code in (FIRST | ALL).items():
-        cold, warm = [], []
-        for _ in range(repeats):
-            with tempfile.TemporaryDirectory() as cache:
-                cold += several(code, 1, warm_up=False, cache=cache)
-                warm += several(code, 1, warm_up=False, cache=cache)
+        with tempfile.TemporaryDirectory() as cache:
+            cold = several(code, 1, warm_up=False, cache=cache)
+            warm = several(code, repeats, warm_up=False, cache=cache)
         value = note(report, f"{name}: empty cache", cold)
         note(report, f"{name}: next process", warm)
         if name in FIRST:

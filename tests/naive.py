@@ -1,15 +1,48 @@
 """Slow and obvious twins: everything is refitted on plain lists of live rows, every time.
 
-Nothing here is imported from the package. Weights are None for 1 each. Coefficients and penalties
-are those of rows that come as often as they weigh; a row of weight 0 is not there.
+Nothing here is imported from the package. Systems are solved in fractions of whole numbers, without
+any rounding. Weights are None for 1 each. Coefficients and penalties are those of rows that come as
+often as they weigh; a row of weight 0 is not there.
 """
 
 from __future__ import annotations
 
-import mpmath as mp
-import numpy as np
+import math
 
-DIGITS = 50
+import numpy as np
+from flint import fmpq, fmpq_mat
+
+
+def fractions(numbers):
+    """The same numbers as fractions."""
+    return [fmpq(*float(v).as_integer_ratio()) for v in numbers]
+
+
+def exact(A):
+    """The same matrix in fractions."""
+    return fmpq_mat(*A.shape, fractions(A.ravel()))
+
+
+def weighed(A, weights):
+    """The rows of a matrix of fractions times their weights."""
+    return fmpq_mat(
+        A.nrows(),
+        A.ncols(),
+        [v * w for row, w in zip(A.tolist(), weights, strict=True) for v in row],
+    )
+
+
+def diagonal(values):
+    """A matrix of fractions with these numbers on the diagonal."""
+    matrix = fmpq_mat(len(values), len(values))
+    for i, value in enumerate(fractions(values)):
+        matrix[i, i] = value
+    return matrix
+
+
+def nearest(fraction):
+    """The number nearest to a fraction."""
+    return int(fraction.p) / int(fraction.q)
 
 
 def heard(X, y, weights):
@@ -82,34 +115,29 @@ def plugged_penalty(X, y, delta, noise, theta_max, intercept, weights=None):
 
 
 def residual_deviation(A, b, lam, intercept, weights):
-    """sqrt(b'(I - H)b / freedom), H = A (A'A + lam I)^-1 A', in 50 digits; A and b weighed.
+    """sqrt(b'W(I - H)b / freedom), H = A (A'WA + lam I)^-1 A'W.
 
     The freedom is n - intercept - tr(H), n the sum of the weights; if the m rows weigh less than 1
     on average, it is that of m rows, as much smaller.
     """
     (m, d), n = A.shape, float(weights.sum())
-    with mp.workdps(DIGITS):
-        roots = [mp.sqrt(mp.mpf(float(w))) for w in weights]
-        columns = [
-            [mp.mpf(float(v)) * q for v, q in zip(column, roots, strict=True)] for column in A.T
-        ]
-        response = [mp.mpf(float(v)) * q for v, q in zip(b, roots, strict=True)]
-        gram = mp.matrix(d, d)
-        for i in range(d):
-            for j in range(d):
-                gram[i, j] = mp.fdot(columns[i], columns[j])
-        inverse = (gram + mp.mpf(float(lam)) * mp.eye(d)) ** -1
-        moment = mp.matrix([mp.fdot(column, response) for column in columns])
-        unexplained = mp.fdot(response, response) - (moment.T * inverse * moment)[0]
-        trace = mp.fsum((inverse * gram)[i, i] for i in range(d))
-        freedom = n - intercept - trace if n >= m else (m - intercept - trace) * n / m
-        return float(mp.sqrt(unexplained / freedom))
+    rows, response, w = exact(A), exact(b[:, np.newaxis]), fractions(weights)
+    gram = rows.transpose() * weighed(rows, w)
+    moment = rows.transpose() * weighed(response, w)
+    inverse = (gram + diagonal([lam] * d)).inv()
+    square = response.transpose() * weighed(response, w)
+    unexplained = (square - moment.transpose() * inverse * moment)[0, 0]
+    shares = inverse * gram
+    trace = sum(shares[i, i] for i in range(d))
+    (heft,) = fractions([n])
+    freedom = heft - intercept - trace if n >= m else (m - intercept - trace) * heft / m
+    return math.sqrt(nearest(unexplained / freedom))
 
 
 def regress(X, y, lam, intercept, weights=None):
     """Coefficients, intercept and rank of one window.
 
-    In 50 digits where the rows are independent or the penalty decides, else least squares of
+    Without rounding where the rows are independent or the penalty decides, else least squares of
     minimum norm by NumPy.
     """
     X, y, weights = heard(X, y, weights)
@@ -132,55 +160,38 @@ def regress(X, y, lam, intercept, weights=None):
 
 def centred(X, weights=None):
     """X less its mean, rounded once: rounding in the mean must not look like rank."""
-    weights = np.ones(len(X)) if weights is None else weights
-    with mp.workdps(DIGITS):
-        columns = [[mp.mpf(float(v)) for v in column] for column in X.T]
-        w = [mp.mpf(float(v)) for v in weights]
-        means = [mp.fdot(column, w) / mp.fsum(w) for column in columns]
-        return np.array(
-            [[float(v - mean) for v in column] for column, mean in zip(columns, means, strict=True)]
-        ).T
+    w = fractions(np.ones(len(X)) if weights is None else weights)
+    columns = [fractions(column) for column in X.T]
+    means = [sum(v * u for v, u in zip(column, w, strict=True)) / sum(w) for column in columns]
+    return np.array(
+        [[nearest(v - mean) for v in column] for column, mean in zip(columns, means, strict=True)]
+    ).T
 
 
 def interpolate_exactly(X, y, intercept):
     """The smallest coefficients that fit every row: A' (AA')^-1 b, A and b less their first row."""
-    with mp.workdps(DIGITS):
-        rows = [[mp.mpf(float(v)) for v in row] for row in np.column_stack([X, y])]
-        first = rows[0] if intercept else [mp.mpf(0)] * len(rows[0])
-        rest = [[v - w for v, w in zip(row, first, strict=True)] for row in rows[intercept:]]
-        m, d = len(rest), X.shape[1]
-        gram = mp.matrix(m, m)
-        for i in range(m):
-            for j in range(m):
-                gram[i, j] = mp.fdot(rest[i][:d], rest[j][:d])
-        weights = mp.lu_solve(gram, mp.matrix([row[d] for row in rest])) if m else []
-        coef = [mp.fsum(weights[i] * rest[i][j] for i in range(m)) for j in range(d)]
-        level = first[d] - mp.fdot(first[:d], coef)
-        return np.array([float(v) for v in coef]), float(level)
+    rows = exact(np.column_stack([X, y])).tolist()
+    first = rows[0] if intercept else [fmpq(0)] * len(rows[0])
+    rest = [[v - w for v, w in zip(row, first, strict=True)] for row in rows[intercept:]]
+    m, d = len(rest), X.shape[1]
+    A, b = fmpq_mat(m, d, [v for row in rest for v in row[:d]]), [row[d] for row in rest]
+    coef = (A.transpose() * (A * A.transpose()).solve(fmpq_mat(m, 1, b))).entries()
+    level = first[d] - sum(v * c for v, c in zip(first[:d], coef, strict=True))
+    return np.array([nearest(v) for v in coef]), nearest(level)
 
 
 def solve_exactly(X, y, lam, intercept, weights=None):
-    """Coefficients and intercept from (A'WA + lam I) theta = A'Wb, A and b centred."""
-    d = X.shape[1]
-    weights = np.ones(len(X)) if weights is None else weights
-    with mp.workdps(DIGITS):
-        rows = [[mp.mpf(float(v)) for v in row] for row in np.column_stack([X, y])]
-        w = [mp.mpf(float(v)) for v in weights]
-        means = [
-            mp.fdot(column, w) / mp.fsum(w) if intercept else mp.mpf(0)
-            for column in zip(*rows, strict=True)
-        ]
-        rows = [[v - mean for v, mean in zip(row, means, strict=True)] for row in rows]
-        columns = list(zip(*rows, strict=True))
-        weighed = [[v * u for v, u in zip(column, w, strict=True)] for column in columns]
-        gram = mp.matrix(d, d)
-        for i in range(d):
-            for j in range(d):
-                gram[i, j] = mp.fdot(weighed[i], columns[j]) + (lam if i == j else 0)
-        moment = mp.matrix([mp.fdot(columns[i], weighed[d]) for i in range(d)])
-        theta = mp.lu_solve(gram, moment)
-        level = means[d] - mp.fdot(means[:d], theta)
-        return np.array([float(v) for v in theta]), float(level)
+    """Coefficients and intercept from (A'WA + P) theta = A'Wy.
+
+    A is X, with a column of 1 for the intercept; P is lam, and 0 for the intercept.
+    """
+    n, d = X.shape
+    w = fractions(np.ones(n) if weights is None else weights)
+    A = exact(np.column_stack([X, np.ones((n, int(intercept)))]))
+    gram = A.transpose() * weighed(A, w) + diagonal([lam] * d + [0.0] * intercept)
+    theta = gram.solve(A.transpose() * weighed(exact(y[:, np.newaxis]), w)).entries()
+    coef = np.array([nearest(v) for v in theta[:d]])
+    return coef, nearest(theta[d]) if intercept else 0.0
 
 
 def refit(X, y, rule, intercept, weights=None):

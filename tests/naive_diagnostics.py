@@ -8,6 +8,8 @@ import mpmath as mp
 import naive
 import numpy as np
 
+DIGITS = 50
+
 
 def centred(X, intercept, weights=None):
     """The rows that have weight, less their mean and rounded once, times the roots of the weights.
@@ -53,7 +55,7 @@ class Window:
         X, _, weights = naive.heard(X, np.zeros(len(X)), weights)
         self.heft, self.d = mp.mpf(float(weights.sum())), X.shape[1]
         self.intercept, self.lam = intercept and len(X) > 0, mp.mpf(lam)
-        with mp.workdps(naive.DIGITS):
+        with mp.workdps(DIGITS):
             rows = [[mp.mpf(float(v)) for v in row] for row in X]
             w = [mp.mpf(float(v)) for v in weights]
             columns = list(zip(*rows, strict=True)) or [()] * self.d
@@ -77,7 +79,7 @@ class Window:
 
     def inner(self, u, v):
         """<u, v> in (Phi + lam)^-1, Moore-Penrose without a penalty; the intercept has none."""
-        with mp.workdps(naive.DIGITS):
+        with mp.workdps(DIGITS):
             a, b = self.around(u), self.around(v)
             total = mp.mpf(1) / self.heft if self.intercept else mp.mpf(0)
             for value, vector in zip(self.values, self.vectors, strict=True):
@@ -87,7 +89,7 @@ class Window:
 
     def frt(self, old, new, weight=1.0):
         """Definition 2: deleted (dissimilarity + 1), where the old row has a weight."""
-        with mp.workdps(naive.DIGITS):
+        with mp.workdps(DIGITS):
             w = mp.mpf(float(weight))
             deleted, cross = w * self.inner(old, old), mp.sqrt(w) * self.inner(old, new)
             rest = self.inner(new, new) - (cross**2 / deleted if deleted > 0 else 0)

@@ -12,6 +12,8 @@ import naive
 import numpy as np
 from scipy import stats
 
+DIGITS = 50
+
 
 class Window:
     """A regression on a few rows, from scratch; their noise has the variance sigma^2 / weight."""
@@ -127,7 +129,7 @@ METHODS = {"gaussian": gaussian, "self-normalized": self_normalized, "conformal"
 def exact_gaussian(X, y, lam, intercept, x, level):
     """``gaussian`` in 50 digits, for windows of full rank."""
     n, d = X.shape
-    with mp.workdps(naive.DIGITS):
+    with mp.workdps(DIGITS):
         A, b, u = mp.matrix(X.tolist()), mp.matrix(y.tolist()), mp.matrix(x.tolist())
         if intercept:
             means = [mp.fsum(A[:, j]) / n for j in range(d)]

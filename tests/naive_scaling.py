@@ -5,8 +5,6 @@ Nothing here is imported from the package.
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import naive
 import numpy as np
 
@@ -15,8 +13,8 @@ EPS = float(np.finfo(np.float64).eps)
 
 def moments(X, weights=None):
     """Mean and population variance of each feature, by whole numbers, rounded to nearest."""
-    columns = [[Fraction(float(v)) for v in column] for column in X.T]
-    w = [Fraction(float(v)) for v in (np.ones(len(X)) if weights is None else weights)]
+    columns = [naive.fractions(column) for column in X.T]
+    w = naive.fractions(np.ones(len(X)) if weights is None else weights)
 
     def average(values):
         return sum(v * weight for v, weight in zip(values, w, strict=True)) / sum(w)
@@ -26,7 +24,7 @@ def moments(X, weights=None):
         average([(v - mean) ** 2 for v in column])
         for column, mean in zip(columns, means, strict=True)
     ]
-    return np.array([float(m) for m in means]), np.array([float(v) for v in variances])
+    return tuple(np.array([naive.nearest(v) for v in each]) for each in (means, variances))
 
 
 def deviation(X, weights=None):
@@ -81,6 +79,6 @@ class StandardizedTwin(naive.NaiveModel):
         X, y, weights = naive.heard(self.X, self.y, self.weights)
         if not len(X):
             return super().refit()
-        lam = naive.refit(standardise(X, weights)[0], y, self.rule, self.intercept, weights)[2]
+        lam = naive.penalty(standardise(X, weights)[0], y, self.rule, self.intercept, weights)
         coef, level, rank = regress(X, y, lam, self.intercept, weights)
         return coef, level, lam, rank

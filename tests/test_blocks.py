@@ -1,4 +1,4 @@
-"""Windows a block at a time, against refits in 50 digits, whatever the length of a block."""
+"""Windows a block at a time, against exact refits, whatever the length of a block."""
 
 import naive
 import numpy as np

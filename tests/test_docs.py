@@ -64,7 +64,7 @@ WRONG = {
     "a warning": "```python\nimport warnings\nwarnings.warn('now')\n```\n",
     "no target": "```sh\nmake gold\n```\n",
     "no suite": "```sh\npython -m benchmarks gold\n```\n",
-    "a command that fails": "```sh\nefface replay nothing.csv --target y\n```\n",
+    "a command that fails": "```sh\nefface gold\n```\n",
     "a foreign command": "```sh\nrm -rf x\n```\n",
 }
 

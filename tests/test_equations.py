@@ -1,4 +1,4 @@
-"""Windows of few features, eight at a time, against the normal equations in 50 digits."""
+"""Windows of few features, eight at a time, against the normal equations without rounding."""
 
 import naive
 import numpy as np

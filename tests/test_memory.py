@@ -18,7 +18,7 @@ RULES = {
 
 
 def assert_exact(memory, X, y, rule, intercept, tolerance=1e-9):
-    """The memory's answer against a refit of its rows in 50 digits."""
+    """The memory's answer against an exact refit of its rows."""
     coef, level, penalty, _ = naive.refit(X, y, rule, intercept)
     unit = np.abs(X - X.mean(0) * intercept).max(axis=0) if len(X) else np.ones(X.shape[1])
     unit[unit == 0] = 1.0

@@ -12,7 +12,7 @@ BOTH = Penalty(ADAPTIVE, theta_max=AUTO, noise=RESIDUAL)
 
 
 def direct(X, y, intercept, w):
-    """The penalty from singular values, for more features than 50 digits have time for."""
+    """The penalty from singular values, for more features than fractions have time for."""
     X, y, w = X[w > 0], y[w > 0], w[w > 0]
     (m, d), n = X.shape, w.sum()
     A, b = X, y

@@ -1,4 +1,4 @@
-"""Neighbouring windows of a replay, eight at a time, against refits in 50 digits."""
+"""Neighbouring windows of a replay, eight at a time, against exact refits."""
 
 import naive
 import numpy as np
