@@ -14,6 +14,7 @@ from efface.kernels.core import (
     place,
     room_for,
 )
+from efface.kernels.dense import SAFE
 from efface.kernels.sums import NEVER, SEEN, depth_for
 from efface.kernels.views import weighed
 
@@ -84,6 +85,20 @@ def test_a_constant_feature_beside_an_intercept_is_not_trusted():
     sums, core, _outside, _held = made(2, 3, 2, 30)
     gather(sums, X, weighed(y), 0, 30, 1, True)
     assert form_primal(core, sums.total, 2, 0.0, True) == 0.0
+
+
+def test_a_constant_feature_under_a_penalty_has_the_coefficient_0():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    X[:20, 1], X[20:, 1] = 1e6 + 0.1, 0.1  # constant again and again, around another value
+    sums, core, _outside, _held = made(2, 3, 2, 60)
+    for a in (0, 1, 20, 25):
+        gather(sums, X, weighed(y), a, a + 20 - a % 20, 1, True)
+        assert form_primal(core, sums.total, 2, 1e-3, True) >= SAFE
+        assert core.theta[0, 1] == 0.0
+        exact, _ = naive.solve_exactly(X[a : a + 20 - a % 20], y[a : a + 20 - a % 20], 1e-3, True)
+        assert core.theta[0, 0] == pytest.approx(exact[0], rel=1e-12)
+    assert form_primal(core, sums.total, 2, 1e-300, True) == 0.0
 
 
 @pytest.mark.parametrize("intercept", [False, True])

@@ -4,6 +4,7 @@ import naive
 import numpy as np
 import pytest
 
+from efface.kernels.blocks import slide_blocks
 from efface.kernels.equations import slide_equations
 from efface.kernels.views import weighed
 
@@ -34,6 +35,21 @@ def test_a_window_in_which_a_feature_is_constant_is_not_trusted():
     slide_equations(X, weighed(y), 10, 0.0, True, 9, np.empty((40, 2)), np.empty(40), margin)
     assert not (margin[9:20] >= 1e-4).any()
     assert (margin[30:] >= 1e-4).all()
+
+
+@pytest.mark.parametrize("slide", [slide_equations, slide_blocks], ids=["equations", "blocks"])
+def test_a_constant_feature_under_a_penalty_needs_no_refit(slide):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+    X[:25, 1], X[25:, 1], X[:, 2] = 0.1, 3.1, np.arange(60) // 15 == 2
+    coef, level, margin = np.empty((60, 3)), np.empty(60), np.full(60, np.inf)
+    end = (60,) if slide is slide_blocks else ()
+    slide(X, weighed(y), 12, 0.5, True, 11, *end, coef, level, margin)
+    assert (margin[11:] >= 1e-4).all()
+    for t in range(11, 60):
+        exact, b = naive.solve_exactly(X[t - 11 : t + 1], y[t - 11 : t + 1], 0.5, True)
+        np.testing.assert_allclose(coef[t], exact, rtol=1e-10, atol=1e-13)
+        assert level[t] == pytest.approx(b, rel=1e-10)
 
 
 @pytest.mark.parametrize("intercept", [False, True])

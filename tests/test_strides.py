@@ -132,12 +132,20 @@ def test_a_giant_row_leaves_no_number_behind(rule, intercept):
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_window_in_which_a_feature_is_constant_is_not_trusted(rule):
+def test_a_constant_feature_is_trusted_where_a_penalty_holds_it_down(rule):
     X, y = stream(60, 2)
-    X[:30, 1] = 5.0
+    X[:30, 1] = 0.1
+    check_regression(X, y, 10, rule, True, safe=rule != "OLS")
     margin = stride(X, y, 10, rule, True)[3]
-    assert not (margin[:20] >= SAFE).any()
+    assert (margin[:20] >= SAFE).all() == (rule != "OLS")
     assert (margin[30:] >= SAFE).all()
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_feature_that_is_constant_but_for_rounding_is_not_trusted(rule):
+    X, y = stream(60, 2)
+    X[:30, 1] = 0.1 * (1.0 + 2.0**-52 * (np.arange(30) % 2))
+    assert not (stride(X, y, 10, rule, True)[3][:20] >= SAFE).any()
 
 
 def test_a_feature_that_others_determine_is_not_trusted():

@@ -55,6 +55,18 @@ def test_sums_equal_a_direct_sum_wherever_the_range_slides(moves, d, centred, un
         np.testing.assert_allclose(np.tril(sums.total), direct(sums, x, y, a, b, w), atol=1e-10)
 
 
+def test_the_centre_of_a_constant_feature_is_its_value_to_the_last_bit():
+    x, y = np.full((30, 2), 0.1), np.arange(30.0)
+    x[3, 1] = 7.0
+    w = np.where(np.arange(30) == 3, 0.0, 0.7)
+    for weights in (None, w):
+        sums, _held = made(2, 30, 1)
+        slide_to(sums, x, weighed(y, weights), 0, 30, 1, True)
+        assert sums.centre[0] == 0.1
+        assert sums.total[0, 0] == 0.0
+        assert (sums.centre[1] == 0.1) == (weights is not None)
+
+
 def test_nothing_of_a_giant_row_remains_once_it_is_out_of_range():
     x, y = np.ones((60, 2)), np.ones(60)
     x[5] = 1e8
