@@ -1,4 +1,7 @@
-"""What an adaptive penalty costs: the paper's against `Ridge`, and a pilot fit's against that."""
+"""What an adaptive penalty costs: the paper's against `Ridge`, and a pilot fit's against that.
+
+And what features cost that are constant within a window, as those of an absent category are.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from benchmarks.workloads import Array, Point, Work, rolling_work
 
 POINTS = (Point(50_000, 20, 250, 1.0), Point(10_000, 100, 500, 1.0), Point(10_000, 100, 50, 1.0))
 LIMIT = 3.0
+CONSTANT, CONSTANT_LIMIT = 4, 2.0
 PAPER = {"noise": "response", "theta_max": 1.0}
 COLUMNS = ("d, s", "Ridge µs", "paper's µs", "ratio", "default µs", "ratio", "Ridge max rel err")
 NOTE = (
@@ -36,6 +40,9 @@ def run(settings: Settings) -> Report:
         what = f"AdaptiveRidge over the paper's at {point.d}, {point.s}"
         ratio = record["pilot_ratio"] if record else None
         report.goals.append(Goal(what, ratio, "at most", LIMIT, "x"))
+    ratio = None if lacking else constant_ratio(POINTS[0], settings)
+    what = f"Ridge with {CONSTANT} of {POINTS[0].d} features constant over Ridge"
+    report.goals.append(Goal(what, ratio, "at most", CONSTANT_LIMIT, "x"))
     rows = [line(point, entry) for point, entry in zip(POINTS, report.measurements, strict=True)]
     reasons = {str(entry["reason"]) for entry in report.measurements if entry["reason"]}
     busy = [BUSY_NOTE] if any(entry.get("busy") for entry in report.measurements) else []
@@ -75,6 +82,21 @@ def measure(point: Point, settings: Settings) -> dict[str, Any]:
         "max_relative_error": checker(work)(coef),
         "busy": bool(busy_notes(timings.values())),
     }
+
+
+def constant_ratio(point: Point, settings: Settings) -> float:
+    """The time of a replay some of whose features are constant, over that of one without."""
+    work, replay, ridge_ = rolling_work(point).head(4000), efface("replay"), efface("Ridge")
+    X = work.X.copy()
+    X[:, :CONSTANT] = 0.1
+    runs: dict[str, Run] = {
+        "constant": lambda: replay(ridge_(window=work.s, alpha=work.alpha), X, work.y),
+        "varying": lambda: replay(ridge_(window=work.s, alpha=work.alpha), work.X, work.y),
+    }
+    for warm_up in runs.values():
+        warm_up()
+    timings = interleave(runs, settings.rounds)
+    return timings["constant"].median / timings["varying"].median
 
 
 def learned(model: Any, work: Work) -> Array:
