@@ -49,7 +49,7 @@ def refit(
     if n == 0:
         coef[:] = 0.0
         return 0.0, 0
-    if n - intercept >= d:
+    if n - intercept >= d or penalty > 0.0:
         store = np.empty(n * (d + 3) + d * (2 * d + 98))
         level, done = _normal(x, y, penalty, intercept, coef, store)
         if done:

@@ -35,6 +35,7 @@ from efface.kernels.core import (
     gather,
     join,
     join_all,
+    outlasts,
     place,
     room_for,
 )
@@ -329,7 +330,7 @@ def _solve(c: Core, o: Outside, w: Work, dials: Ints, penalty: float) -> bool:
     lo = dials[HEAD] - dials[FIRST]
     k = dials[START] - dials[FIRST] + dials[END] - dials[STOP] - lo
     factor, weight = take(w.factor, 0, k, k), part(o.weight, lo, lo + k)
-    images, weights = part(o.images, lo, lo + k), part(w.weights[0], 0, k)
+    images = part(o.images, lo, lo + k)
     for i in range(k):
         for j in range(i, k):
             factor[i, j] = o.schur[lo + i, lo + j]
@@ -338,12 +339,12 @@ def _solve(c: Core, o: Outside, w: Work, dials: Ints, penalty: float) -> bool:
     if penalty == 0.0 and lopsided(weight):
         return False
     for g in range(c.dials[RESPONSES]):
-        theta = w.theta[g]
+        theta, weights = w.theta[g], part(w.weights[g], 0, k)
         copy(part(o.residual[g], lo, lo + k), weights)
         solve(factor, weights)
         copy(c.theta[g], theta)
         add_rows(weights, images, 1.0, theta)
-    return True
+    return outlasts(c, o, w.theta, w.weights, lo, k, dials[WIDTH])
 
 
 @numba.njit(**INNER)
