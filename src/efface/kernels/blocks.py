@@ -455,9 +455,7 @@ def _note_core(w: Block, responses: int) -> None:
 
 
 @numba.njit(**INNER)
-def _outlasts(
-    w: Block, x: Matrix, y: Responses, e: int, i: int, s: int, responses: int
-) -> bool:
+def _outlasts(w: Block, x: Matrix, y: Responses, e: int, i: int, s: int, responses: int) -> bool:
     """Is enough left of the terms of the coefficients of window i, which ends at row e?"""
     d, k, length, first = x.shape[1], w.dials[OUTSIDE], w.margins.size, w.dials[FIRST]
     theta, ones, slope, reach = w.thetas[i], w.thetas[length + i], 0.0, 0.0
