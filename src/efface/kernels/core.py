@@ -400,3 +400,16 @@ def outlasts(c: Core, o: Outside, theta: Matrix, weights: Matrix, lo: int, k: in
     done = largest_outlasts(t, squares, d)
     fill(squares, 0.0)
     return done
+
+
+@numba.njit(**INNER)
+def stands_out(theta: Matrix, d: int) -> bool:
+    """Is a hundredth left of a solution once that of ones is taken away?
+
+    For one that conjugate gradients brought to a penalty: it has some digits less.
+    """
+    slope, before, after = theta[0, d] / theta[1, d], 0.0, 0.0
+    for j in range(d):
+        before += theta[0, j] ** 2
+        after += (theta[0, j] - slope * theta[1, j]) ** 2
+    return after >= 1e-4 * before

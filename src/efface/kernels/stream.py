@@ -38,6 +38,7 @@ from efface.kernels.core import (
     outlasts,
     place,
     room_for,
+    stands_out,
 )
 from efface.kernels.dense import SAFE, add_row, dot, factorise, lopsided, solve
 from efface.kernels.moments import (
@@ -359,7 +360,7 @@ def _bridge_all(c: Core, o: Outside, w: Work, dials: Ints, penalty: float) -> bo
     for g in range(c.dials[RESPONSES]):
         if not bridge(c, images, factor, w, w.theta[g], penalty, free):
             return False
-    return True
+    return c.dials[RESPONSES] == 1 or stands_out(w.theta, dials[WIDTH])
 
 
 @numba.njit(**INNER)
