@@ -465,7 +465,8 @@ def _outlasts(w: Block, x: Matrix, y: Responses, e: int, i: int, s: int, respons
         weight = abs(w.weights[i, h])
         if responses == 2:
             weight = max(weight, abs(slope * w.weights[length + i, h]))
-        reach = max(reach, weight * weight * w.schur[h, h])
+        if weight > 0.0:
+            reach = max(reach, weight * weight / w.weight[h])
     terms = Terms(theta, ones, slope, w.terms, reach, w.scale, w.dials[DUAL] == 1)
     if each_outlasts(terms, d):
         return True

@@ -27,7 +27,7 @@ class Terms(NamedTuple):
     ones: Vector
     slope: float  # coefficients are theta - slope ones; 0 where there are no ones
     core: Matrix  # (2, p): the largest terms of the core, in theta and in ones
-    reach: float  # the largest w_i^2 S_ii
+    reach: float  # the largest w_i^2 S_ii; in the dual form, for u_i of which Z_i is what is left
     scale: Vector  # (p,): the squared lengths of the core's features
     dual: bool
 

@@ -388,7 +388,7 @@ def outlasts(c: Core, o: Outside, theta: Matrix, weights: Matrix, lo: int, k: in
     reach = 0.0
     for i in range(k):
         w = max(abs(weights[0, i]), abs(slope * weights[1, i]))
-        reach = max(reach, w * w * o.schur[lo + i, lo + i])
+        reach = max(reach, w * w * o.weight[lo + i])
     t = Terms(theta[0], theta[1], slope, c.terms, reach, c.scale, c.dials[DUAL] == 1)
     if each_outlasts(t, d):
         return True
