@@ -15,9 +15,9 @@ import numba
 from efface.kernels.compilation import FAST, INNER, shared
 from efface.kernels.views import Matrix, Vector, fill, part
 
-# Of the largest term, what must be left: 1e-9 would need 1e-6. A tenth more is for what the terms
-# are estimated by, see ``_square``.
-_LEFT = 1e-5
+# Of the largest term, what must be left. The primal form's are estimated, and have the errors of an
+# inverse too: see ``_square``.
+_LEFT, _LEFT_DUAL = 1e-4, 1e-5
 
 
 class Terms(NamedTuple):
@@ -66,7 +66,7 @@ def each_outlasts(t: Terms, d: int) -> bool:
         return _all_outlast(part(t.theta, 0, d), t.core[0], t.scale, _LEFT**2 * t.reach)
     for j in range(d):
         coef = _coefficient(t, j)
-        if coef * coef < _LEFT**2 * _square(t, j):
+        if coef * coef < _LEFT_DUAL**2 * _square(t, j):
             return False
     return True
 
@@ -89,4 +89,4 @@ def largest_outlasts(t: Terms, squares: Vector, d: int) -> bool:
         coef = _coefficient(t, j)
         largest = max(largest, squares[j] * _square(t, j))
         left = max(left, squares[j] * (coef * coef))
-    return left >= _LEFT**2 * largest
+    return left >= (_LEFT_DUAL if t.dual else _LEFT) ** 2 * largest
