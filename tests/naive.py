@@ -76,8 +76,11 @@ def adaptive_penalty(X, y, delta, theta_max, intercept, weights=None):
     return float(np.sqrt(2 * n * np.log(2 * d / delta)) * scale / theta_max)
 
 
-def penalty(X, y, rule, intercept, weights=None):
-    """The penalty of a model: ``rule`` is its name and its parameters."""
+def penalty(X, y, rule, intercept, weights=None, balanced=False):
+    """The penalty of a model: ``rule`` is its name and its parameters.
+
+    Of ``balanced`` features the mean is 0, but for rounding, of which large weights make much.
+    """
     name, parameters = rule
     if name == "OLS":
         return 0.0
@@ -89,10 +92,11 @@ def penalty(X, y, rule, intercept, weights=None):
     theta_max, noise = parameters["theta_max"], parameters.get("noise", "response")
     if noise == "response" and theta_max != "auto":
         return adaptive_penalty(X, y, parameters["delta"], theta_max, intercept, weights)
-    return plugged_penalty(X, y, parameters["delta"], noise, theta_max, intercept, weights)
+    delta = parameters["delta"]
+    return plugged_penalty(X, y, delta, noise, theta_max, intercept, weights, balanced)
 
 
-def plugged_penalty(X, y, delta, noise, theta_max, intercept, weights=None):
+def plugged_penalty(X, y, delta, noise, theta_max, intercept, weights=None, balanced=False):
     """Lemma 3 with the residual deviation or the largest coefficient of a pilot fit, or both."""
     X, y, weights = heard(X, y, weights)
     n, d = weight_of(weights), X.shape[1]
@@ -104,8 +108,8 @@ def plugged_penalty(X, y, delta, noise, theta_max, intercept, weights=None):
     if trace == 0 or not responses.any():
         return 0.0
     lam = 1e-3 * 2.0 ** np.round(np.log2(trace / n))
-    coef, _ = solve_exactly(X, y, lam, intercept, weights)
-    sigma = residual_deviation(deviations, responses, lam, intercept, weights)
+    coef, _ = solve_exactly(X, y, lam, intercept or balanced, weights)
+    sigma = residual_deviation(deviations, responses, lam, intercept, weights, balanced)
     sigma = sigma if noise == "residual" else deviation(y, weights)
     theta = max(np.abs(coef).max(), sigma / np.sqrt(trace)) if theta_max == "auto" else theta_max
     if sigma == 0:
@@ -114,7 +118,7 @@ def plugged_penalty(X, y, delta, noise, theta_max, intercept, weights=None):
     return float(scale * sigma / theta)
 
 
-def residual_deviation(A, b, lam, intercept, weights):
+def residual_deviation(A, b, lam, intercept, weights, balanced=False):
     """sqrt(b'W(I - H)b / freedom), H = A (A'WA + lam I)^-1 A'W.
 
     The freedom is n - intercept - tr(H), n the sum of the weights; if the m rows weigh less than 1
@@ -123,7 +127,9 @@ def residual_deviation(A, b, lam, intercept, weights):
     (m, d), n = A.shape, float(weights.sum())
     rows, response, w = exact(A), exact(b[:, np.newaxis]), fractions(weights)
     gram = rows.transpose() * weighed(rows, w)
-    moment = rows.transpose() * weighed(response, w)
+    mean = sum(q * v for q, v in zip(w, response.entries(), strict=True)) / sum(w)
+    around = [v - mean if balanced else v for v in response.entries()]
+    moment = rows.transpose() * weighed(fmpq_mat(m, 1, around), w)
     inverse = (gram + diagonal([lam] * d)).inv()
     square = response.transpose() * weighed(response, w)
     unexplained = (square - moment.transpose() * inverse * moment)[0, 0]
@@ -307,9 +313,18 @@ class NaiveModel:
     def expire(self, now):
         self.rows = [row for row in self.rows if row[0] > now - self.policy[1]]
 
+    def penalty(self):
+        return penalty(self.X, self.y, self.rule, self.intercept, self.weights)
+
+    def regress(self, lam):
+        """Coefficients, intercept and rank with a penalty."""
+        return regress(self.X, self.y, lam, self.intercept, self.weights)
+
     def refit(self):
         """Coefficients, intercept, penalty and rank."""
-        return refit(self.X, self.y, self.rule, self.intercept, self.weights)
+        lam = self.penalty()
+        coef, level, rank = self.regress(lam)
+        return coef, level, lam, rank
 
     def predict(self, x):
         coef, level, _, _ = self.refit()

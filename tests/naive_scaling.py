@@ -75,10 +75,12 @@ def regress(X, y, lam, intercept, weights=None):
 class StandardizedTwin(naive.NaiveModel):
     """A model with ``standardize=True`` as plain lists."""
 
-    def refit(self):
+    def penalty(self):
         X, y, weights = naive.heard(self.X, self.y, self.weights)
         if not len(X):
-            return super().refit()
-        lam = naive.penalty(standardise(X, weights)[0], y, self.rule, self.intercept, weights)
-        coef, level, rank = regress(X, y, lam, self.intercept, weights)
-        return coef, level, lam, rank
+            return super().penalty()
+        Z = standardise(X, weights)[0]
+        return naive.penalty(Z, y, self.rule, self.intercept, weights, balanced=True)
+
+    def regress(self, lam):
+        return regress(self.X, self.y, lam, self.intercept, self.weights)

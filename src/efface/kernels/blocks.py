@@ -14,6 +14,7 @@ import numba
 import numpy as np
 
 from efface.kernels.blas import multiply, multiply_transposed
+from efface.kernels.cancellation import Terms, each_outlasts, largest_outlasts, note_terms
 from efface.kernels.compilation import FAST, INNER, KERNEL
 from efface.kernels.core import centre_dual, constant_for, gather, trusted
 from efface.kernels.dense import (
@@ -61,6 +62,7 @@ class Block(NamedTuple):
     weights: Matrix  # (2 count, k): W
     inner: Matrix  # (2 count, p): coefficients before the last step
     thetas: Matrix  # (2 count, p)
+    terms: Matrix  # (3, p): the core's in the coefficients, see ``cancellation``; scratch
     margins: Vector  # (count,)
     dials: Ints  # dual?, rows of A, windows, first row of the first, tail rows, rows outside
 
@@ -76,7 +78,7 @@ def _shapes(p: int, length: int) -> tuple[tuple[int, int], ...]:
     return (
         (entries_for(length), LANES), (p + k, p), (p + k + 2, p), (p + k + 2, p), (1, p),
         (1, PANEL_ROOM), (k, k), (length, k), (1, k), (2, k), (2 * length, k), (2 * length, p),
-        (2 * length, p), (1, length),
+        (2 * length, p), (3, p), (1, length),
     )  # fmt: skip
 
 
@@ -127,7 +129,8 @@ def _carve(
         take(f, o[10], 2 * length, k),
         take(f, o[11], 2 * length, p),
         take(f, o[12], 2 * length, p),
-        part(f, o[13], o[14]),
+        take(f, o[13], 3, p),
+        part(f, o[14], o[15]),
         part(ints, 0, _DIALS),
     )
 
@@ -219,6 +222,10 @@ def _solve_block(
             if not w.margins[i] >= least:
                 w.margins[i] = 0.0
         _combine(w, responses)
+        _note_core(w, responses)
+        for i in range(count):
+            if not _outlasts(w, x, y, t + i, i, s, responses):
+                w.margins[i] = 0.0
         out = part(coef, t, t + count)
         _finish(w.thetas, not primal, w.sums.centre, intercept, out, part(level, t, t + count))
 
@@ -427,6 +434,45 @@ def _combine(w: Block, responses: int) -> None:
         if dual:
             multiply(weights, part(w.rows, n, n + k), theta, 1.0, 0.0)
             multiply(inner, part(w.rows, 0, n), theta, 1.0, 1.0)
+
+
+@numba.njit(**INNER, inline="always")
+def _note_core(w: Block, responses: int) -> None:
+    """The largest terms that the core has in the coefficients, and the lengths of its features."""
+    n, k, dual = w.dials[SIZE], w.dials[OUTSIDE], w.dials[DUAL] == 1
+    alpha = block(w.inner, 0, 1, 0, n)  # what was there has been combined
+    for g in range(responses):
+        copy(w.scaled[n + k + g], part(alpha[0], 0, n))
+        divide_rows(alpha, w.scaled, n)
+        if dual:
+            note_terms(part(alpha[0], 0, n), part(w.rows, 0, n), w.terms[g])
+        else:
+            for j in range(n):
+                w.terms[g, j] = abs(alpha[0, j])
+
+
+@numba.njit(**INNER)
+def _outlasts(w: Block, x: Matrix, y: Responses, e: int, i: int, s: int, responses: int) -> bool:
+    """Is enough left of the terms of the coefficients of window i, which ends at row e?"""
+    d, k, length, first = x.shape[1], w.dials[OUTSIDE], w.margins.size, w.dials[FIRST]
+    theta, ones, slope, reach = w.thetas[i], w.thetas[length + i], 0.0, 0.0
+    if responses == 2:
+        slope = theta[d] / ones[d] if ones[d] != 0.0 else 0.0
+    for h in range(k):  # 0 for rows that are not in the window
+        weight = abs(w.weights[i, h])
+        if responses == 2:
+            weight = max(weight, abs(slope * w.weights[length + i, h]))
+        if weight > 0.0:
+            reach = max(reach, weight * weight / w.weight[h])
+    terms = Terms(theta, ones, slope, w.terms, reach, w.scale, w.dials[DUAL] == 1)
+    if each_outlasts(terms, d):
+        return True
+    squares = w.terms[2]
+    fill(squares, 0.0)
+    for row in range(max(first, e - s + 1), e + 1):
+        for j in range(d):
+            squares[j] += (y[row, ROOT] * (x[row, j] - w.sums.centre[j])) ** 2
+    return largest_outlasts(terms, squares, d)
 
 
 @numba.njit(**INNER, fastmath=FAST)

@@ -25,6 +25,7 @@ import numba
 import numpy as np
 
 from efface.kernels.blas import multiply, multiply_transposed
+from efface.kernels.cancellation import Terms, each_outlasts, largest_outlasts, note_terms
 from efface.kernels.compilation import INNER, carving, shared
 from efface.kernels.dense import (
     EPS,
@@ -64,6 +65,7 @@ from efface.kernels.views import (
 PENALTY, RHO, CONSTANT, LEAST = 0, 1, 2, 3
 DUAL, SIZE, RESPONSES = 0, 1, 2
 _LEAST_PENALTY = float(np.finfo(np.float64).tiny) / EPS  # for each row: hides what underflowed
+FAR = 100.0  # variances: the square of a mean that far from the centre costs digits
 
 
 class Core(NamedTuple):
@@ -72,10 +74,11 @@ class Core(NamedTuple):
     inverse: Matrix  # (p, p): M, or (XX' + penalty I)^-1 in the dual form
     rows: Matrix  # (p, p): X, in the dual form
     theta: Matrix  # (2, p)
+    terms: Matrix  # (2, p): the largest of what each entry of theta is a sum of
     centre: Vector  # (d + 2,): what x and y are measured from, shared with the sums
     values: Vector  # penalty, rho, the constant feature, the least margin to be trusted
     dials: Ints  # dual?, rows in the core if so, responses (2 with an intercept in the dual form)
-    scale: Vector  # (p,)
+    scale: Vector  # (p,): the squared lengths of the features
     scratch: Vector  # (p^2 + 2 p k + 96 p,)
 
 
@@ -93,7 +96,7 @@ class Outside(NamedTuple):
 def room_for(d: int, p: int, k: int, depth: int) -> tuple[int, int]:
     """How many floats and ints ``carve`` needs."""
     sums, ints = room_for_sums(d, depth)
-    core = 2 * p * p + 3 * p + 4 + (p * p + 2 * p * k + 96 * p)
+    core = 2 * p * p + 5 * p + 4 + (p * p + 2 * p * k + 96 * p)
     return sums + core + 2 * k * p + k * k + 3 * k, 3 + ints
 
 
@@ -105,12 +108,13 @@ def carve(
     f, i = floats, ints
     o, _ = room_for_sums(d, depth)
     sums = carve_sums(f, part(i, 3, i.size), d, depth)
-    theta, scratch = take(f, o + 2 * p * p, 2, p), o + 2 * p * p + 3 * p + 4
+    theta, terms = take(f, o + 2 * p * p, 2, p), take(f, o + 2 * p * p + 2 * p, 2, p)
+    scratch = o + 2 * p * p + 5 * p + 4
     values, scale = part(f, scratch - p - 4, scratch - p), part(f, scratch - p, scratch)
     end = scratch + p * p + 2 * p * k + 96 * p
     inverse, rows = take(f, o, p, p), take(f, o + p * p, p, p)
     dials, scratch = part(i, 0, 3), part(f, scratch, end)
-    core = Core(inverse, rows, theta, sums.centre, values, dials, scale, scratch)
+    core = Core(inverse, rows, theta, terms, sums.centre, values, dials, scale, scratch)
     o = end + 2 * k * p
     outside = Outside(
         take(f, end, k, p),
@@ -140,9 +144,18 @@ def _off_centre(s: Sums, d: int, b: int, intercept: bool) -> bool:
         return False
     for j in range(0 if intercept else d + 1, d + 2):
         mean = (s.total[d, j] if j <= d else s.total[j, d]) / n
-        if j != d and mean * mean > 100.0 * (s.total[j, j] / n - mean * mean):
+        if j != d and mean * mean > FAR * (s.total[j, j] / n - mean * mean):
             return True
     return False
+
+
+@numba.njit(**INNER)
+def carried_off(s: Sums, d: int, outside: float, intercept: bool) -> bool:
+    """Can rows outside the core, which weigh so much, take the mean too far from its centre?
+
+    The square of their pull is at most their weight over the core's, in variances of all rows.
+    """
+    return intercept and outside > FAR * s.total[d, d]
 
 
 @shared()
@@ -171,6 +184,8 @@ def form_primal(c: Core, total: Matrix, d: int, penalty: float, intercept: bool)
         target[i] -= below + (penalty * theta[i] if i < d else 0.0)
     symmetric_times(c.inverse, target, step)
     add_row(1.0, step, theta)
+    for i in range(p):
+        c.terms[0, i] = abs(theta[i])
     c.values[PENALTY], c.values[RHO], c.values[CONSTANT] = penalty, 1.0, 1.0
     c.values[LEAST] = SAFE
     c.dials[DUAL], c.dials[SIZE], c.dials[RESPONSES] = 0, 0, 1
@@ -239,9 +254,14 @@ def form_dual(
             target[i] -= dot(rows[i], theta) + penalty * alpha[i]
         symmetric_times(inverse, target, step)
         add_rows(step, rows, 1.0, theta)
+        note_terms(alpha, rows, c.terms[response])
     c.values[PENALTY], c.values[RHO], c.values[CONSTANT] = penalty, penalty, constant
     c.values[LEAST] = 10.0 * SAFE  # Z is what is left of a row: it has lost digits already
     c.dials[DUAL], c.dials[SIZE], c.dials[RESPONSES] = 1, n, responses
+    fill(c.scale, 0.0)
+    for i in range(n):
+        for j in range(c.scale.size):
+            c.scale[j] += rows[i, j] ** 2
     return margin
 
 
@@ -366,3 +386,40 @@ def finish(c: Core, theta: Matrix, d: int, intercept: bool, coef: Vector) -> flo
         for j in range(d):
             coef[j] -= level * theta[1, j]
     return level + c.centre[d + 1] - dot(coef, part(c.centre, 0, d))
+
+
+@numba.njit(**INNER)
+def outlasts(c: Core, o: Outside, theta: Matrix, weights: Matrix, lo: int, k: int, d: int) -> bool:
+    """Is enough left of the terms of the coefficients, for k rows outside the core from ``lo`` on?
+
+    See ``cancellation``.
+    """
+    slope = theta[0, d] / theta[1, d] if c.dials[RESPONSES] == 2 else 0.0
+    reach = 0.0
+    for i in range(k):
+        w = max(abs(weights[0, i]), abs(slope * weights[1, i]))
+        reach = max(reach, w * w * o.weight[lo + i])
+    t = Terms(theta[0], theta[1], slope, c.terms, reach, c.scale, c.dials[DUAL] == 1)
+    if each_outlasts(t, d):
+        return True
+    squares = part(c.scratch, 0, d)
+    for j in range(d):
+        squares[j] = c.scale[j]
+        for i in range(lo, lo + k):
+            squares[j] += o.rows[i, j] ** 2
+    done = largest_outlasts(t, squares, d)
+    fill(squares, 0.0)
+    return done
+
+
+@numba.njit(**INNER)
+def stands_out(theta: Matrix, d: int) -> bool:
+    """Is a hundredth left of a solution once that of ones is taken away?
+
+    For one that conjugate gradients brought to a penalty: it has some digits less.
+    """
+    slope, before, after = theta[0, d] / theta[1, d], 0.0, 0.0
+    for j in range(d):
+        before += theta[0, j] ** 2
+        after += (theta[0, j] - slope * theta[1, j]) ** 2
+    return after >= 1e-4 * before

@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from efface.kernels.compilation import INNER, KERNEL
-from efface.kernels.core import gather, trusted
+from efface.kernels.core import carried_off, gather, trusted
 from efface.kernels.dense import fill
 from efface.kernels.lanes import (
     LANES,
@@ -24,7 +24,7 @@ from efface.kernels.lanes import (
     set_split,
     solve_lanes,
 )
-from efface.kernels.sums import NEVER, SEEN, Sums, carve_sums, depth_for, room_for_sums
+from efface.kernels.sums import NEVER, SEEN, Sums, carve_sums, depth_for, room_for_sums, weight_of
 from efface.kernels.views import ROOT, VALUE, Ints, Matrix, Responses, Vector, part, take
 
 OWN = LANES - 1
@@ -103,10 +103,13 @@ def _solve(
     m = padded(p)
     own = entries_for(m)
     gather(sums, x, y, max(0, t + count - s), t + 1, count, intercept)
+    own_weight = weight_of(y, max(0, t - s + 1), max(0, t + count - s))
+    own_weight += weight_of(y, t + 1, t + count)
     scale = take(f, 0, 1, p)[0]  # the lanes are not filled yet
     for i in range(p):
         scale[i] = sums.total[i, i]
-    if not trusted(scale, sums.total, sums.centre, d, penalty, intercept) > 0.0:
+    sound = trusted(scale, sums.total, sums.centre, d, penalty, intercept) > 0.0
+    if not sound or carried_off(sums, d, own_weight, intercept):
         fill(part(margin, t, t + count), 0.0)
         return
     _spread_core(f, sums.total, d, p, penalty, 0.0 if intercept else sums.centre[d + 1])

@@ -186,7 +186,7 @@ def _spread(
     length = core[d + 3] + fresh[d + 3] + tail[d + 3]
     variance = max(square - total * total / n, 0.0) / (n - 1.0)
     trace = length - n * offset
-    if variance * n < KEPT * square or largest < KEPT * reach or trace < KEPT**2 * length:
+    if variance * n < KEPT * square or largest < KEPT * reach or trace < KEPT * length:
         return _directly(x, y, dials, n)
     return variance, largest, trace
 

@@ -38,7 +38,7 @@ def refit(
     if n == 0:
         coef[:] = 0.0
         return 0.0, 0
-    if n - intercept >= d:
+    if n - intercept >= d or penalty > 0.0:
         store = np.empty(n * (d + 3) + d * (2 * d + 98))
         level, done = _normal(x, y, penalty, intercept, coef, store)
         if done:
@@ -142,10 +142,13 @@ def _spectral(
         weight = dot(column, responses) * sigma[i] / (sigma[i] * sigma[i] + penalty)
         add_row(weight, vt[i], start)
     copy(start, coef)
-    if rank == d and n > d:
-        for i in range(d):
-            for j in range(d):
-                add_row(vt[i, j] / (sigma[i] * sigma[i] + penalty), vt[i], inverse[j])
+    if used > 0 and (penalty > 0.0 or (rank == d and n > d)):
+        beyond = 1.0 / penalty if used < d else 0.0  # where only the penalty decides
+        for j in range(d):
+            inverse[j, j] = beyond
+            for i in range(used):
+                share = 1.0 / (sigma[i] * sigma[i] + penalty) - beyond
+                add_row(vt[i, j] * share, vt[i], inverse[j])
         if not _refine(rows, responses, penalty, inverse, coef, np.empty(3 * d + 2 * n)):
             copy(start, coef)
     elif rank == n - intercept and penalty == 0.0:

@@ -332,7 +332,8 @@ def _piloted(f: Frame, s: Sums, x: Matrix, y: Responses, dials: Ints, values: Ve
             f.system[j, i] = f.products[i, j]
         f.system[i, i] += penalty
         f.scale[i] = f.facts[WORTH] * f.inflation[i] * f.spreads[i] + penalty
-    if not invert(f.system, f.scale, f.scratch) >= SAFE:
+    margin = invert(f.system, f.scale, f.scratch)
+    if not margin >= SAFE:
         return np.nan
     symmetric_times(f.system, f.pull, f.coef)
     theta, freedom = 0.0, float(rows) - dials[INTERCEPT]
@@ -343,7 +344,7 @@ def _piloted(f: Frame, s: Sums, x: Matrix, y: Responses, dials: Ints, values: Ve
         return np.nan
     square = responses_square(f, s, intercept)
     left = square - dot(f.coef, f.pull)
-    if not left > KEPT * square:
+    if not margin * left > KEPT * square:  # the margin's digits are missing in coef, hence in left
         left = residual_square(f, s, x, y, (head, end), intercept)
         left += penalty * dot(f.coef, f.coef)
     return penalty_from(values, n, d, left, counted(freedom, rows, n), theta)

@@ -35,8 +35,10 @@ from efface.kernels.core import (
     gather,
     join,
     join_all,
+    outlasts,
     place,
     room_for,
+    stands_out,
 )
 from efface.kernels.dense import SAFE, add_row, copy, dot, factorise, fill, lopsided, solve
 from efface.kernels.moments import (
@@ -326,7 +328,7 @@ def _solve(c: Core, o: Outside, w: Work, dials: Ints, penalty: float) -> bool:
     lo = dials[HEAD] - dials[FIRST]
     k = dials[START] - dials[FIRST] + dials[END] - dials[STOP] - lo
     factor, weight = take(w.factor, 0, k, k), part(o.weight, lo, lo + k)
-    images, weights = part(o.images, lo, lo + k), part(w.weights[0], 0, k)
+    images = part(o.images, lo, lo + k)
     for i in range(k):
         for j in range(i, k):
             factor[i, j] = o.schur[lo + i, lo + j]
@@ -335,12 +337,12 @@ def _solve(c: Core, o: Outside, w: Work, dials: Ints, penalty: float) -> bool:
     if penalty == 0.0 and lopsided(weight):
         return False
     for g in range(c.dials[RESPONSES]):
-        theta = w.theta[g]
+        theta, weights = w.theta[g], part(w.weights[g], 0, k)
         copy(part(o.residual[g], lo, lo + k), weights)
         solve(factor, weights)
         copy(c.theta[g], theta)
         add_rows(weights, images, 1.0, theta)
-    return True
+    return outlasts(c, o, w.theta, w.weights, lo, k, dials[WIDTH])
 
 
 @numba.njit(**INNER)
@@ -355,7 +357,7 @@ def _bridge_all(c: Core, o: Outside, w: Work, dials: Ints, penalty: float) -> bo
     for g in range(c.dials[RESPONSES]):
         if not bridge(c, images, factor, w, w.theta[g], penalty, free):
             return False
-    return True
+    return c.dials[RESPONSES] == 1 or stands_out(w.theta, dials[WIDTH])
 
 
 @numba.njit(**INNER)
