@@ -40,7 +40,7 @@ from efface.kernels.core import (
     room_for,
     stands_out,
 )
-from efface.kernels.dense import SAFE, add_row, copy, dot, factorise, fill, lopsided, solve
+from efface.kernels.dense import add_row, copy, dot, factorise, fill, lopsided, solve
 from efface.kernels.moments import (
     ALPHA,
     BLOCK,
@@ -56,7 +56,6 @@ from efface.kernels.moments import (
     LAMBDA,
     LEVEL,
     MUTE,
-    PILOT,
     PLACED,
     RANK,
     SHRINKS,
@@ -287,8 +286,6 @@ def _enclose(s: Stream, x: Matrix, y: Responses, margin: float) -> None:
     """Place the tail outside a core that was just solved."""
     dials, c, tail = s.dials, s.core, s.dials[START] - s.dials[FIRST]
     _wipe(s.outside, s.work)
-    if s.values[KIND] == PILOT:
-        c.values[LEAST] = SAFE  # in both forms: a few digits of a penalty may go
     dials[HARD] = 0 if margin >= c.values[LEAST] else 1
     dials[VALID] = 1
     if dials[HARD] == 0:
