@@ -14,13 +14,14 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lives import CLASSES, steps, streams, windows
+from samples import data
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from test_models import CLASSES, data, steps, streams, windows
 
 from efface import KeepFor, Ridge, WindowScaler, load
 from efface.errors import BadRow, BadTime, InvalidValue, NotFitted, RepeatedId, UnknownId

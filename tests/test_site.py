@@ -80,14 +80,14 @@ def test_the_reference_has_every_field_of_a_result(site, kind):
 
 
 def test_the_reference_has_every_method_of_the_models(site):
-    kinds = import_module("efface.models").Model, import_module("efface.keeper").Keeper
+    kinds = import_module("efface.regressor").Model, import_module("efface.keeper").Keeper
     names = {
         f"{kind.__module__}.{kind.__name__}.{name}"
         for kind in kinds
         for name in vars(kind)
         if not name.startswith(("_", "set_", "window"))
     }
-    assert {"efface.models.Model.fit", "efface.keeper.Keeper.forget"} < names
+    assert {"efface.regressor.Model.fit", "efface.keeper.Keeper.forget"} < names
     assert names <= entries(site)
 
 

@@ -12,12 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
-from test_models import (
+from lives import (
     CLASSES,
     KINDS,
     MODELS,
@@ -25,7 +20,6 @@ from test_models import (
     WEIGHINGS,
     build,
     condition,
-    data,
     interleave,
     pilot_of,
     promised,
@@ -35,6 +29,12 @@ from test_models import (
     weighed_system,
     windows,
 )
+from samples import data
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from efface import OLS, AdaptiveRidge, Ridge, WindowScaler, audit, diagnose, load, replay
 from efface.errors import InvalidValue
@@ -72,7 +72,7 @@ def rounded(Z, y, lam, weights):
 def check_exact(model, twin):
     """Everything the model says against a refit on the scaled rows of its twin.
 
-    With the model's own penalty, as in ``test_models``.
+    With the model's own penalty, as in ``lives``.
     """
     lam = twin.penalty()
     coef, level, rank = twin.regress(model.penalty_)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from efface.forecast import Forecast, forecast_forgetting
     from efface.history import replay
     from efface.intervals import Interval
+    from efface.models import OLS, AdaptiveRidge, Ridge, SwitchingRidge, load
     from efface.outcomes import Replay, Rolling
-    from efface.penalties import OLS, AdaptiveRidge, Ridge, SwitchingRidge, load
     from efface.policies import FIFD, AddDrop, KeepAll, KeepFor
     from efface.regressions import rolling
     from efface.scaling import WindowScaler
@@ -50,7 +50,7 @@ _HOMES = {
     "efface.errors": ("EffaceError",),
     "efface.forecast": ("Forecast", "forecast_forgetting"),
     "efface.intervals": ("Interval",),
-    "efface.penalties": ("OLS", "AdaptiveRidge", "Ridge", "SwitchingRidge", "load"),
+    "efface.models": ("OLS", "AdaptiveRidge", "Ridge", "SwitchingRidge", "load"),
     "efface.policies": ("FIFD", "AddDrop", "KeepAll", "KeepFor"),
     "efface.scaling": ("WindowScaler",),
     "efface.outcomes": ("Replay", "Rolling"),

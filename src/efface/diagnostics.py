@@ -28,8 +28,8 @@ from efface.geometry import (
     whiten,
 )
 from efface.ledger import Id, some_ids
-from efface.models import Model
-from efface.penalties import from_snapshot
+from efface.models import from_snapshot
+from efface.regressor import Model
 from efface.rows import as_row
 from efface.theory import forgetting_terms
 

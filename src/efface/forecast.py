@@ -22,8 +22,8 @@ from scipy.linalg import lapack
 
 from efface.geometry import Array, binary_unit, deviations, dust, spectrum, standardized
 from efface.ledger import Id
-from efface.models import Model
 from efface.parameters import whole
+from efface.regressor import Model
 
 _EPS = float(np.finfo(np.float64).eps)
 _SMALL = 32  # up to here the singular values of T themselves cost less than estimates of them

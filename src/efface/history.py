@@ -11,7 +11,7 @@ from efface.outcomes import Replay
 from efface.traces import Trace
 
 if TYPE_CHECKING:
-    from efface.models import Model
+    from efface.regressor import Model
 
 
 def replay(

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from river import base
 
 from efface.errors import UnknownId
-from efface.models import Model
-from efface.penalties import OLS, AdaptiveRidge, Ridge
+from efface.models import OLS, AdaptiveRidge, Ridge
+from efface.regressor import Model
 from efface.rows import as_matrix, as_response, as_row, as_vector, as_weight, as_weights
 
 if TYPE_CHECKING:

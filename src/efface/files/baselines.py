@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.history import replay
-from efface.models import Model
-from efface.penalties import OLS, Ridge
+from efface.models import OLS, Ridge
+from efface.regressor import Model
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -24,10 +24,10 @@ from efface.files.summary import summarise
 from efface.files.tables import Table
 from efface.history import replay
 from efface.intervals import MethodName
-from efface.models import Model
+from efface.models import OLS, AdaptiveRidge, Ridge, SwitchingRidge
 from efface.parameters import probability
-from efface.penalties import OLS, AdaptiveRidge, Ridge, SwitchingRidge
 from efface.policies import KeepFor
+from efface.regressor import Model
 
 Kind = Literal["adaptive", "ridge", "ols", "switching"]
 Tell = Callable[[int, float], None]

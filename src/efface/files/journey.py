@@ -24,8 +24,8 @@ from efface.files.scores import Coverage, Score
 from efface.files.tables import Table
 from efface.history import replay
 from efface.intervals import MethodName
-from efface.models import Model
 from efface.outcomes import Replay
+from efface.regressor import Model
 
 Vector = NDArray[np.float64]
 
@@ -129,7 +129,7 @@ class Journey:
     ``compare`` gives the contenders of one group. The first ``warm_up`` rows of each group are
     predicted, but their errors do not count.
 
-    >>> from efface.penalties import OLS
+    >>> from efface.models import OLS
     >>> journey = Journey(lambda: OLS(window=2), name="OLS")
     >>> rows = Rows(np.arange(3), np.ones((3, 1)), np.array([2.0, 4.0, 9.0]))
     >>> journey.advance(rows)["prediction"]

@@ -38,6 +38,12 @@ def refit(
     if n == 0:
         coef[:] = 0.0
         return 0.0, 0
+    if penalty == 0.0 and n - intercept <= d and not (y[:, WEIGHT] == 1.0).all():
+        even = y.copy()
+        even[:, ROOT:] = 1.0
+        level, rank = _spectral(x, even, penalty, intercept, coef)
+        if rank == n - intercept:
+            return level, rank  # the rows are met exactly, whatever they weigh
     if n - intercept >= d or penalty > 0.0:
         store = np.empty(n * (d + 3) + d * (2 * d + 98))
         level, done = _normal(x, y, penalty, intercept, coef, store)

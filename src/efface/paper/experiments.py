@@ -25,12 +25,12 @@ import numpy as np
 from efface.bounds import RegretBound, ols_regret_bound, ridge_regret_bound
 from efface.geometry import spectrum
 from efface.history import replay
-from efface.models import Model
+from efface.models import OLS, AdaptiveRidge, Ridge, SwitchingRidge
 from efface.outcomes import Replay
 from efface.paper.simulate import Array, Reading, Simulated, linear_stream, unit_vectors
-from efface.penalties import OLS, AdaptiveRidge, Ridge, SwitchingRidge
 from efface.policies import AddDrop, Ints
 from efface.regressions import rolling
+from efface.regressor import Model
 from efface.theory import absolute_regret, cumulative_regret, l2_error
 
 Method = Literal["adaptive", "switching", "fixed"]
