@@ -132,6 +132,20 @@ def test_weights_cost_no_digit(n, penalty, intercept):
     assert rank in (expected, -1)
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("n", [2, 4, 5])
+def test_rows_that_are_met_exactly_may_weigh_and_measure_anything(n, intercept):
+    for seed in range(60):
+        rng = np.random.default_rng([n, seed])
+        X, y, coef = rng.normal(size=(n, 5)), rng.normal(size=n), np.empty(5)
+        X[rng.integers(n)] *= 10.0 ** rng.uniform(0, 8)
+        level, rank = refit(X, weighed(y, 10.0 ** rng.uniform(-8, 8, size=n)), 0.0, intercept, coef)
+        exact, b = naive.interpolate_exactly(X, y, intercept)
+        assert rank == n - intercept
+        assert np.abs(coef - exact).max() <= 1e-11 * np.abs(exact).max()
+        assert abs(level - b) <= 1e-11 * max(np.abs(exact).max(), np.abs(y).max())
+
+
 def test_a_heavy_row_does_not_make_a_rank_of_the_rounding_of_the_mean():
     rng = np.random.default_rng(0)
     for _ in range(200):

@@ -25,7 +25,7 @@ import numba
 import numpy as np
 
 from efface.kernels.blas import multiply, multiply_transposed
-from efface.kernels.cancellation import Terms, each_outlasts, largest_outlasts, note_terms
+from efface.kernels.cancellation import note_terms
 from efface.kernels.compilation import INNER, carving, shared
 from efface.kernels.dense import (
     EPS,
@@ -386,40 +386,3 @@ def finish(c: Core, theta: Matrix, d: int, intercept: bool, coef: Vector) -> flo
         for j in range(d):
             coef[j] -= level * theta[1, j]
     return level + c.centre[d + 1] - dot(coef, part(c.centre, 0, d))
-
-
-@numba.njit(**INNER)
-def outlasts(c: Core, o: Outside, theta: Matrix, weights: Matrix, lo: int, k: int, d: int) -> bool:
-    """Is enough left of the terms of the coefficients, for k rows outside the core from ``lo`` on?
-
-    See ``cancellation``.
-    """
-    slope = theta[0, d] / theta[1, d] if c.dials[RESPONSES] == 2 else 0.0
-    reach = 0.0
-    for i in range(k):
-        w = max(abs(weights[0, i]), abs(slope * weights[1, i]))
-        reach = max(reach, w * w * o.weight[lo + i])
-    t = Terms(theta[0], theta[1], slope, c.terms, reach, c.scale, c.dials[DUAL] == 1)
-    if each_outlasts(t, d):
-        return True
-    squares = part(c.scratch, 0, d)
-    for j in range(d):
-        squares[j] = c.scale[j]
-        for i in range(lo, lo + k):
-            squares[j] += o.rows[i, j] ** 2
-    done = largest_outlasts(t, squares, d)
-    fill(squares, 0.0)
-    return done
-
-
-@numba.njit(**INNER)
-def stands_out(theta: Matrix, d: int) -> bool:
-    """Is a hundredth left of a solution once that of ones is taken away?
-
-    For one that conjugate gradients brought to a penalty: it has some digits less.
-    """
-    slope, before, after = theta[0, d] / theta[1, d], 0.0, 0.0
-    for j in range(d):
-        before += theta[0, j] ** 2
-        after += (theta[0, j] - slope * theta[1, j]) ** 2
-    return after >= 1e-4 * before

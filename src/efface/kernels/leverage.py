@@ -28,7 +28,8 @@ from efface.kernels.moments import (
     VALID,
     WIDTH,
 )
-from efface.kernels.stream import COMPACT, Stream, open_stream, withdraw
+from efface.kernels.solution import withdraw
+from efface.kernels.stream import COMPACT, Stream, open_stream
 from efface.kernels.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, take
 
 # Beside what a stream needs: singular values of the rows, their rank.
@@ -183,7 +184,7 @@ def _bridge(
     penalty: float,
     free: int,
 ) -> None:
-    """``stream.bridge`` for images, until the leverages stand: half the steps a vector needs."""
+    """A bridge for images, until the leverages stand: half the steps that a vector needs."""
     shift = penalty - c.values[PENALTY]
     z, r, y = part(room, 2, 2 + count), part(room, 4, 4 + count), part(room, 6, 6 + count)
     step, image, past = part(room, 8, 8 + count), part(room, 10, 10 + count), part(room, 12, 14)

@@ -38,10 +38,8 @@ def refit(
     if n == 0:
         coef[:] = 0.0
         return 0.0, 0
-    if penalty == 0.0 and n - intercept <= d and not (y[:, WEIGHT] == 1.0).all():
-        even = y.copy()
-        even[:, ROOT:] = 1.0
-        level, rank = _spectral(x, even, penalty, intercept, coef)
+    if penalty == 0.0 and n - intercept <= d:
+        level, rank = _spectral(x, _evened(x, y, intercept), penalty, intercept, coef)
         if rank == n - intercept:
             return level, rank  # the rows are met exactly, whatever they weigh
     if n - intercept >= d or penalty > 0.0:
@@ -50,6 +48,15 @@ def refit(
         if done:
             return level, d if penalty == 0.0 else -1
     return _spectral(x, y, penalty, intercept, coef)
+
+
+def _evened(x: Matrix, y: Responses, intercept: bool) -> Responses:
+    """Responses with such weights that no row is far longer than most."""
+    unit = x / (np.abs(x).max(initial=0.0) or 1.0)  # so that no difference overflows
+    length = np.abs(unit - np.median(unit, axis=0) * intercept).max(axis=1, initial=0.0)
+    middle = np.median(length)
+    halvings = np.ceil(np.log2(np.maximum(length / middle, 1.0))) if middle > 0.0 else 0.0 * length
+    return np.column_stack([y[:, VALUE], 2.0**-halvings, 4.0**-halvings])
 
 
 @numba.njit(**INNER)

@@ -21,12 +21,8 @@ from efface.kernels.core import (
     DUAL,
     LEAST,
     PENALTY,
-    RESPONSES,
-    RHO,
     Core,
     Outside,
-    add_rows,
-    apply,
     carve,
     centre_dual,
     finish,
@@ -35,12 +31,10 @@ from efface.kernels.core import (
     gather,
     join,
     join_all,
-    outlasts,
     place,
     room_for,
-    stands_out,
 )
-from efface.kernels.dense import add_row, copy, dot, factorise, fill, lopsided, solve
+from efface.kernels.dense import dot, fill
 from efface.kernels.moments import (
     ALPHA,
     BLOCK,
@@ -73,6 +67,7 @@ from efface.kernels.moments import (
     unpenalised,
 )
 from efface.kernels.refit import refit
+from efface.kernels.solution import Work, bridge_all, solve_outside
 from efface.kernels.sums import BOUNDED, NEVER, SEEN, Sums, shift_down
 from efface.kernels.views import (
     ROOT,
@@ -88,18 +83,7 @@ from efface.kernels.views import (
 
 _DIALS = 17
 _VALUES = 11
-_CLOSE = 1e-12  # of the solution, in norm: where conjugate gradients stop
-_MOST_STEPS = 40
 DONE, FORM, FORM_DUAL, REFIT, COMPACT = range(5)  # what a stream needs next
-
-
-class Work(NamedTuple):
-    """Where the rows outside the core are solved."""
-
-    theta: Matrix  # (2, p)
-    factor: Matrix  # (k, k)
-    weights: Matrix  # (2, k)
-    vectors: Matrix  # (4, p)
 
 
 class Stream(NamedTuple):
@@ -195,10 +179,10 @@ def refresh(s: Stream, x: Matrix, y: Responses, watched: bool | None) -> int:
         if _moved(penalty, c.values[PENALTY]):
             return _choose(y, dials, values)
     values[LAMBDA] = penalty
-    if dials[HARD] == 1 or not _solve(c, s.outside, s.work, dials, penalty):
+    if dials[HARD] == 1 or not solve_outside(c, s.outside, s.work, dials, penalty):
         return REFIT
     if watched is not None:  # noqa: SIM102 - alone, so that the branch is not even compiled
-        if not _bridge_all(c, s.outside, s.work, dials, penalty):
+        if not bridge_all(c, s.outside, s.work, dials, penalty):
             return REFIT
     values[LEVEL] = finish(c, s.work.theta, d, intercept, s.coef)
     dials[DIRTY] = 0
@@ -317,102 +301,6 @@ def _admit(c: Core, o: Outside, stats: Stats, dials: Ints, x: Matrix, y: Respons
         place(c, o, x, y, dials[PLACED], came, at, dials[INTERCEPT] == 1)
         join(c, o, lo, at, came)
     dials[PLACED] = dials[END]
-
-
-@numba.njit(**INNER)
-def _solve(c: Core, o: Outside, w: Work, dials: Ints, penalty: float) -> bool:
-    """theta from the core and the rows outside it; False where rounding would show."""
-    lo = dials[HEAD] - dials[FIRST]
-    k = dials[START] - dials[FIRST] + dials[END] - dials[STOP] - lo
-    factor, weight = take(w.factor, 0, k, k), part(o.weight, lo, lo + k)
-    images = part(o.images, lo, lo + k)
-    for i in range(k):
-        for j in range(i, k):
-            factor[i, j] = o.schur[lo + i, lo + j]
-    if not factorise(factor, w.weights[0], weight) >= c.values[LEAST]:
-        return False
-    if penalty == 0.0 and lopsided(weight):
-        return False
-    for g in range(c.dials[RESPONSES]):
-        theta, weights = w.theta[g], part(w.weights[g], 0, k)
-        copy(part(o.residual[g], lo, lo + k), weights)
-        solve(factor, weights)
-        copy(c.theta[g], theta)
-        add_rows(weights, images, 1.0, theta)
-    return outlasts(c, o, w.theta, w.weights, lo, k, dials[WIDTH])
-
-
-@numba.njit(**INNER)
-def _bridge_all(c: Core, o: Outside, w: Work, dials: Ints, penalty: float) -> bool:
-    """From the core's penalty to that of the moment, for every response just solved."""
-    if penalty == c.values[PENALTY]:
-        return True
-    lo = dials[HEAD] - dials[FIRST]
-    k = dials[START] - dials[FIRST] + dials[END] - dials[STOP] - lo
-    images, factor = part(o.images, lo, lo + k), take(w.factor, 0, k, k)
-    free = w.theta.shape[1] if c.dials[DUAL] == 1 else dials[WIDTH]
-    for g in range(c.dials[RESPONSES]):
-        if not bridge(c, images, factor, w, w.theta[g], penalty, free):
-            return False
-    return c.dials[RESPONSES] == 1 or stands_out(w.theta, dials[WIDTH])
-
-
-@numba.njit(**INNER)
-def precondition(
-    c: Core, images: Matrix, factor: Matrix, weights: Vector, g: Vector, out: Vector
-) -> None:
-    """out = H0^-1 g, H0 being the system of all live rows with the core's penalty."""
-    apply(c, g, out)
-    withdraw(c, images, factor, weights, g, out)
-
-
-@numba.njit(**INNER)
-def withdraw(
-    c: Core, images: Matrix, factor: Matrix, weights: Vector, g: Vector, out: Vector
-) -> None:
-    """From M g to H0^-1 g: what the rows outside the core take away."""
-    for i in range(weights.size):
-        weights[i] = dot(images[i], g)
-    solve(factor, weights)
-    add_rows(weights, images, -1.0, out)
-    if c.values[RHO] != 1.0:
-        for j in range(out.size):
-            out[j] /= c.values[RHO]
-
-
-@numba.njit(**INNER)
-def bridge(
-    c: Core, images: Matrix, factor: Matrix, w: Work, theta: Vector, penalty: float, free: int
-) -> bool:
-    """From the solution for the core's penalty to that for ``penalty``, by conjugate gradients.
-
-    H = H0 + shift J, so H z = r + shift J z for z = H0^-1 r: no product with H is ever formed. J
-    is the identity on the first ``free`` entries: not on the intercept of the primal form.
-    """
-    shift, weights = penalty - c.values[PENALTY], part(w.weights[1], 0, factor.shape[0])
-    r, z, step, image = w.vectors[0], w.vectors[1], w.vectors[2], w.vectors[3]
-    fill(w.vectors, 0.0)
-    for j in range(free):
-        r[j] = -shift * theta[j]
-    size = part(theta, 0, free)
-    before, floor = 1.0, c.values[PENALTY] if free == r.size else 0.0
-    for i in range(_MOST_STEPS):
-        enough = _CLOSE**2 * penalty * dot(size, size)
-        if dot(r, r) <= enough * floor:  # no eigenvalue of H0 is below its penalty: energy is less
-            return True
-        precondition(c, images, factor, weights, r, z)
-        energy = dot(r, z)
-        if energy <= enough:
-            return True
-        ratio = energy / before if i > 0 else 0.0
-        for j in range(r.size):
-            step[j] = z[j] + ratio * step[j]
-            image[j] = r[j] + (shift * z[j] if j < free else 0.0) + ratio * image[j]
-        length = energy / dot(step, image)
-        add_row(length, step, theta)
-        add_row(-length, image, r)
-        before = energy
-    return False
 
 
 @numba.njit(**INNER)
