@@ -233,6 +233,15 @@ def interleave(model, twin, steps, rows, check):
         check(model, twin)
 
 
+def step_by_step(model, twin, X, y, check, weights=None):
+    """Rows come one by one to a model and its twin."""
+    weights = np.ones(len(y)) if weights is None else weights
+    for t in range(len(y)):
+        model.learn_one(X[t], y[t], weight=weights[t])
+        twin.learn(X[t], y[t], weight=weights[t])
+        check(model, twin)
+
+
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("learn"), st.integers(1, 4)),

@@ -23,6 +23,7 @@ from lives import (
     build_twin,
     check_exact,
     interleave,
+    step_by_step,
     steps,
     streams,
     weigh,
@@ -90,10 +91,7 @@ def test_nothing_remains_of_a_row_a_hundred_million_times_larger(name, intercept
     X[20] *= 1e8
     model = build(name, window=15, fit_intercept=intercept)
     twin = build_twin(name, ("rows", 15), intercept, 4)
-    for t in range(80):
-        model.learn_one(X[t], y[t])
-        twin.learn(X[t], y[t])
-        check_exact(model, twin)
+    step_by_step(model, twin, X, y, check_exact)
 
 
 @pytest.mark.parametrize("name", list(RULES))
@@ -102,11 +100,7 @@ def test_nothing_remains_of_a_weight_of_a_hundred_million(name, intercept):
     X, y = data(80, 4)
     model = build(name, window=15, fit_intercept=intercept)
     twin = build_twin(name, ("rows", 15), intercept, 4)
-    for t in range(80):
-        weight = 1e8 if t == 20 else 1.0
-        model.learn_one(X[t], y[t], weight=weight)
-        twin.learn(X[t], y[t], weight=weight)
-        check_exact(model, twin)
+    step_by_step(model, twin, X, y, check_exact, np.where(np.arange(80) == 20, 1e8, 1.0))
 
 
 @pytest.mark.parametrize("name", list(RULES))

@@ -23,6 +23,7 @@ from lives import (
     interleave,
     pilot_of,
     promised,
+    step_by_step,
     steps,
     streams,
     weigh,
@@ -125,10 +126,7 @@ def test_nothing_remains_of_a_row_a_hundred_million_times_larger(name):
     X[20] *= 1e8
     model = build(name, window=15, standardize=True)
     twin = twin_of(name, ("rows", 15), True, 4)
-    for t in range(60):
-        model.learn_one(X[t], y[t])
-        twin.learn(X[t], y[t])
-        check_exact(model, twin)
+    step_by_step(model, twin, X, y, check_exact)
 
 
 @pytest.mark.parametrize("name", list(RULES))

@@ -12,6 +12,7 @@ import numpy as np
 from efface.kernels.compilation import INNER, KERNEL
 from efface.kernels.dense import EPS, SAFE, copy, dot, solve
 from efface.kernels.leverage import (
+    GAUGES_KEPT,
     HEFT,
     REACH,
     SCATTER,
@@ -36,7 +37,6 @@ from efface.kernels.stream import COMPACT, DONE, Stream, learn_row, open_stream
 from efface.kernels.trace import forgetting_term, record
 from efface.kernels.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, take
 
-_KEPT = 1e-6  # of the responses' squares: less left, and residuals are summed from the rows
 NOTHING, GAUGED, DIAGNOSED = range(3)  # how much is to be measured of every row
 
 
@@ -49,7 +49,7 @@ def replay_standard(
     rows: Matrix,
     responses: Responses,
     leaving: Ints,  # (n,): how many of the oldest rows go once row t is learned
-    states: Matrix,  # (6, n): prediction, penalty, intercept, leverage new and old, FRT
+    states: Matrix,  # its first six rows: prediction, penalty, intercept, leverages, FRT
     counts: Ints,  # (3, n): rows, rank, rows that have weight
     coef: Matrix,  # (n, d), or (0, d) where it is not wanted
     gauges: Matrix,  # (n, GAUGES), or (0, GAUGES) where they are not wanted
@@ -157,7 +157,7 @@ def _summarise(s: Stream, f: Frame, x: Matrix, y: Responses, gauge: Vector) -> N
     size, penalty = dot(f.coef, f.coef), s.values[LAMBDA]
     square = responses_square(f, s.sums, intercept)
     left = square - dot(f.coef, f.pull) - penalty * size
-    if not left > _KEPT * square:
+    if not left > GAUGES_KEPT * square:
         left = residual_square(f, s.sums, x, y, span, intercept)
     gauge[UNEXPLAINED] = left
     gauge[SCATTER] = f.facts[WORTH] * f.facts[SPREADING]

@@ -100,7 +100,7 @@ def stride_windows(
     s: int,
     rule: Vector,
     intercept: bool,
-    states: Matrix,  # (6, n): prediction, penalty, intercept, leverage new and old, FRT
+    states: Matrix,  # its first six rows: prediction, penalty, intercept, leverages, FRT
     coef: Matrix,  # (n, d), or (0, d) where it is not wanted
     gauges: Matrix,  # (GAUGES, n), or (GAUGES, 0)
 ) -> Vector:

@@ -31,7 +31,7 @@ def replay_rows(
     rows: Matrix,
     responses: Responses,
     leaving: Ints,  # (n,): how many of the oldest rows go once row t is learned
-    states: Matrix,  # (6, n): prediction, penalty, intercept, leverage new and old, FRT
+    states: Matrix,  # its first six rows: prediction, penalty, intercept, leverages, FRT
     counts: Ints,  # (3, n): rows, rank, rows that have weight
     coef: Matrix,  # (n, d), or (0, d) where it is not wanted
     given: Vector,  # (n,): the penalty before row t, or (0,) where it follows from the rows
