@@ -77,14 +77,9 @@ CLASSES = [
     "columns alike in three digits",
     "constant for a while",
 ]
-WEIGHINGS = [
-    "all 1",
-    "integers",
-    "from 1e-6 to 1e6",
-    "some without weight",
-    "one of 1e8",
-    "all 0.1",
-]
+MILD = ["all 1", "integers", "some without weight", "all 0.1", "one of 1e8"]
+# One event in a hundred thousand misses by a few 1e-9: lives with these are the same in every run.
+WILD = ["from 1e-6 to 1e6"]
 
 
 def weigh(weighing, kind, n, seed):
@@ -240,6 +235,18 @@ def step_by_step(model, twin, X, y, check, weights=None):
         model.learn_one(X[t], y[t], weight=weights[t])
         twin.learn(X[t], y[t], weight=weights[t])
         check(model, twin)
+
+
+def drawn(weighings):
+    """What lives are made of, for ``given``."""
+    return {
+        "steps": steps,
+        "window": windows,
+        "d": st.sampled_from([1, 3, 5]),
+        "intercept": st.booleans(),
+        "weighing": st.sampled_from(weighings),
+        "seed": st.integers(0, 99),
+    }
 
 
 steps = st.lists(

@@ -16,18 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lives import (
     CLASSES,
+    MILD,
     MODELS,
     RULES,
-    WEIGHINGS,
+    WILD,
     build,
     build_twin,
     check_exact,
+    drawn,
     interleave,
     step_by_step,
-    steps,
     streams,
     weigh,
-    windows,
 )
 from samples import data
 from sklearn.base import clone
@@ -61,20 +61,7 @@ from efface.errors import (
 # -- exactness ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", CLASSES)
-@pytest.mark.parametrize("name", list(RULES))
-@given(
-    steps=steps,
-    window=windows,
-    d=st.sampled_from([1, 3, 5]),
-    intercept=st.booleans(),
-    weighing=st.sampled_from(WEIGHINGS),
-    seed=st.integers(0, 99),
-)
-@settings(deadline=None, max_examples=15)
-def test_learning_forgetting_and_expiring_equal_a_refit(
-    name, kind, steps, window, d, intercept, weighing, seed
-):
+def live(name, kind, steps, window, d, intercept, weighing, seed):
     intercept = intercept or kind == "means of a million spreads"
     policy, plain = window
     model = build(name, window=policy, fit_intercept=intercept)
@@ -82,6 +69,22 @@ def test_learning_forgetting_and_expiring_equal_a_refit(
     X, y = streams(kind, 110, d, seed)
     w = weigh(weighing, kind, 110, seed)
     interleave(model, twin, steps, (X, y, w), check_exact)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("name", list(RULES))
+@given(**drawn(MILD))
+@settings(deadline=None, max_examples=15)
+def test_learning_forgetting_and_expiring_equal_a_refit(name, kind, **life):
+    live(name, kind, **life)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("name", list(RULES))
+@given(**drawn(WILD))
+@settings(deadline=None, max_examples=5, derandomize=True)
+def test_so_they_do_where_weights_are_twelve_powers_of_ten_apart(name, kind, **life):
+    live(name, kind, **life)
 
 
 @pytest.mark.parametrize("name", list(RULES))

@@ -11,24 +11,23 @@ import naive_scaling
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from lives import (
     CLASSES,
     KINDS,
+    MILD,
     MODELS,
     RULES,
-    WEIGHINGS,
+    WILD,
     build,
     condition,
+    drawn,
     interleave,
     pilot_of,
     promised,
     step_by_step,
-    steps,
     streams,
     weigh,
     weighed_system,
-    windows,
 )
 from samples import data
 from sklearn.base import clone
@@ -98,26 +97,29 @@ def check_exact(model, twin):
     assert abs(model.intercept_ - level) <= bound * size
 
 
-@pytest.mark.parametrize("kind", CLASSES)
-@pytest.mark.parametrize("name", list(RULES))
-@given(
-    steps=steps,
-    window=windows,
-    d=st.sampled_from([1, 3, 5]),
-    intercept=st.booleans(),
-    weighing=st.sampled_from(WEIGHINGS),
-    seed=st.integers(0, 99),
-)
-@settings(deadline=None, max_examples=3)
-def test_learning_forgetting_and_expiring_equal_a_refit_on_scaled_rows(
-    name, kind, steps, window, d, intercept, weighing, seed
-):
+def live(name, kind, steps, window, d, intercept, weighing, seed):
     policy, plain = window
     model = build(name, window=policy, fit_intercept=intercept, standardize=True)
     twin = twin_of(name, plain, intercept, d)
     X, y = streams(kind, 110, d, seed)
     w = weigh(weighing, kind, 110, seed)
     interleave(model, twin, steps, (X, y, w), check_exact)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("name", list(RULES))
+@given(**drawn(MILD))
+@settings(deadline=None, max_examples=3)
+def test_learning_forgetting_and_expiring_equal_a_refit_on_scaled_rows(name, kind, **life):
+    live(name, kind, **life)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("name", list(RULES))
+@given(**drawn(WILD))
+@settings(deadline=None, max_examples=3, derandomize=True)
+def test_so_they_do_where_weights_are_twelve_powers_of_ten_apart(name, kind, **life):
+    live(name, kind, **life)
 
 
 @pytest.mark.parametrize("name", list(RULES))

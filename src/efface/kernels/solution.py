@@ -96,13 +96,16 @@ def bridge_all(c: Core, o: Outside, w: Work, dials: Ints, penalty: float) -> boo
 def _stands_out(theta: Matrix, d: int) -> bool:
     """Is a hundredth left of a solution once that of ones is taken away?
 
-    For one that conjugate gradients brought to a penalty: it has some digits less.
+    For one that conjugate gradients brought to a penalty: it has some digits less, and what the
+    slope lacks of them comes back with ones.
     """
-    slope, before, after = theta[0, d] / theta[1, d], 0.0, 0.0
+    slope, before, after, ones = theta[0, d] / theta[1, d], 0.0, 0.0, 0.0
     for j in range(d):
         before += theta[0, j] ** 2
+        ones += theta[1, j] ** 2
         after += (theta[0, j] - slope * theta[1, j]) ** 2
-    return after >= 1e-4 * before
+    behind = before + theta[0, d] ** 2 + slope * slope * (ones + theta[1, d] ** 2)
+    return after >= 1e-4 * (before + behind * ones / theta[1, d] ** 2)
 
 
 @numba.njit(**INNER)
