@@ -6,7 +6,7 @@ import gc
 import operator
 from collections.abc import Callable
 from copy import copy
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import llvmlite.binding as llvm
@@ -81,6 +81,8 @@ class _OwnCompiler(Compiler):  # type: ignore[misc]
         self.state.typingctx = _typing(self.state.typingctx)
         self.state.flags = _Options(self.state.flags)
         self.state.targetctx.refresh = _nothing  # it just was; for every view it would be again
+        target = self.state.targetctx.target_data
+        self.state.targetctx.get_abi_sizeof = partial(_size_on, target)
 
     def define_pipelines(self) -> Any:
         (passes,) = super().define_pipelines()
@@ -133,12 +135,19 @@ _IDLE = {
     typed_passes.InlineOverloads,
     typed_passes.NopythonRewrites,
     typed_passes.NoPythonSupportedFeatureValidation,
+    typed_passes.IRLegalization,
     typed_passes.DumpParforDiagnostics,
 }
 
 
 def _nothing() -> None:
     pass
+
+
+@cache
+def _size_on(target: Any, kind: Any) -> int:
+    """The size of a type: asked for every variable, and found by parsing a module of its own."""
+    return int(kind.get_abi_size(target))
 
 
 class _KernelCompiler(_OwnCompiler):
