@@ -141,6 +141,7 @@ def child(path: Path) -> dict[str, Any]:
         through(read(table, roles), way, Predictions(Path(place), "parquet", roles))
         clock.seconds["log"] -= clock.seconds["engine"]
         model = {"name": "AdaptiveRidge", "window": WINDOW, "keep": None, "alpha": None}
+        model["standardize"] = False
         interval = {"level": 0.95, "method": "gaussian"}
 
         def conclude() -> None:
