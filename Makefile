@@ -6,7 +6,7 @@
 
 BIN := .venv/bin
 JOBS ?= 2
-NOJIT_TESTS ?= $(wildcard $(patsubst %,tests/test_%.py,compilation views blas lanes dense sums refit core blocks equations systems inference windows moments pilot spectrum leverage trace solution stream strides doubled spread zscores standard retrace))
+NOJIT_TESTS ?= $(wildcard $(patsubst %,tests/test_%.py,compilation views blas lanes dense sums refit core blockcore blocks equations systems inference windows moments pilot spectrum leverage trace solution stream strides doubled spread zscores correlations standard retrace))
 LOCK_FLAGS ?=
 PYTHON ?= $(or $(shell for python in python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \

@@ -78,7 +78,7 @@ CLASSES = [
     "constant for a while",
 ]
 MILD = ["all 1", "integers", "some without weight", "all 0.1"]
-# One event in some fifty thousand misses, see docs/weights.md: these lives are the same every time.
+# A few events in a hundred thousand miss, see docs/weights.md: these lives are the same every time.
 WILD = ["from 1e-6 to 1e6", "one of 1e8"]
 
 
@@ -226,6 +226,12 @@ def interleave(model, twin, steps, rows, check):
                 twin.learn(X[k], y[k], at=k if timed else None, weight=w[k])
             t += amount
         check(model, twin)
+
+
+def live(model, twin, kind, steps, d, weighing, seed, check):
+    """A life on rows of a class."""
+    X, y = streams(kind, 110, d, seed)
+    interleave(model, twin, steps, (X, y, weigh(weighing, kind, 110, seed)), check)
 
 
 def step_by_step(model, twin, X, y, check, weights=None):

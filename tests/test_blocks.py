@@ -4,7 +4,7 @@ import naive
 import numpy as np
 import pytest
 
-from efface.kernels.blocks import block_length, slide_blocks
+from efface.kernels.blocks import slide_blocks
 from efface.kernels.views import weighed
 
 
@@ -33,10 +33,6 @@ def test_the_last_block_is_the_one_that_reaches_the_stop():
     end = slide_blocks(X, weighed(y), 20, 1.0, False, 19, 30, *answers, 8)
     assert 30 <= end < 38
     assert (answers[2][end:] == -1.0).all()
-
-
-def test_blocks_grow_with_the_features():
-    assert [block_length(p) for p in (1, 28, 29, 100, 400)] == [8, 8, 16, 24, 48]
 
 
 @pytest.mark.parametrize("intercept", [False, True])

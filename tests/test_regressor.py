@@ -24,10 +24,8 @@ from lives import (
     build_twin,
     check_exact,
     drawn,
-    interleave,
+    live,
     step_by_step,
-    streams,
-    weigh,
 )
 from samples import data
 from sklearn.base import clone
@@ -61,14 +59,10 @@ from efface.errors import (
 # -- exactness ---------------------------------------------------------------------------------
 
 
-def live(name, kind, steps, window, d, intercept, weighing, seed):
+def equals_a_refit(name, kind, window, intercept, d, **life):
     intercept = intercept or kind == "means of a million spreads"
-    policy, plain = window
-    model = build(name, window=policy, fit_intercept=intercept)
-    twin = build_twin(name, plain, intercept, d)
-    X, y = streams(kind, 110, d, seed)
-    w = weigh(weighing, kind, 110, seed)
-    interleave(model, twin, steps, (X, y, w), check_exact)
+    model = build(name, window=window[0], fit_intercept=intercept)
+    live(model, build_twin(name, window[1], intercept, d), kind, d=d, check=check_exact, **life)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -76,7 +70,7 @@ def live(name, kind, steps, window, d, intercept, weighing, seed):
 @given(**drawn(MILD))
 @settings(deadline=None, max_examples=15)
 def test_learning_forgetting_and_expiring_equal_a_refit(name, kind, **life):
-    live(name, kind, **life)
+    equals_a_refit(name, kind, **life)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -84,7 +78,7 @@ def test_learning_forgetting_and_expiring_equal_a_refit(name, kind, **life):
 @given(**drawn(WILD))
 @settings(deadline=None, max_examples=5, derandomize=True)
 def test_so_they_do_where_weights_are_many_powers_of_ten_apart(name, kind, **life):
-    live(name, kind, **life)
+    equals_a_refit(name, kind, **life)
 
 
 @pytest.mark.parametrize("name", list(RULES))

@@ -21,12 +21,11 @@ from lives import (
     build,
     condition,
     drawn,
-    interleave,
+    live,
     pilot_of,
     promised,
     step_by_step,
     streams,
-    weigh,
     weighed_system,
 )
 from samples import data
@@ -97,13 +96,9 @@ def check_exact(model, twin):
     assert abs(model.intercept_ - level) <= bound * size
 
 
-def live(name, kind, steps, window, d, intercept, weighing, seed):
-    policy, plain = window
-    model = build(name, window=policy, fit_intercept=intercept, standardize=True)
-    twin = twin_of(name, plain, intercept, d)
-    X, y = streams(kind, 110, d, seed)
-    w = weigh(weighing, kind, 110, seed)
-    interleave(model, twin, steps, (X, y, w), check_exact)
+def equals_a_refit(name, kind, window, intercept, d, **life):
+    model = build(name, window=window[0], fit_intercept=intercept, standardize=True)
+    live(model, twin_of(name, window[1], intercept, d), kind, d=d, check=check_exact, **life)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -111,7 +106,7 @@ def live(name, kind, steps, window, d, intercept, weighing, seed):
 @given(**drawn(MILD))
 @settings(deadline=None, max_examples=3)
 def test_learning_forgetting_and_expiring_equal_a_refit_on_scaled_rows(name, kind, **life):
-    live(name, kind, **life)
+    equals_a_refit(name, kind, **life)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -119,7 +114,7 @@ def test_learning_forgetting_and_expiring_equal_a_refit_on_scaled_rows(name, kin
 @given(**drawn(WILD))
 @settings(deadline=None, max_examples=3, derandomize=True)
 def test_so_they_do_where_weights_are_many_powers_of_ten_apart(name, kind, **life):
-    live(name, kind, **life)
+    equals_a_refit(name, kind, **life)
 
 
 @pytest.mark.parametrize("name", list(RULES))

@@ -7,12 +7,13 @@ from typing import final
 import numpy as np
 
 from efface.kernels import moments, stream
+from efface.kernels.correlations import room_for_frame
 from efface.kernels.leverage import GAUGES, SPECTRAL, UNRANKED
 from efface.kernels.moments import FIXED
 from efface.kernels.pilot import AUTO, RESIDUAL, constant, plug_in_directly
 from efface.kernels.refit import refit
 from efface.kernels.retrace import DIAGNOSED, GAUGED, NOTHING, gauge_standard, replay_standard
-from efface.kernels.standard import idle, pilot_penalty, predict_standard, room_for_frame
+from efface.kernels.standard import idle, pilot_penalty, predict_standard
 from efface.kernels.sums import BOUNDED
 from efface.kernels.views import ROOT, VALUE, WEIGHT, Matrix, Responses, Vector
 from efface.kernels.zscores import Scores, scores

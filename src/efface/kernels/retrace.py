@@ -10,6 +10,7 @@ import numba
 import numpy as np
 
 from efface.kernels.compilation import INNER, KERNEL
+from efface.kernels.correlations import SPREADING, WORTH, Frame, open_frame
 from efface.kernels.dense import EPS, SAFE, copy, dot, solve
 from efface.kernels.leverage import (
     GAUGES_KEPT,
@@ -24,11 +25,7 @@ from efface.kernels.leverage import (
 )
 from efface.kernels.moments import END, HARD, HEAD, INTERCEPT, LAMBDA, WIDTH
 from efface.kernels.standard import (
-    SPREADING,
-    WORTH,
-    Frame,
     factorise_products,
-    open_frame,
     refresh_standard,
     residual_square,
     responses_square,

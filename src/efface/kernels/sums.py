@@ -216,8 +216,8 @@ def turn_over(s: Sums, x: Matrix, y: Responses, a: int, b: int, centred: bool) -
 @numba.njit(**INNER)
 def _settle(centre: Vector, x: Matrix, y: Responses, a: int, b: int) -> None:
     """Centre a constant feature on its value: the mean is that but for rounding, which is dust."""
+    first = first_heard(y, a, b)
     for j in range(x.shape[1]):
-        first = first_heard(y, a, b)
         i = first + 1
         while i < b and (x[i, j] == x[first, j] or y[i, WEIGHT] == 0.0):
             i += 1
