@@ -15,7 +15,7 @@ from snippets import ROOT
 
 import efface
 
-WIDTHS = (1280, 390)
+WIDTHS = (1280, 1100, 820, 390)
 LOOKED_AT = ("docs/index", "docs/theory", "docs/reference", "docs/gallery", "paper/README")
 
 
