@@ -6,7 +6,7 @@
 
 BIN := .venv/bin
 JOBS ?= 2
-NOJIT_TESTS ?= $(wildcard $(patsubst %,tests/test_%.py,compilation views blas lanes dense sums refit core blockcore blocks equations systems inference windows moments pilot spectrum leverage trace solution stream strides doubled spread zscores correlations standard retrace))
+NOJIT_TESTS ?= tests/engine
 LOCK_FLAGS ?=
 PYTHON ?= $(or $(shell for python in python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -18,9 +18,9 @@ help: ## show this list
 setup: .venv/dev.stamp ## build .venv with everything, benchmarks included
 
 demo: .venv/demo.stamp ## replay a year of bicycle hires, forget some rows, write a report
-	$(BIN)/efface replay src/efface/data/bikeshare.csv --target bikers --time time \
+	$(BIN)/efface replay src/efface/files/sample/bikeshare.csv --target bikers --time time \
 		--features temp,hum,windspeed --one-hot slot --model ridge --alpha 0.1 --keep 30d \
-		--forget src/efface/data/requests.csv --compare --out demo --overwrite
+		--forget src/efface/files/sample/requests.csv --compare --out demo --overwrite
 
 browser: ## install Chromium for the tests of the report, where that is allowed
 	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \

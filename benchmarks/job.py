@@ -113,11 +113,11 @@ def child(path: Path) -> dict[str, Any]:
     from threadpoolctl import threadpool_limits
 
     from efface import AdaptiveRidge
-    from efface.files import journey
-    from efface.files.frames import open_table
+    from efface.files import streaming as journey
+    from efface.files.output import Predictions, write_summary
+    from efface.files.readers import open_table
     from efface.files.report import write_report
-    from efface.files.results import Predictions, write_summary
-    from efface.files.roles import Wish, assign, read
+    from efface.files.schema import Wish, assign, read
     from efface.files.summary import summarise
 
     clock, replay = Clock(), journey.replay
@@ -165,7 +165,7 @@ def child(path: Path) -> dict[str, Any]:
 
 def warm_up(model: Any, replay: Any) -> None:
     """Compile what the job will call."""
-    from efface.passage import LONG
+    from efface.live.batches import LONG
 
     rng, once = np.random.default_rng(0), model(WINDOW)
     for rows in (WINDOW, WINDOW, LONG):  # a model that is new, one that goes on, a long stream

@@ -78,7 +78,7 @@ def test_importing_the_package_is_quick():
 
 SMALLEST_KERNEL = """
 import numpy as np
-from efface.kernels.stream import learn_row
+from efface.engine.events.stream import learn_row
 learn_row(np.zeros((4, 2)), np.zeros((4, 3)), np.zeros(17, np.int64), np.ones(2), 1.0, 1.0, 0)
 print(sum(learn_row.stats.cache_hits.values()), learn_row.stats.cache_path)
 """
@@ -87,7 +87,9 @@ print(sum(learn_row.stats.cache_hits.values()), learn_row.stats.cache_path)
 def test_compiled_code_is_kept_where_the_folder_of_the_package_cannot_be_written(tmp_path):
     package = tmp_path / "lib" / "efface"
     shutil.copytree(Path(efface.__file__).parent, package, ignore=shutil.ignore_patterns("__py*"))
-    (package / "kernels" / "__pycache__").touch()  # refuses files like a folder that is read-only
+    (
+        package / "engine" / "events" / "__pycache__"
+    ).touch()  # refuses files like a folder that is read-only
     places = {"PYTHONPATH": str(package.parent), "HOME": str(tmp_path), "NUMBA_CACHE_DIR": ""}
     places["XDG_CACHE_HOME"] = str(tmp_path / "cache")
     first, second = (python(SMALLEST_KERNEL, **places).split() for _ in range(2))

@@ -80,14 +80,17 @@ def test_the_reference_has_every_field_of_a_result(site, kind):
 
 
 def test_the_reference_has_every_method_of_the_models(site):
-    kinds = import_module("efface.regressor").Model, import_module("efface.keeper").Keeper
+    kinds = (
+        import_module("efface.models.regression").Model,
+        import_module("efface.models.base").Keeper,
+    )
     names = {
         f"{kind.__module__}.{kind.__name__}.{name}"
         for kind in kinds
         for name in vars(kind)
         if not name.startswith(("_", "set_", "window"))
     }
-    assert {"efface.regressor.Model.fit", "efface.keeper.Keeper.forget"} < names
+    assert {"efface.models.regression.Model.fit", "efface.models.base.Keeper.forget"} < names
     assert names <= entries(site)
 
 

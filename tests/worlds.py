@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from efface.coverage import METHODS, SETTINGS, CoverageRow
 from efface.paper.experiments import Comparison, Ranks, Slides, panels
+from efface.theory.coverage import METHODS, SETTINGS, CoverageRow
 
 RUNS = 8
 FIGURES = ("fig2", "fig3", "fig4", "fig5", "theory")

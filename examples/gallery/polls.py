@@ -17,7 +17,7 @@ import numpy as np
 from river import compose, datasets, evaluate, linear_model, metrics, preprocessing
 
 from efface import Ridge
-from efface.river import Regressor
+from efface.models.river import Regressor
 
 WINDOWS = [10, 20, 50, 200, None]
 polls = datasets.TrumpApproval()

@@ -18,7 +18,7 @@ import pandas as pd
 
 from efface import Ridge, replay
 
-hours = pd.read_csv(files("efface") / "data" / "bikeshare.csv", parse_dates=["time"])
+hours = pd.read_csv(files("efface.files") / "sample" / "bikeshare.csv", parse_dates=["time"])
 angles = np.outer(hours["hr"], np.arange(1, 6)) * 2 * np.pi / 24
 clock, working = np.hstack([np.sin(angles), np.cos(angles)]), hours[["workingday"]]
 X = np.hstack([hours[["temp", "hum", "windspeed"]], working, clock, clock * working.to_numpy()])

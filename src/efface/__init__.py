@@ -7,16 +7,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from efface.diagnostics import Audit, Diagnosis, audit, diagnose
+    from efface.batch.replay import replay
+    from efface.batch.results import Replay, Rolling
+    from efface.batch.rolling import rolling
+    from efface.diagnostics.audit import Audit, Diagnosis, audit, diagnose
+    from efface.diagnostics.forecast import Forecast, forecast_forgetting
     from efface.errors import EffaceError
-    from efface.forecast import Forecast, forecast_forgetting
-    from efface.history import replay
-    from efface.intervals import Interval
-    from efface.models import OLS, AdaptiveRidge, Ridge, SwitchingRidge, load
-    from efface.outcomes import Replay, Rolling
-    from efface.policies import FIFD, AddDrop, KeepAll, KeepFor
-    from efface.regressions import rolling
-    from efface.scaling import WindowScaler
+    from efface.live.policies import FIFD, AddDrop, KeepAll, KeepFor
+    from efface.models.intervals import Interval
+    from efface.models.linear import OLS, AdaptiveRidge, Ridge, SwitchingRidge, load
+    from efface.models.scaler import WindowScaler
 
 __version__ = "0.1.0"
 
@@ -46,16 +46,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "efface.diagnostics": ("Audit", "Diagnosis", "audit", "diagnose"),
+    "efface.diagnostics.audit": ("Audit", "Diagnosis", "audit", "diagnose"),
     "efface.errors": ("EffaceError",),
-    "efface.forecast": ("Forecast", "forecast_forgetting"),
-    "efface.intervals": ("Interval",),
-    "efface.models": ("OLS", "AdaptiveRidge", "Ridge", "SwitchingRidge", "load"),
-    "efface.policies": ("FIFD", "AddDrop", "KeepAll", "KeepFor"),
-    "efface.scaling": ("WindowScaler",),
-    "efface.outcomes": ("Replay", "Rolling"),
-    "efface.history": ("replay",),
-    "efface.regressions": ("rolling",),
+    "efface.diagnostics.forecast": ("Forecast", "forecast_forgetting"),
+    "efface.models.intervals": ("Interval",),
+    "efface.models.linear": ("OLS", "AdaptiveRidge", "Ridge", "SwitchingRidge", "load"),
+    "efface.live.policies": ("FIFD", "AddDrop", "KeepAll", "KeepFor"),
+    "efface.models.scaler": ("WindowScaler",),
+    "efface.batch.results": ("Replay", "Rolling"),
+    "efface.batch.replay": ("replay",),
+    "efface.batch.rolling": ("rolling",),
 }
 
 

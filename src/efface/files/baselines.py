@@ -13,9 +13,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.history import replay
-from efface.models import OLS, Ridge
-from efface.regressor import Model
+from efface.batch.replay import replay
+from efface.models.linear import OLS, Ridge
+from efface.models.regression import Model
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

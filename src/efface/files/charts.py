@@ -14,8 +14,8 @@ import numpy as np
 from bokeh.models import ColumnDataSource, CustomJS, NumeralTickFormatter, Range1d
 
 from efface.files.canvas import Axis, Canvas, as_source, put_legend_above
-from efface.files.digests import Digest
-from efface.files.journey import Log
+from efface.files.downsampling import Digest
+from efface.files.streaming import Log
 
 _SHORTLY = "{0.[000]a}"
 _PREDICTED = [

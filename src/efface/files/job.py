@@ -12,22 +12,22 @@ import numpy as np
 import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
+from efface.batch.replay import replay
 from efface.errors import InvalidValue, unusable
 from efface.files.baselines import Baseline, baselines
-from efface.files.frames import open_table
-from efface.files.journey import Journey, travel
+from efface.files.output import REPORT, Form, Predictions, folder, refuse_folder, write_summary
+from efface.files.readers import open_table
 from efface.files.report import write_report
 from efface.files.requests import NONE, Requests, read_requests
-from efface.files.results import REPORT, Form, Predictions, folder, refuse_folder, write_summary
-from efface.files.roles import Missing, Roles, Wish, assign
+from efface.files.schema import Missing, Roles, Wish, assign
+from efface.files.streaming import Journey, travel
 from efface.files.summary import summarise
 from efface.files.tables import Table
-from efface.history import replay
-from efface.intervals import MethodName
-from efface.models import OLS, AdaptiveRidge, Ridge, SwitchingRidge
-from efface.parameters import probability
-from efface.policies import KeepFor
-from efface.regressor import Model
+from efface.inputs.parameters import probability
+from efface.live.policies import KeepFor
+from efface.models.intervals import MethodName
+from efface.models.linear import OLS, AdaptiveRidge, Ridge, SwitchingRidge
+from efface.models.regression import Model
 
 Kind = Literal["adaptive", "ridge", "ols", "switching"]
 Tell = Callable[[int, float], None]

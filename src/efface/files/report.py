@@ -14,8 +14,8 @@ from jinja2 import Environment, StrictUndefined
 from efface.files.baselines import LAST
 from efface.files.canvas import DARK, LIGHT
 from efface.files.charts import draw
-from efface.files.figures import figure, share
-from efface.files.journey import Log
+from efface.files.formatting import figure, share
+from efface.files.streaming import Log
 from efface.files.summary import manner
 
 _LISTED = 500  # requests in the table

@@ -31,8 +31,8 @@ import numpy as np
 
 from efface import __version__
 from efface.files.baselines import LAST
-from efface.files.journey import Journey
-from efface.files.roles import Roles, shown
+from efface.files.schema import Roles, shown
+from efface.files.streaming import Journey
 
 FORMAT = 1
 

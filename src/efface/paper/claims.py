@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from efface.coverage import CoverageRow
-from efface.examples import Example
 from efface.paper.evidence import (
     ADAPTIVE,
     SWITCHING,
@@ -35,6 +33,8 @@ from efface.paper.evidence import (
 from efface.paper.experiments import Experiment, Numbers, OlsBound, RidgeBound
 from efface.paper.simulate import Reading
 from efface.paper.verdicts import Place, Range, Verdict, judge
+from efface.theory.appendix_d import Example
+from efface.theory.coverage import CoverageRow
 
 Either = Literal["either"]
 

@@ -12,11 +12,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from efface.coverage import CoverageRow
-from efface.examples import Example
 from efface.paper.experiments import SIGMAS, Comparison, Experiment, Line, Numbers, Ranks, Slides
 from efface.paper.simulate import Array, Reading
 from efface.paper.verdicts import Place, jackknife
+from efface.theory.appendix_d import Example
+from efface.theory.coverage import CoverageRow
 
 
 @dataclass(frozen=True)

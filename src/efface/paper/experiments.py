@@ -22,16 +22,16 @@ from typing import Any, ClassVar, Literal, NamedTuple, final
 
 import numpy as np
 
-from efface.bounds import RegretBound, ols_regret_bound, ridge_regret_bound
-from efface.geometry import spectrum
-from efface.history import replay
-from efface.models import OLS, AdaptiveRidge, Ridge, SwitchingRidge
-from efface.outcomes import Replay
+from efface.batch.replay import replay
+from efface.batch.results import Replay
+from efface.batch.rolling import rolling
+from efface.live.policies import AddDrop, Ints
+from efface.models.linear import OLS, AdaptiveRidge, Ridge, SwitchingRidge
+from efface.models.regression import Model
 from efface.paper.simulate import Array, Reading, Simulated, linear_stream, unit_vectors
-from efface.policies import AddDrop, Ints
-from efface.regressions import rolling
-from efface.regressor import Model
-from efface.theory import absolute_regret, cumulative_regret, l2_error
+from efface.theory.bounds import RegretBound, ols_regret_bound, ridge_regret_bound
+from efface.theory.geometry import spectrum
+from efface.theory.quantities import absolute_regret, cumulative_regret, l2_error
 
 Method = Literal["adaptive", "switching", "fixed"]
 Numbers = Mapping[str, Array]

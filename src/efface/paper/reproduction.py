@@ -17,15 +17,15 @@ from typing import Any, get_args
 
 import numpy as np
 
-from efface.coverage import CoverageRow, coverage_table, render_coverage
 from efface.errors import InvalidValue, unusable
-from efface.examples import examples, render_examples
+from efface.inputs.parameters import whole
 from efface.paper.claims import Claim, claims
 from efface.paper.experiments import Comparison, Experiment, Numbers, Ranks, panels
 from efface.paper.scorecard import to_json, to_markdown
 from efface.paper.simulate import READINGS, Array, Reading
 from efface.paper.sweep import Advance, Backend, Store, Workers, sweep, written_beside
-from efface.parameters import whole
+from efface.theory.appendix_d import examples, render_examples
+from efface.theory.coverage import CoverageRow, coverage_table, render_coverage
 
 Row = dict[str, Any]
 

@@ -1,0 +1,1 @@
+"""Whole arrays and frames: rolling regressions, replays, groups, and their results."""

@@ -1,0 +1,1 @@
+"""One event at a time: a row is predicted, learned or dropped; coefficients on demand."""

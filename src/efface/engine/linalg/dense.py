@@ -1,0 +1,229 @@
+"""Dense linear algebra for compiled code: small, positive definite, and told when it is not safe.
+
+Every factorisation returns its *margin*: the smallest pivot as a fraction of the diagonal entry it
+came from. That is 1 - R^2 of a column on those before it, so it does not see the units of the
+features; rounding is amplified by about its inverse. Below ``SAFE`` the answer is not trusted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from efface.engine.jit.blas import add_gram, multiply, multiply_transposed, subtract_products
+from efface.engine.jit.compilation import FAST, INNER, shared
+from efface.engine.jit.views import Matrix, Vector, block, part, take
+
+SAFE = 1e-4
+EPS = float(np.finfo(np.float64).eps)
+_PANEL = 24
+PANEL_ROOM = 2 * 48 * 48 + 4 * _PANEL * 48
+
+
+@numba.njit(**INNER)
+def fill(array: Any, value: float) -> None:
+    """Set all of a contiguous array; an assignment to a slice takes long to compile."""
+    flat = take(array, 0, 1, array.size)[0]
+    for i in range(flat.size):
+        flat[i] = value
+
+
+@numba.njit(**INNER)
+def copy(source: Vector, out: Vector) -> None:
+    for i in range(out.size):
+        out[i] = source[i]
+
+
+@numba.njit(**INNER, fastmath=FAST)
+def dot(a: Vector, b: Vector) -> float:
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@numba.njit(**INNER, fastmath=FAST)
+def add_row(weight: float, row: Vector, out: Vector) -> None:
+    for j in range(out.size):
+        out[j] += weight * row[j]
+
+
+@numba.njit(**INNER, fastmath=FAST)
+def symmetric_times(a: Matrix, x: Vector, out: Vector) -> None:
+    """out = a x for a full symmetric matrix, read row by row."""
+    for i in range(x.size):
+        out[i] = dot(a[i], x)
+
+
+@shared()
+def lopsided(squares: Vector) -> bool:
+    """Are some squared lengths so small beside others that the rank is for singular values?"""
+    smallest, largest = np.inf, 0.0
+    for i in range(squares.size):
+        smallest = min(smallest, squares[i])
+        largest = max(largest, squares[i])
+    return smallest < 1e-20 * largest
+
+
+@shared(fastmath=FAST)
+def factorise(a: Matrix, row: Vector, scale: Vector) -> float:
+    """a <- its factors: D^-1 on the diagonal, the unit U above it, a = U' D U; the margin.
+
+    Reads the upper triangle. ``row`` is scratch: a copy of the pivot row, so that the compiler sees
+    that nothing overlaps.
+    """
+    n, margin = scale.size, 1.0
+    for p in range(n):
+        pivot = a[p, p]
+        if not pivot > 0.0:
+            return 0.0
+        margin = min(margin, pivot / scale[p])
+        inverse, source = 1.0 / pivot, part(a[p], p + 1, n)
+        for k in range(source.size):
+            row[k] = source[k]
+            source[k] *= inverse
+        a[p, p] = inverse
+        for i in range(p + 1, n):
+            target, rest = part(a[i], i, n), part(row, i - p - 1, row.size)
+            factor = rest[0] * inverse
+            for k in range(target.size):
+                target[k] -= factor * rest[k]
+    return margin
+
+
+@shared(fastmath=FAST)
+def solve(a: Matrix, b: Vector) -> None:
+    """b <- (U' D U)^-1 b in place."""
+    n = b.size
+    for i in range(n):
+        add_row(-b[i], part(a[i], i + 1, n), part(b, i + 1, n))
+        b[i] *= a[i, i]
+    for i in range(n - 2, -1, -1):
+        b[i] -= dot(part(a[i], i + 1, n), part(b, i + 1, n))
+
+
+@shared()
+def invert(a: Matrix, scale: Vector, scratch: Vector) -> float:
+    """a <- a^-1, full, from the lower triangle of a positive definite matrix; the margin.
+
+    a = L L' by panels, then W = L^-1, then W'W: nearly all matrix products, yet as accurate as the
+    factorisation itself, which the shorter ways by partial inverses are not. On return with margin
+    0, ``a`` is spoilt. ``scratch`` holds n^2 + 4 _PANEL n numbers.
+    """
+    n = a.shape[0]
+    out, rest = take(scratch, 0, n, n), part(scratch, n * n, scratch.size)
+    margin = 1.0
+    for lo in range(0, n, _PANEL):
+        hi = min(lo + _PANEL, n)
+        corner = block(a, lo, hi, lo, hi)
+        for i in range(lo, hi):
+            fill(part(a[i], hi, n), 0.0)
+        margin = min(margin, _invert_factor(corner, part(scale, lo, hi), rest))
+        if not margin > 0.0:
+            return 0.0
+        panel = take(rest, 0, n - hi, hi - lo)
+        multiply_transposed(block(a, hi, n, lo, hi), corner, panel, 1.0, 0.0)
+        subtract_products(panel, block(a, hi, n, hi, n))
+        for i in range(hi, n):
+            copy(panel[i - hi], part(a[i], lo, hi))
+    _invert_triangle(a, rest)
+    fill(out, 0.0)
+    for lo in range(0, n, _PANEL):
+        hi = min(lo + _PANEL, n)
+        add_gram(block(a, lo, hi, 0, hi), block(out, 0, hi, 0, hi))
+    for i in range(n):
+        for j in range(i + 1):
+            a[i, j] = out[i, j]
+            a[j, i] = out[i, j]
+    return margin
+
+
+@numba.njit(**INNER)
+def _invert_triangle(a: Matrix, scratch: Vector) -> None:
+    """L -> L^-1, from panels of L below diagonal blocks that are inverted already."""
+    n = a.shape[0]
+    for lo in range((n - 1) // _PANEL * _PANEL - _PANEL, -1, -_PANEL):
+        hi = lo + _PANEL
+        product = take(scratch, 0, n - hi, _PANEL)
+        below = block(a, hi, n, lo, hi)
+        multiply(block(a, hi, n, hi, n), below, product, 1.0, 0.0)
+        multiply(product, block(a, lo, hi, lo, hi), below, -1.0, 0.0)
+
+
+@numba.njit(**INNER, fastmath=FAST)
+def _invert_factor(a: Matrix, scale: Vector, scratch: Vector) -> float:
+    """a <- L^-1 for a = L L', a small block: its lower triangle in, zeros above out; the margin.
+
+    Eliminates in (a | I), row from row, so that every inner loop runs along one row.
+    """
+    n, margin = a.shape[0], 1.0
+    wide, row = take(scratch, 0, n, 2 * n), take(scratch, 2 * n * n, 1, n)[0]
+    fill(wide, 0.0)
+    for i in range(n):
+        for j in range(i + 1):
+            wide[i, j] = a[i, j]
+            wide[j, i] = a[i, j]
+        wide[i, n + i] = 1.0
+    for p in range(n):
+        pivot = wide[p, p]
+        if not pivot > 0.0:
+            return 0.0
+        margin = min(margin, pivot / scale[p])
+        inverse = 1.0 / pivot
+        copy(part(wide[p], p + 1, n + p + 1), row)
+        for i in range(p + 1, n):
+            factor, target = wide[i, p] * inverse, part(wide[i], p + 1, n + p + 1)
+            for k in range(n):
+                target[k] -= factor * row[k]
+        root = np.sqrt(inverse)
+        for k in range(n):
+            a[p, k] = root * wide[p, n + k]
+    return margin
+
+
+@numba.njit(**INNER)
+def panel_for(n: int) -> int:
+    """Columns a panel: wide ones feed the products better, narrow ones cost less themselves."""
+    return 16 if n <= 128 else 48
+
+
+@shared()
+def factorise_rows(raw: Matrix, scaled: Matrix, n: int, scale: Vector, scratch: Vector) -> float:
+    """A = L D L' and, for the rows U below A, raw <- U L^-T and scaled <- U L^-T D^-1; the margin.
+
+    The first n rows of ``raw`` hold the lower triangle of A. L has identity blocks on its diagonal
+    and ``scaled`` below them; D has blocks of ``panel_for(n)`` rows, whose inverses are not kept:
+    where both factors are needed, so are raw and scaled. ``scratch`` holds PANEL_ROOM numbers.
+    """
+    rows, panel, margin = raw.shape[0], panel_for(n), 1.0
+    for lo in range(0, n, panel):
+        hi = min(lo + panel, n)
+        size = hi - lo
+        if lo > 0:
+            left, right = block(scaled, lo, rows, 0, lo), block(raw, lo, hi, 0, lo)
+            multiply_transposed(left, right, block(raw, lo, rows, lo, hi), -1.0, 1.0)
+        inverse = take(scratch, 0, size, size)
+        for i in range(size):
+            for j in range(i + 1):
+                inverse[i, j] = raw[lo + i, lo + j]
+        rest = part(scratch, size * size, scratch.size)
+        margin = min(margin, invert(inverse, part(scale, lo, hi), rest))
+        if not margin > 0.0:
+            return 0.0
+        if hi < rows:
+            below = block(raw, hi, rows, lo, hi)
+            multiply(below, inverse, block(scaled, hi, rows, lo, hi), 1.0, 0.0)
+    return margin
+
+
+@shared()
+def divide_rows(rows: Matrix, scaled: Matrix, n: int) -> None:
+    """rows <- rows L^-1, for the L of ``factorise_rows``."""
+    panel = panel_for(n)
+    for lo in range((n - 1) // panel * panel, -1, -panel):
+        hi = min(lo + panel, n)
+        if hi < n:
+            m, below = rows.shape[0], block(scaled, hi, n, lo, hi)
+            multiply(block(rows, 0, m, hi, n), below, block(rows, 0, m, lo, hi), -1.0, 1.0)

@@ -1,0 +1,218 @@
+"""The live rows by their singular values, or by what does without them.
+
+The way to leverages, rank and conditioning where a core does not hold or does not tell; NumPy's own
+routines, not compiled: it is rare. Rows are those of the weighted system: around their weighted
+mean if there is an intercept, each times the root of its weight.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.engine.jit.views import Matrix, Vector
+from efface.engine.linalg.dense import EPS, SAFE
+
+_KEPT = 1e-6  # of the largest eigenvalue: a smaller one has lost its digits to it
+_DUST = 1e-10  # of a column: smaller deviations may be rounding
+_OUTSIDE = EPS**0.5  # of a row's length: more beyond the span, and the rows do not determine it
+
+
+class Products(NamedTuple):
+    """Leverages of a new row and of the oldest, and what they have in common."""
+
+    new: float
+    old: float
+    cross: float
+    reach: float  # the new row's where the live rows determine its prediction, else infinite
+
+
+class Spectrum(NamedTuple):
+    """The live rows by their singular values; what is asked of them is asked of this."""
+
+    mean: Vector
+    base: float  # what the intercept adds to every product
+    sigma: Vector
+    directions: Matrix
+    penalty: float
+    rank: int
+
+    def products(self, new: Vector, old: Vector) -> Products:
+        """By singular values, whatever the rank."""
+        leverage, old_leverage = self._product(new, new), self._product(old, old)
+        return Products(leverage, old_leverage, self._product(new, old), self.gauge(new)[0])
+
+    def _product(self, u: Vector, v: Vector) -> float:
+        """u' H^-1 v, by the pseudo-inverse where there is no penalty."""
+        a, b, rest = self._split(u), self._split(v), 0.0
+        if self.penalty > 0.0:
+            rest = float(a[1] @ b[1]) / self.penalty
+        return self.base + float((a[0] / self._denominator) @ b[0]) + rest
+
+    def gauge(self, u: Vector) -> tuple[float, float]:
+        """The leverage of a row, infinite where the rows do not determine it, and its image's."""
+        inside, rest = self._split(u)
+        lost = self.penalty == 0.0 and _beyond(rest, u - self.mean)
+        image = inside / self._denominator
+        return np.inf if lost else self._product(u, u), float(image @ image)
+
+    def _split(self, u: Vector) -> tuple[Vector, Vector]:
+        """Along the directions, and what is left."""
+        away = u - self.mean
+        inside = self.directions @ away
+        return inside, away - inside @ self.directions
+
+    @property
+    def _denominator(self) -> Vector:
+        return np.asarray(self.sigma**2 + self.penalty)
+
+
+def _beyond(rest: Vector, away: Vector) -> bool:
+    """Is what is left of a row, outside the span, more than rounding?"""
+    return bool(rest @ rest > _OUTSIDE**2 * (away @ away))
+
+
+def mean_of(values: NDArray[np.float64], weights: Vector, intercept: bool) -> Any:
+    """The weighted mean of rows or numbers; 0 without an intercept, or where nothing has weight."""
+    if not (intercept and weights.any()):
+        return 0.0
+    if (weights == weights[0]).all():
+        return values.mean(axis=0)  # takes half the time
+    return np.average(values, axis=0, weights=weights)
+
+
+def centred(X: Matrix, weights: Vector, intercept: bool) -> Matrix:
+    """X around its weighted mean, if there is an intercept."""
+    if intercept and weights.any():
+        share = weights / weights.sum()
+        mean = share @ X
+        X = X - mean
+        X -= share @ X  # again: rounding of a large mean looks like rank
+        spread = np.abs(X[weights > 0.0]).max(axis=0)
+        X[:, spread <= 16.0 * EPS * np.abs(mean)] = 0.0  # constant but for rounding
+    return X
+
+
+def weighed_rows(X: Matrix, weights: Vector, intercept: bool) -> Matrix:
+    """The rows of the weighted system."""
+    return np.asarray(np.sqrt(weights)[:, np.newaxis] * centred(X, weights, intercept))
+
+
+def spectrum(X: Matrix, weights: Vector, penalty: float, intercept: bool, rank: int) -> Spectrum:
+    """The singular values of the live rows; a rank of -1 is not known yet: by NumPy's rule."""
+    around = centred(X, weights, intercept)
+    rows = np.sqrt(weights)[:, np.newaxis] * around
+    _, sigma, directions = np.linalg.svd(rows, full_matrices=False)
+    if rank < 0:
+        sure = sigma[: _most(weights, intercept)]
+        rank = int((sure > sigma[0] * max(rows.shape) * EPS).sum())
+    used = sigma.size if penalty > 0.0 else rank
+    first = int(weights.argmax())
+    base = 1.0 / float(weights.sum()) if intercept and weights.any() else 0.0
+    mean = X[first] - around[first]
+    return Spectrum(mean, base, sigma[:used], directions[:used], penalty, rank)
+
+
+def summary(
+    X: Matrix, y: Vector, weights: Vector, coef: Vector, intercept: bool
+) -> tuple[float, float, float, float]:
+    """``summarise``, from the rows."""
+    rows = weighed_rows(X, weights, intercept)
+    residuals = np.sqrt(weights) * (y - mean_of(y, weights, intercept)) - rows @ coef
+    squares, heft = float(residuals @ residuals), float(weights.sum())
+    return squares, float(np.sum(rows**2)), float(coef @ coef), heft
+
+
+def independent(rows: Matrix, size: Vector) -> bool:
+    """Are the rows independent for sure, or else their columns? By the pivots of their products.
+
+    ``size`` is that of the columns before they were differences: less of them is rounding.
+    """
+    n, d = rows.shape
+    products = rows @ rows.T if n < d else rows.T @ rows
+    scale = products.diagonal()
+    if n >= d and (scale <= n * (_DUST * size) ** 2).any():
+        return False
+    # So that what is independent here is so by NumPy's rule, n EPS, too.
+    if not scale.min(initial=np.inf) > (1e3 * max(n, d) * EPS) ** 2 * scale.max(initial=0.0):
+        return False
+    try:
+        pivots = np.linalg.cholesky(products).diagonal() ** 2
+    except np.linalg.LinAlgError:
+        return False
+    return bool((pivots >= SAFE * scale).all())
+
+
+def rank_of(X: Matrix, weights: Vector, intercept: bool) -> tuple[int, int]:
+    """The rank of X, and a number of its newest rows that have all of it for sure, or 0.
+
+    Without singular values where the newer half of the rows, or all if they are few, tells it.
+    """
+    n, d = X.shape
+    start = 0 if n // 2 - intercept < d else n // 2
+    newest, roots = X[start:], np.sqrt(weights[start:, np.newaxis])
+    roots = roots / (roots.max() or 1.0)  # the rank does not see a common scale; sizes below do
+    # The differences from one row, the heaviest, have the rank of the deviations from the mean.
+    heaviest = int(roots.argmax())
+    part = roots * (newest - newest[heaviest]) if intercept else roots * newest
+    if intercept:
+        part = part[1:] if heaviest == 0 else np.delete(part, heaviest, axis=0)
+    if independent(part, np.abs(newest).max(axis=0, initial=0.0)):
+        return min(n - intercept, d), len(newest)
+    return numerical_rank(X, weights, intercept), 0
+
+
+def numerical_rank(X: Matrix, weights: Vector, intercept: bool) -> int:
+    """By NumPy's rule."""
+    rank = int(np.linalg.matrix_rank(weighed_rows(X, weights, intercept)))
+    return min(rank, _most(weights, intercept))
+
+
+def _most(weights: Vector, intercept: bool) -> int:
+    """The largest rank that so many rows can have: beyond, it is the mean's rounding."""
+    return max(int(np.count_nonzero(weights)) - intercept, 0)
+
+
+def interpolated(X: Matrix, weights: Vector, intercept: bool, new: Vector) -> Products:
+    """Products for independent rows without a penalty, which all responses are met by.
+
+    With q the roots of the weights, a = (AA')^-1 A new and A the rows of the system these are
+    |a|^2, 1 and a_0; an intercept adds 1 / n and q_0 / n, n the sum of the weights, as q is outside
+    the span of A.
+    """
+    around, roots = centred(X, weights, intercept), np.sqrt(weights)
+    rows = roots[:, np.newaxis] * around
+    products, base = rows @ rows.T, 0.0
+    if intercept:
+        base = 1.0 / float(weights.sum())
+        products += (products.diagonal().mean() or 1.0) * np.outer(roots, roots)
+    away = new - (X[0] - around[0])
+    a = np.linalg.solve(products, rows @ away)
+    leverage = base + float(a @ a)
+    reach = np.inf if _beyond(away - a @ rows, away) else leverage
+    return Products(leverage, 1.0, base * float(roots[0]) + float(a[0]), reach)
+
+
+def conditioning(X: Matrix, weights: Vector, intercept: bool) -> tuple[float, float]:
+    """phi^2 = lambda_min(Phi) / n (Lemma 1), and the condition number of the rows.
+
+    n is the sum of the weights.
+
+    From the eigenvalues of Phi where those keep their digits, else from the singular values.
+    """
+    (n, d), heft = X.shape, float(weights.sum())
+    if heft == 0.0:
+        return np.nan, np.nan
+    if n - intercept < d:
+        return 0.0, np.inf
+    rows = weighed_rows(X, weights, intercept)
+    values = np.linalg.eigvalsh(rows.T @ rows)
+    low, high = float(values[0]), float(values[-1])
+    if low <= _KEPT * high:
+        sigma = np.linalg.svd(rows, compute_uv=False)
+        low, high = float(sigma[-1]) ** 2, float(sigma[0]) ** 2
+        if sigma[-1] <= sigma[0] * max(n, d) * EPS:
+            return 0.0, np.inf
+    return low / heft, (high / low) ** 0.5

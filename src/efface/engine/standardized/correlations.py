@@ -1,0 +1,156 @@
+"""Standardised rows, from sums over them: mean, deviation, Z'Z and Z'y.
+
+Z'Z is the rows' correlations times their number, and follows from the same sums as everything else
+(see ``sums``): no row is standardised, whatever comes or leaves.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from efface.engine.events.penalty import KEPT
+from efface.engine.jit.compilation import INNER, carving
+from efface.engine.jit.views import VALUE, WEIGHT, Matrix, Responses, Vector, part, take
+from efface.engine.linalg.dense import EPS
+from efface.engine.sums.sliding import TURN, Sums, first_heard, slide_to, turn_over
+
+_LEAST_KEPT = 1e-3  # of a feature's squares around the centre: less, and its digits are missing
+# Places among the facts: the rows' weight, the responses' mean from the centre of the sums, their
+# scatter around it, the largest |z|, and how many features have a spread.
+WORTH, MIDDLE, SCATTER, REACH, SPREADING = range(5)
+_FACTS = 5
+_VECTORS = 8
+
+
+class Frame(NamedTuple):
+    """The rows at hand, standardised: what is known of them, and where they are solved."""
+
+    products: Matrix  # (d, d), upper triangle: Z'Z
+    system: Matrix  # (d, d): the factors of Z'Z + penalty I
+    shift: Vector  # (d,): the mean, from the centre of the sums
+    deviation: Vector  # (d,): 1 where there is no spread
+    spreads: Vector  # (d,): 1, or 0 where there is no spread
+    pull: Vector  # (d,): Z'y
+    inflation: Vector  # (d,): squares around the centre over those around the mean
+    coef: Vector  # (d,): of the standardised features
+    scale: Vector  # (d,)
+    row: Vector  # (d,) scratch
+    facts: Vector
+    scratch: Vector  # (d^2 + 96 d,)
+
+
+def room_for_frame(d: int) -> int:
+    """How many floats ``open_frame`` needs."""
+    return 3 * d * d + _VECTORS * d + 96 * d + _FACTS
+
+
+@carving
+def open_frame(room: Vector, d: int) -> Frame:
+    """The frame that lies in a flat array."""
+    f, o = room, 2 * d * d
+    end = o + _VECTORS * d
+    return Frame(
+        take(f, 0, d, d),
+        take(f, d * d, d, d),
+        part(f, o, o + d),
+        part(f, o + d, o + 2 * d),
+        part(f, o + 2 * d, o + 3 * d),
+        part(f, o + 3 * d, o + 4 * d),
+        part(f, o + 4 * d, o + 5 * d),
+        part(f, o + 5 * d, o + 6 * d),
+        part(f, o + 6 * d, o + 7 * d),
+        part(f, o + 7 * d, end),
+        part(f, end, end + _FACTS),
+        part(f, end + _FACTS, end + _FACTS + d * d + 96 * d),
+    )
+
+
+@numba.njit(**INNER)
+def _off_centre(s: Sums) -> bool:
+    """Has a feature or the response moved so far from the centre that sums lose digits?
+
+    Not if it is as near as a mean can be rounded: a constant feature would ask again and again.
+    """
+    q, total = s.centre.size, s.total
+    n = total[q - 2, q - 2]
+    for j in range(q):
+        away = (total[q - 2, j] if j < q - 2 else total[j, q - 2]) / n
+        far = away * away > 100.0 * (total[j, j] / n - away * away)
+        if j != q - 2 and far and abs(away) > n * EPS * abs(s.centre[j]):
+            return True
+    return False
+
+
+@numba.njit(**INNER)
+def _describe(f: Frame, s: Sums, n: int) -> bool:
+    """Standardise the n rows of the sums; False where digits are missing."""
+    d, total = f.shift.size, s.total
+    weight, largest, spreading = total[d, d], 0.0, 0.0
+    for j in range(d):
+        high, low, square = s.bounds[0, j], s.bounds[1, j], total[j, j]
+        f.shift[j], f.deviation[j], f.spreads[j] = total[d, j] / weight, 1.0, 0.0
+        f.inflation[j] = 1.0
+        if high == low:
+            f.shift[j] = high - s.centre[j]
+            continue
+        scatter = square - f.shift[j] * total[d, j]
+        if not scatter > _LEAST_KEPT * square:
+            return False
+        dust = n * (s.centre[j] + f.shift[j]) * EPS
+        if scatter <= n * EPS * scatter + weight * dust * dust:
+            continue
+        f.inflation[j], f.spreads[j] = square / scatter, 1.0
+        f.deviation[j] = np.sqrt(scatter / weight)
+        high, low = high - s.centre[j] - f.shift[j], f.shift[j] - (low - s.centre[j])
+        largest = max(largest, high / f.deviation[j], low / f.deviation[j])
+        spreading += 1.0
+    f.facts[WORTH], f.facts[REACH], f.facts[SPREADING] = weight, largest, spreading
+    return largest < np.inf
+
+
+@numba.njit(**INNER)
+def _correlate(f: Frame, s: Sums) -> None:
+    """Z'Z and Z'y from the sums."""
+    d, total, weight = f.shift.size, s.total, f.facts[WORTH]
+    middle = total[d + 1, d] / weight
+    for j in range(d):
+        f.products[j, j] = weight * f.spreads[j]
+        f.pull[j] = (total[d + 1, j] - total[d, j] * middle) * f.spreads[j] / f.deviation[j]
+        for i in range(j):
+            joint = total[j, i] - f.shift[i] * total[d, j]
+            unit = f.spreads[i] * f.spreads[j] / f.deviation[j]
+            f.products[i, j] = joint * unit / f.deviation[i]
+
+
+@numba.njit(**INNER)
+def _describe_responses(f: Frame, s: Sums, y: Responses, a: int, b: int) -> None:
+    """Mean and scatter of the responses; from themselves where the sums have lost digits."""
+    d = f.shift.size
+    first, square = s.total[d + 1, d], s.total[d + 1, d + 1]
+    f.facts[MIDDLE] = first / f.facts[WORTH]
+    f.facts[SCATTER] = square - first * f.facts[MIDDLE]
+    if f.facts[SCATTER] < KEPT * square:
+        mean, scatter, base = 0.0, 0.0, y[first_heard(y, a, b), VALUE]
+        for i in range(a, b):
+            mean += y[i, WEIGHT] * (y[i, VALUE] - base) / f.facts[WORTH]
+        for i in range(a, b):
+            scatter += y[i, WEIGHT] * (y[i, VALUE] - base - mean) ** 2
+        f.facts[SCATTER] = scatter
+
+
+@numba.njit(**INNER)
+def standardise(f: Frame, s: Sums, x: Matrix, y: Responses, a: int, b: int) -> bool:
+    """The frame of the rows [a, b); False where digits are missing."""
+    for _ in range(2):
+        slide_to(s, x, y, a, b, 1, True)
+        if s.dials[TURN] == b or not _off_centre(s):
+            break
+        turn_over(s, x, y, a, b, True)
+    if not _describe(f, s, b - a):
+        return False
+    _correlate(f, s)
+    _describe_responses(f, s, y, a, b)
+    return True

@@ -1,0 +1,1 @@
+"""Every window of an array: coefficients, statistics, replay."""

@@ -1,0 +1,334 @@
+"""Few features: a window that slides one row at a time, eight neighbouring windows side by side.
+
+What a replay tells of each window, from the window's own normal equations (see ``systems``). They
+are factorised with the penalty of a pilot fit, where that sets the penalty, and then with the
+penalty itself. Windows where rounding would show are only pointed out.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from efface.engine.events.core import gather, trusted
+from efface.engine.events.event_replay import forgetting_term
+from efface.engine.events.leverage import (
+    GAUGES_KEPT,
+    HEFT,
+    REACH,
+    SCATTER,
+    SIZE_2,
+    STRETCH,
+    UNEXPLAINED,
+)
+from efface.engine.events.penalty import (
+    ALPHA,
+    DELTA,
+    FIXED,
+    KEPT,
+    KIND,
+    LARGEST,
+    NOISE,
+    PILOT,
+    PILOT_SHARE,
+    THETA_MAX,
+    TRACE,
+    VARIANCE,
+    plugged,
+)
+from efface.engine.events.pilot import RESIDUAL, constant, penalty_from
+from efface.engine.jit.compilation import INNER, KERNEL
+from efface.engine.jit.simd import (
+    LANES,
+    add_dot,
+    aligned,
+    multiply_by,
+    set_all,
+    set_difference,
+    set_sum,
+    subtract_product,
+    subtract_scaled,
+    take_higher,
+    take_lower,
+)
+from efface.engine.jit.views import VALUE, Ints, Matrix, Responses, Vector, part, take, weighed
+from efface.engine.linalg.dense import SAFE, fill
+from efface.engine.sums.sliding import (
+    BOUNDED,
+    NEVER,
+    SEEN,
+    Sums,
+    carve_sums,
+    depth_for,
+    room_for_sums,
+)
+from efface.engine.windows.systems import (
+    AROUND,
+    AWAY,
+    CROSS,
+    EXPLAINED,
+    FAR,
+    HIGH,
+    IMAGE,
+    INVERSE,
+    LENGTH,
+    LEVEL,
+    LOW,
+    MARGIN,
+    NEW,
+    NUMBERS,
+    OLD,
+    OWN,
+    PENALTY,
+    PREDICTION,
+    ROOT,
+    SIZE,
+    SPREAD,
+    SQUARES,
+    TOTAL,
+    WORK,
+    Block,
+    Places,
+    factorise,
+    form,
+    places_for,
+    prepare,
+    solve,
+    substitute_back,
+    trace_inverse,
+)
+
+MOST = 28  # unknowns: with more, a core that is solved once serves windows faster
+_VALUES = 11
+
+
+def stride_windows(
+    x: Matrix,
+    y: Vector,
+    s: int,
+    rule: Vector,
+    intercept: bool,
+    states: Matrix,  # its first six rows: prediction, penalty, intercept, leverages, FRT
+    coef: Matrix,  # (n, d), or (0, d) where it is not wanted
+    gauges: Matrix,  # (GAUGES, n), or (GAUGES, 0)
+) -> Vector:
+    """What the s rows before each row tell, from row s on; n rows follow those of the first window.
+
+    All rows weigh 1. ``rule`` holds the parameters of the penalty. The windows' margins: what is
+    said of one whose margin is not SAFE is not to be trusted.
+    """
+    d, depth = x.shape[1], depth_for(s, LANES)
+    floats, ints = room_for_sums(d, depth)
+    lanes = places_for(d).size * LANES
+    store, dials = aligned(lanes + floats + _VALUES), np.zeros(ints, np.int64)
+    store[lanes + floats : lanes + floats + rule.size] = rule
+    margin, gauges[HEFT] = np.empty(y.size - s), s
+    answers = states, coef, gauges, margin
+    _stride_windows(x, weighed(y), s, intercept, *answers, store, lanes, dials, depth)
+    return margin
+
+
+@numba.njit(**KERNEL, nogil=True)
+def _stride_windows(
+    x: Matrix,
+    y: Responses,
+    s: int,
+    intercept: bool,
+    states: Matrix,
+    coef: Matrix,
+    gauges: Matrix,
+    margin: Vector,
+    store: Vector,
+    lanes: int,
+    ints: Ints,
+    depth: int,
+) -> None:
+    n, d = x.shape
+    f, at = take(store, 0, lanes // LANES, LANES), places_for(d)
+    sums = carve_sums(part(store, lanes, store.size), ints, d, depth)
+    values = part(store, store.size - _VALUES, store.size)
+    some = values[ALPHA] if values[KIND] == FIXED else 1.0
+    sums.dials[SEEN], sums.dials[BOUNDED] = NEVER, int(values[KIND] != FIXED)
+    prepare(f, at, d, s, intercept)
+    t = s
+    while t < n:
+        block = Block(t, min(LANES, n - t, max(1, s // 2)), s)
+        stop = t + block.windows
+        gather(sums, x, y, stop - 1 - s, t, block.windows, intercept)
+        diagonal = take(f, 0, 1, d)[0]  # the lanes are not filled yet
+        for i in range(d):
+            diagonal[i] = sums.total[i, i]
+        if trusted(diagonal, sums.total, sums.centre, d, some, intercept) > 0.0:
+            form(f, at, sums, x, y, block, intercept)
+            _set_penalties(f, at, sums, values, y, block, d, intercept)
+            factorise(f, at)
+            _measure(f, at, sums.centre, d, intercept)
+            _collect(f, at, sums.centre, block, intercept, states, coef, gauges, margin)
+        else:
+            fill(part(margin, t - s, stop - s), 0.0)
+        t = stop
+
+
+@numba.njit(**INNER)
+def _set_penalties(
+    f: Matrix,
+    at: Places,
+    sums: Sums,
+    values: Vector,
+    y: Responses,
+    block: Block,
+    d: int,
+    intercept: bool,
+) -> None:
+    """The penalty of each window; NaN where it is to be found another way."""
+    if values[KIND] == FIXED:
+        set_all(f, at.numbers + PENALTY, values[ALPHA])
+        return
+    _bound(f, at, sums, block.windows, d)
+    for i in range(LANES):
+        f[at.numbers + PENALTY, i] = _first_penalty(f, at, values, i, block.s, d)
+    if values[KIND] != PILOT:
+        return
+    factorise(f, at)
+    solve(f, at)
+    if values[NOISE] == RESIDUAL:
+        trace_inverse(f, at, d)
+    set_all(f, at.numbers + HIGH, 0.0)
+    set_all(f, at.numbers + LOW, 0.0)
+    for j in range(d):
+        coefficient = at.factor + at.m * at.step + 1 + j
+        take_higher(f, at.numbers + HIGH, coefficient)
+        take_lower(f, at.numbers + LOW, coefficient)
+    for i in range(LANES):
+        level = y[block.first + min(i, block.windows - 1) - block.s, VALUE]
+        f[at.numbers + PENALTY, i] = _plug_in(f, at, values, i, block.s, d, level, intercept)
+
+
+@numba.njit(**INNER)
+def _bound(f: Matrix, at: Places, sums: Sums, count: int, d: int) -> None:
+    """The largest deviation of a feature from its mean, and of a mean from the centre."""
+    numbers, high, low = at.numbers, at.numbers + HIGH, at.numbers + LOW
+    work, largest, reach = numbers + WORK, numbers + AWAY, numbers + FAR
+    set_all(f, largest, 0.0)
+    set_all(f, reach, 0.0)
+    for j in range(d):
+        set_all(f, high, sums.bounds[0, j] - sums.centre[j])
+        set_all(f, low, sums.bounds[1, j] - sums.centre[j])
+        for i in range(count - 1):
+            take_higher(f, high, at.own + j * OWN + i)
+            take_lower(f, low, at.own + j * OWN + i)
+        set_all(f, work, 0.0)
+        subtract_product(f, work, at.factor + j * at.step, numbers + ROOT)  # less the mean
+        take_higher(f, reach, work)
+        set_sum(f, high, high, work)
+        take_higher(f, largest, high)
+        set_sum(f, low, low, work)
+        set_all(f, high, 0.0)
+        set_difference(f, low, high, low)
+        take_higher(f, largest, low)
+        set_difference(f, work, high, work)
+        take_higher(f, reach, work)
+
+
+@numba.njit(**INNER)
+def _first_penalty(f: Matrix, at: Places, values: Vector, i: int, n: int, d: int) -> float:
+    """Lemma 3 from the rows of window i, or the penalty of its pilot fit; see ``moments``."""
+    numbers = at.numbers
+    square, total, length = f[numbers + AROUND, i], f[numbers + TOTAL, i], f[numbers + LENGTH, i]
+    variance, trace = max(square - total * total / n, 0.0) / (n - 1), f[numbers + SPREAD, i]
+    largest = f[numbers + AWAY, i]
+    digits = variance * n >= KEPT * square and largest >= KEPT * f[numbers + FAR, i]
+    if not (digits and trace > KEPT**2 * length):
+        return np.nan
+    if values[KIND] == PILOT:
+        return PILOT_SHARE * 2.0 ** np.rint(np.log2(trace / n))
+    penalty = plugged(n, d, values[DELTA], np.sqrt(variance), largest, values[THETA_MAX])
+    return penalty if penalty > 0.0 else np.nan
+
+
+@numba.njit(**INNER)
+def _plug_in(
+    f: Matrix,
+    at: Places,
+    values: Vector,
+    i: int,
+    n: int,
+    d: int,
+    level: float,
+    intercept: bool,
+) -> float:
+    """The penalty that the pilot fit of window i asks for; see ``pilot``."""
+    numbers = at.numbers
+    total, before = f[numbers + TOTAL, i], f[numbers + SQUARES, i]
+    values[VARIANCE] = max(f[numbers + AROUND, i] - total * total / n, 0.0) / (n - 1)
+    values[LARGEST], values[TRACE] = f[numbers + AWAY, i], f[numbers + SPREAD, i]
+    left, freedom = before - f[numbers + EXPLAINED, i], 1.0
+    if not f[numbers + MARGIN, i] >= SAFE or constant(values, level, intercept):
+        return np.nan
+    if values[NOISE] == RESIDUAL:
+        if not left > KEPT * before:
+            return np.nan
+        freedom = n - d - int(intercept) + f[numbers + PENALTY, i] * f[numbers + INVERSE, i]
+    theta = max(f[numbers + HIGH, i], -f[numbers + LOW, i])
+    penalty = penalty_from(values, n, d, left, freedom, theta)
+    return penalty if penalty > 0.0 else np.nan
+
+
+@numba.njit(**INNER)
+def _measure(f: Matrix, at: Places, centre: Vector, d: int, intercept: bool) -> None:
+    """Coefficients, intercept and prediction, leverages and gauges."""
+    m, step, numbers = at.m, at.step, at.numbers
+    theta = at.factor + m * step
+    new, old = theta + step, theta + 2 * step
+    for k in range(LEVEL, NUMBERS):
+        set_all(f, numbers + k, 0.0)
+    add_dot(f, numbers + NEW, new, new, m + 1)
+    add_dot(f, numbers + OLD, old, old, m + 1)
+    add_dot(f, numbers + CROSS, new, old, m + 1)
+    solve(f, at)
+    substitute_back(f, at, new + 1)
+    add_dot(f, numbers + IMAGE, new + 1, new + 1, m)
+    add_dot(f, numbers + SIZE, theta + 1, theta + 1, m)
+    if intercept:
+        set_sum(f, numbers + LEVEL, numbers + LEVEL, theta)
+        for j in range(d):
+            subtract_product(f, numbers + LEVEL, at.factor + j * step, theta + 1 + j)
+        multiply_by(f, numbers + LEVEL, numbers + ROOT)
+    set_sum(f, numbers + PREDICTION, numbers + PREDICTION, numbers + LEVEL)
+    add_dot(f, numbers + PREDICTION, theta + 1, at.matrix + (m + 1) * step + 1, m)
+    if intercept:
+        for j in range(d):
+            subtract_scaled(f, numbers + LEVEL, centre[j], theta + 1 + j)
+
+
+@numba.njit(**INNER)
+def _collect(
+    f: Matrix,
+    at: Places,
+    centre: Vector,
+    block: Block,
+    intercept: bool,
+    states: Matrix,
+    coef: Matrix,
+    gauges: Matrix,
+    margin: Vector,
+) -> None:
+    d, numbers = coef.shape[1], part(f, at.numbers, at.numbers + NUMBERS)
+    theta, shift = at.factor + at.m * at.step + 1, centre[d + 1] if intercept else 0.0
+    for i in range(block.windows):
+        row, penalty = block.first - block.s + i, numbers[PENALTY, i]
+        new, old, size = numbers[NEW, i], numbers[OLD, i], numbers[SIZE, i]
+        margin[row] = numbers[MARGIN, i] if 0.0 <= penalty < np.inf else 0.0
+        states[0, row], states[1, row] = numbers[PREDICTION, i] + shift, penalty
+        states[2, row], states[3, row] = numbers[LEVEL, i] + shift, new
+        states[4, row], states[5, row] = old, forgetting_term(new, old, numbers[CROSS, i])
+        if coef.shape[0] > 0:
+            for j in range(d):
+                coef[row, j] = f[theta + j, i]
+        if gauges.shape[1] > 0:
+            left = numbers[SQUARES, i] - numbers[EXPLAINED, i] - penalty * size
+            gauges[REACH, row], gauges[STRETCH, row] = new, numbers[IMAGE, i]
+            gauges[UNEXPLAINED, row], gauges[SIZE_2, row] = left, size
+            gauges[SCATTER, row] = max(numbers[SPREAD, i], 0.0)
+            if not left > GAUGES_KEPT * numbers[SQUARES, i]:
+                margin[row] = 0.0

@@ -1,0 +1,138 @@
+"""What a least-squares window says of its own coefficients: their variances and its fit.
+
+Each window is solved from its own sums, which are made by addition alone, and by its own inverse:
+O(d^3) a window, where ``windows`` needs O(d^2) for the coefficients alone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from efface.engine.events.core import Core, carve, form_primal, gather, room_for
+from efface.engine.jit.compilation import INNER, KERNEL
+from efface.engine.jit.views import VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, weighed
+from efface.engine.linalg.dense import SAFE, dot
+from efface.engine.sums.sliding import NEVER, SEEN, Sums, depth_for, first_heard
+
+_KEPT = 1e-6  # of a sum of squares: less left after a subtraction, and digits are missing
+
+
+class Inference(NamedTuple):
+    """Of the window that ends at each row; NaN where rows do not determine the coefficients.
+
+    Variances are in units of that of the noise of a row of weight 1, which is
+    ``unexplained / (rows - unknowns)``: weighted squares over the rows that have weight.
+    """
+
+    variance: Matrix  # (n, d): of each coefficient
+    base: Vector  # (n,): of the intercept
+    unexplained: Vector  # (n,): sum of squared residuals
+    total: Vector  # (n,): sum of squared responses, around their mean with an intercept
+
+
+def infer_windows(
+    x: Matrix,
+    y: Vector,
+    starts: Ints,
+    intercept: bool,
+    first: int,
+    coef: Matrix,
+    level: Vector,
+    weights: Vector | None = None,
+) -> Inference:
+    """Variances and sums of squares of the window that ends at each row.
+
+    It starts at row ``starts[t]``, which never goes back. From row ``first`` on; ``coef`` and
+    ``level`` are the windows' coefficients and intercepts.
+    """
+    n, d = x.shape
+    found = Inference(np.full((n, d), np.nan), *(np.full(n, np.nan) for _ in range(3)))
+    depth = depth_for(int((np.arange(1, n + 1) - starts).max(initial=1)))
+    floats, ints = room_for(d, d + int(intercept), 1, depth)
+    store = np.zeros(floats), np.zeros(ints, np.int64), depth
+    problem = x, weighed(y, weights), starts, intercept, max(first, d + int(intercept))
+    _infer(*problem, coef, level, *found, *store)
+    return found
+
+
+@numba.njit(**KERNEL, nogil=True)
+def _infer(
+    x: Matrix,
+    y: Responses,
+    starts: Ints,
+    intercept: bool,
+    first: int,
+    coef: Matrix,
+    level: Vector,
+    variance: Matrix,
+    base: Vector,
+    unexplained: Vector,
+    total: Vector,
+    floats: Vector,
+    ints: Ints,
+    depth: int,
+) -> None:
+    n, d = x.shape
+    sums, core, _ = carve(floats, ints, d, d + 1 if intercept else d, 1, depth)
+    sums.dials[SEEN] = NEVER
+    for t in range(first, n):
+        a = starts[t]
+        if t + 1 - a < core.inverse.shape[0]:
+            continue
+        gather(sums, x, y, a, t + 1, 1, intercept)
+        if form_primal(core, sums.total, d, 0.0, intercept) >= SAFE:
+            for j in range(d):
+                variance[t, j] = core.inverse[j, j]
+            base[t] = _base_variance(core, d) if intercept else 0.0
+            rows, responses = part(x, a, t + 1), part(y, a, t + 1)
+            total[t] = _scatter(sums, responses, d, intercept)
+            unexplained[t] = _unexplained(sums, core, rows, responses, coef[t], level[t], total[t])
+
+
+@numba.njit(**INNER)
+def _base_variance(core: Core, d: int) -> float:
+    """Of the intercept, which is the prediction at the features' zero, not at their centre."""
+    value = core.inverse[d, d]
+    for i in range(d):
+        image = dot(part(core.inverse[i], 0, d), part(core.centre, 0, d))
+        value += core.centre[i] * (image - 2.0 * core.inverse[d, i])
+    return value
+
+
+@numba.njit(**INNER)
+def _scatter(sums: Sums, y: Responses, d: int, intercept: bool) -> float:
+    """The sum of squared responses, around their mean or around zero."""
+    n, square, first = sums.total[d, d], sums.total[d + 1, d + 1], sums.total[d + 1, d]
+    if not intercept:
+        return square + sums.centre[d + 1] * (2.0 * first + n * sums.centre[d + 1])
+    value = square - first**2 / n
+    if value > _KEPT * square:
+        return value
+    mean, value, base = 0.0, 0.0, y[first_heard(y, 0, y.shape[0]), VALUE]
+    for i in range(y.shape[0]):
+        mean += y[i, WEIGHT] * (y[i, VALUE] - base) / n
+    for i in range(y.shape[0]):
+        value += y[i, WEIGHT] * (y[i, VALUE] - base - mean) ** 2
+    return value
+
+
+@numba.njit(**INNER)
+def _unexplained(
+    sums: Sums, core: Core, x: Matrix, y: Responses, coef: Vector, level: float, scatter: float
+) -> float:
+    """The sum of squared residuals: from the sums, or from the rows where digits would be lost."""
+    d, p = x.shape[1], core.inverse.shape[0]
+    shift = 0.0 if p > d else sums.centre[d + 1]
+    square = sums.total[d + 1, d + 1] if p > d else scatter
+    value = square
+    for j in range(p):
+        value -= core.theta[0, j] * (sums.total[d + 1, j] + shift * sums.total[d, j])
+    if value > _KEPT * square:
+        return value
+    value = 0.0
+    for i in range(y.shape[0]):
+        value += y[i, WEIGHT] * (y[i, VALUE] - level - dot(x[i], coef)) ** 2
+    return value

@@ -1,0 +1,127 @@
+"""What a terminal shows of a journey."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from efface.files.baselines import LAST
+from efface.files.formatting import figure, share
+from efface.files.summary import manner
+
+_SHOWN = 8  # requests; the report lists them all
+
+
+def screen(summary: Mapping[str, Any], report: Path) -> RenderableType:
+    """The outcome: a headline, the errors, the forgotten, and where to read on."""
+    parts: list[RenderableType] = [_headline(summary), _errors(summary)]
+    if summary["requests"]:
+        parts.append(_requests(summary))
+    parts.append(Text.assemble("report  ", (str(report), "bold cyan")))
+    return Padding(Group(*parts), (1, 2))
+
+
+def _headline(summary: Mapping[str, Any]) -> Text:
+    rows, left, interval = summary["rows"], summary["left"], summary["interval"]
+    gone = sum(left.values())
+    text = Text.assemble(
+        (summary["model"]["name"], "bold"),
+        f" on {summary['source']['file']}, predicting ",
+        (summary["source"]["target"], "bold"),
+        manner(summary),
+        "\n",
+        (f"{rows['read'] - rows['skipped']:,}", "bold"),
+        f" rows at {summary['run']['rows_per_second']:,.0f} a second; ",
+        (f"{gone:,}", "bold"),
+        " were forgotten, ",
+        (f"{rows['alive']:,}", "bold"),
+        " are alive",
+    )
+    if interval["coverage"] is not None:
+        text.append(f"\n{interval['level']:.0%} intervals held the truth ")
+        text.append(f"{interval['coverage']:.1%}", "bold")
+        text.append(" of the time")
+    return text
+
+
+def _errors(summary: Mapping[str, Any]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table.add_column("error")
+    for name in ("MAE", "RMSE", "R²", "skill"):
+        table.add_column(name, justify="right")
+    best = min(_mae(each) for each in summary["errors"].values())
+    for name, errors in summary["errors"].items():
+        ours = name == summary["model"]["name"]
+        style = "bold" if ours else "dim" if name == LAST else ""
+        cells = [figure(errors[key]) for key in ("mae", "rmse")]
+        cells += [share(errors[key]) for key in ("r2", "skill")]
+        if _mae(errors) == best:
+            cells[0] = f"[green]{cells[0]}[/green]"
+        table.add_row(name, *cells, style=style)
+    return table
+
+
+def _mae(errors: Mapping[str, Any]) -> float:
+    return float("inf") if errors["mae"] is None else float(errors["mae"])
+
+
+def _requests(summary: Mapping[str, Any]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for name in ("asked to forget", "when", "outcome", "audit: off a refit by"):
+        table.add_column(name)
+    for entry in summary["requests"][:_SHOWN]:
+        mark = "[green]✓[/green] " if entry["holds"] else "[red]✗[/red] "
+        when = "the end" if entry["asked"] is None else str(entry["asked"])
+        table.add_row(str(entry["id"]), when, entry["status"], mark + _proof(entry))
+    more = len(summary["requests"]) - _SHOWN
+    if more > 0:
+        table.caption = f"and {more} more, in the report"
+    return table
+
+
+def _proof(entry: Mapping[str, Any]) -> str:
+    if entry["error"] is None:
+        return str(entry["verdict"])
+    return f"{entry['error']:.0e}" if entry["holds"] else str(entry["verdict"])
+
+
+@contextmanager
+def progress(console: Console, name: str) -> Iterator[Any]:
+    """A bar on a terminal: call what is given with the rows done and the share of the table.
+
+    Until it is called with no rows, what takes the time is compiling.
+    """
+    columns = (
+        TextColumn("[bold]{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[rows]:,} rows"),
+        TextColumn("[dim]{task.fields[rate]:,.0f} rows/s"),
+        TimeRemainingColumn(),
+    )
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    with bar:
+        task = bar.add_task("compiling", total=None, rows=0, rate=0.0)
+
+        def tell(rows: int, share: float) -> None:
+            if not rows:
+                bar.reset(task, total=None, description=name)
+                return
+            known = share == share and share > 0
+            bar.update(
+                task,
+                completed=share if known else None,
+                total=1.0 if known else None,
+                rows=rows,
+                rate=rows / (bar.tasks[0].elapsed or 1e-9),
+            )
+
+        yield tell

@@ -1,0 +1,190 @@
+"""Times and durations from outside, as plain numbers.
+
+There are two kinds. A calendar time is an ``int``, nanoseconds since 1970 UTC; a number in whatever
+unit the caller counts in is a ``float``. Durations are told apart the same way. The two never mix:
+the type of a value says its kind, and the dtype of an array (int64 or float64) that of its values.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.errors import BadTime, InvalidValue, unusable
+from efface.inputs.frames import items
+
+Time = int | float
+Times = NDArray[np.int64] | NDArray[np.float64]
+Number = int | float | np.integer | np.floating
+
+_UNITS = {
+    "w": 604_800_000_000_000,
+    "d": 86_400_000_000_000,
+    "h": 3_600_000_000_000,
+    "m": 60_000_000_000,
+    "s": 1_000_000_000,
+    "ms": 1_000_000,
+    "us": 1_000,
+    "ns": 1,
+}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|h|d|w)")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_LIMIT = 2**63
+_EXACT = 2**53
+_EXPECTED = "a number, a datetime, a date or a numpy.datetime64"
+_RANGE = "a time between the years 1678 and 2262"
+
+
+def as_time(at: object, subject: str = "at") -> Time:
+    """One time: nanoseconds for a calendar time (without a zone: UTC), a float for a number.
+
+    >>> as_time(1.5), as_time(datetime(1970, 1, 1, 0, 0, 1))
+    (1.5, 1000000000)
+    """
+    if type(at) is float and math.isfinite(at):
+        return at
+    if hasattr(at, "to_datetime64"):  # pandas.Timestamp: a datetime that also has nanoseconds
+        at = at.to_datetime64()
+    if isinstance(at, np.datetime64):
+        return int(_nanoseconds(np.asarray(at)[np.newaxis], subject)[0])
+    if isinstance(at, datetime):
+        return _from_datetime(at, subject)
+    if isinstance(at, date):  # as frames without a type for days hold them: midnight
+        return _from_datetime(datetime(at.year, at.month, at.day), subject)
+    if isinstance(at, Number) and not isinstance(at, bool | np.timedelta64):
+        return _from_number(at, subject)
+    raise BadTime(unusable(subject, at, _EXPECTED, "convert it"))
+
+
+def as_times(at: Any, count: int) -> Times:
+    """One time for each of ``count`` rows; a single one stands for all of them.
+
+    >>> as_times([0, 1.5], 2)
+    array([0. , 1.5])
+    """
+    values = np.asarray(items(at))
+    if values.ndim == 0:
+        return pack([as_time(values.item() if values.dtype == object else at)] * count)
+    if values.shape != (count,):
+        raise BadTime(unusable("at", values.shape, f"the shape ({count},)", "pass one time a row"))
+    if values.dtype.kind == "M":
+        return _nanoseconds(values, "at[{}]")
+    if values.dtype.kind == "f" and np.isfinite(values).all():
+        return values.astype(np.float64)
+    return _one_by_one(values)
+
+
+def pack(times: Collection[Time]) -> Times:
+    """Times of one kind as an array."""
+    if times and isinstance(next(iter(times)), int):
+        return np.array(times, dtype=np.int64)
+    return np.array(times, dtype=np.float64)
+
+
+def kind_of(times: Times | None) -> type | None:
+    """The kind of an array of times; None for no times."""
+    return None if times is None else int if times.dtype == np.int64 else float
+
+
+def kind_name(kind: type | None) -> str:
+    """What times of a kind are called."""
+    return "None" if kind is None else "calendar times" if kind is int else "numbers"
+
+
+def _one_by_one(values: NDArray[np.generic]) -> Times:
+    times = [as_time(value, f"at[{row}]") for row, value in enumerate(values.tolist())]
+    for row, time in enumerate(times):
+        if type(time) is not type(times[0]):
+            expected = f"{kind_name(type(times[0]))}, as for at[0]"
+            raise BadTime(unusable(f"at[{row}]", values[row], expected, "convert it"))
+    return pack(times)
+
+
+def _nanoseconds(values: NDArray[np.datetime64], subject: str) -> NDArray[np.int64]:
+    precise = values.astype("datetime64[ns]")
+    wrong = np.isnat(values) | (precise.astype(values.dtype) != values)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise BadTime(unusable(subject.format(row), str(values[row]), _RANGE, "correct it"))
+    return np.asarray(precise.astype(np.int64))
+
+
+def _from_datetime(at: datetime, subject: str) -> int:
+    moment = at.replace(tzinfo=UTC) if at.tzinfo is None else at
+    time = (moment - _EPOCH) // _MICROSECOND * 1000
+    if abs(time) >= _LIMIT:
+        raise BadTime(unusable(subject, str(at), _RANGE, "correct it"))
+    return time
+
+
+def _from_number(at: int | float | np.integer[Any] | np.floating[Any], subject: str) -> float:
+    time = float(at)
+    if not math.isfinite(time):
+        raise BadTime(unusable(subject, time, "a finite number", "correct it"))
+    if isinstance(at, int | np.integer) and abs(int(at)) > _EXACT:
+        advice = "pass a numpy.datetime64 if it counts nanoseconds"
+        raise BadTime(unusable(subject, at, "a number that a float holds exactly", advice))
+    return time
+
+
+def as_duration(duration: object) -> Time:
+    """A length of time above zero: nanoseconds for a calendar one, a float for a number.
+
+    >>> as_duration("1h30m"), as_duration(timedelta(seconds=2)), as_duration(3600)
+    (5400000000000, 2000000000, 3600.0)
+    """
+    length = _length(duration)
+    if length is None or not 0 < length < _LIMIT:
+        expected = "a length of time above 0 such as '90d', '1h30m', a timedelta or a number"
+        advice = "units are w, d, h, m (minutes), s, ms, us and ns"
+        raise InvalidValue(unusable("duration", duration, expected, advice))
+    return length
+
+
+def _length(duration: object) -> Time | None:
+    if isinstance(duration, str):
+        return _parse(duration)
+    if isinstance(duration, np.timedelta64):
+        return None if np.isnat(duration) else _exact(duration)
+    if isinstance(duration, timedelta):
+        return duration // _MICROSECOND * 1000
+    if isinstance(duration, Number) and not isinstance(duration, bool):
+        return float(duration)
+    return None
+
+
+def _exact(duration: np.timedelta64) -> int | None:
+    """In nanoseconds; None for months, years and numbers without a unit, which have no length."""
+    unit, count = np.datetime_data(duration.dtype)
+    names = {"W": "w", "D": "d"}
+    scale = _UNITS.get(names.get(unit, unit))
+    return None if scale is None else int(duration.astype(np.int64)) * count * scale
+
+
+def _parse(text: str) -> int | None:
+    parts = _PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        return None
+    total = sum(Fraction(number) * _UNITS[unit] for number, unit in parts)
+    return int(total) if total == int(total) else None
+
+
+def spell(nanoseconds: int) -> str:
+    """The shortest text for a calendar duration; no weeks, since "90d" reads better than "12w6d".
+
+    >>> spell(90 * 86_400_000_000_000), spell(5_400_000_000_000)
+    ('90d', '1h30m')
+    """
+    text = ""
+    for unit, size in list(_UNITS.items())[1:]:
+        count, nanoseconds = divmod(nanoseconds, size)
+        text += f"{count}{unit}" if count else ""
+    return text

@@ -1,1 +1,0 @@
-"""Compiled routines on arrays: no checks, no classes. They trust what they are given."""

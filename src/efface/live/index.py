@@ -1,0 +1,236 @@
+"""The ids and times of the live rows, oldest first.
+
+A row is called by an id, an int or a str, which no two live rows share. Ids that the caller does
+not give are numbered on from the largest live int. A counter of arrivals would do as well, but it
+would remember rows that were deleted; so what is kept here follows from the live rows alone, and
+an id may come again once its row has left.
+
+Either every live row has a time or none has, and all times are of one kind (see ``times``). Rows
+lie in the order of their times; those of the same time in the order in which they came.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.errors import BadTime, InvalidValue, RepeatedId, UnknownId, unusable
+from efface.inputs.frames import items
+from efface.inputs.times import Time, Times, kind_name, pack
+
+Id = int | str
+
+
+def as_id(id: object) -> Id:
+    """One id: an int or a str, nothing that only looks like one.
+
+    >>> as_id(np.int64(7)), as_id("ann")
+    (7, 'ann')
+    """
+    if type(id) is int:
+        return id
+    if isinstance(id, str):
+        return str(id)
+    if isinstance(id, int | np.integer) and not isinstance(id, bool | np.timedelta64):
+        return int(id)
+    raise InvalidValue(unusable("id", id, "an int or a str", "name the row by one"))
+
+
+def as_ids(ids: Iterable[object], count: int) -> list[Id]:
+    """One id for each of ``count`` rows."""
+    if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
+        raise InvalidValue(unusable("ids", ids, f"{count} ids", "pass one a row, in a list"))
+    known = [as_id(id) for id in _plain(ids)]
+    if len(known) != count:
+        raise InvalidValue(unusable("ids", f"{len(known)} long", f"{count} ids", "pass one a row"))
+    return known
+
+
+def some_ids(ids: object) -> list[Id]:
+    """One id or many, each once."""
+    if isinstance(ids, str | int | np.integer) or not isinstance(ids, Iterable):
+        return [as_id(ids)]
+    return list(dict.fromkeys(as_id(id) for id in _plain(ids)))
+
+
+def _plain(given: Iterable[Any]) -> Iterable[Any]:
+    ids: Iterable[Any] = items(given)
+    return ids.tolist() if isinstance(ids, np.ndarray) and ids.dtype.kind in "iuU" else ids
+
+
+class Ledger:
+    """Who the live rows are, and since when.
+
+    As long as rows are numbered one after the other and have no times, two ints say it all.
+
+    >>> ledger = Ledger()
+    >>> ledger.append(ledger.next_id(), None)
+    >>> ledger.append("ann", None)
+    >>> ledger.ids
+    [0, 'ann']
+    """
+
+    __slots__ = ("_ids", "_largest", "_live", "_times", "named", "start", "stop")
+
+    def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
+        self.named = False
+        self.start = self.stop = 0  # unless named, the live rows are range(start, stop)
+        self._ids: deque[Id] = deque()
+        self._live: set[Id] = set()
+        self._times: deque[Time] = deque()
+        self._largest: int | None = -1  # None: not known, the row that had it has left
+
+    def __len__(self) -> int:
+        return len(self._ids) if self.named else self.stop - self.start
+
+    def __contains__(self, id: Id) -> bool:
+        return id in self._live if self.named else id in range(self.start, self.stop)
+
+    @property
+    def ids(self) -> list[Id]:
+        """The live ids, oldest first."""
+        return list(self._ids if self.named else range(self.start, self.stop))
+
+    @property
+    def times(self) -> Times | None:
+        """The times of the live rows; None if they have none, or if there are no rows."""
+        return pack(self._times) if self._times else None
+
+    @property
+    def since(self) -> deque[Time]:
+        """The times again, to be read from the oldest on without a copy."""
+        return self._times
+
+    @property
+    def kind(self) -> type | None:
+        """What the next row's time must be: calendar, number, or None for no time."""
+        return type(self._times[0]) if self._times else None
+
+    @property
+    def newest(self) -> Time | None:
+        """The latest time of a live row."""
+        return self._times[-1] if self._times else None
+
+    def next_id(self) -> int:
+        """One more than the largest live int id, 0 if there is none."""
+        if not self.named:
+            return self.stop
+        if self._largest is None:
+            self._largest = max((id for id in self._ids if type(id) is int), default=-1)
+        return max(self._largest, -1) + 1
+
+    def place(self, time: Time | None) -> int:
+        """Where a row of this time belongs: behind all that are not later."""
+        if time is None or not self._times or time >= self._times[-1]:
+            return len(self)
+        return bisect_right(self._times, time)
+
+    def positions(self, ids: Collection[Id]) -> NDArray[np.intp]:
+        """Where these rows are, in order of age."""
+        for id in ids:
+            if id not in self:
+                raise UnknownId(
+                    f"'id' is {id!r}: no live row has it; 'ids_' lists those that can be forgotten."
+                )
+        wanted = set(ids)
+        found = [at for at, id in enumerate(self.ids) if id in wanted]
+        return np.array(found, dtype=np.intp)
+
+    def refuse_time(self, kind: type | None) -> None:
+        """Raise unless a row with a time of this kind, or with none, may join the live rows."""
+        if len(self) and kind is not self.kind:
+            got, had = kind_name(kind), kind_name(self.kind)
+            advice = "give every row a time of the same kind, or none at all"
+            raise BadTime(f"'at' is {got}: expected {had}, as for the live rows; {advice}.")
+
+    def append(self, id: Id, time: Time | None) -> None:
+        """The newest row."""
+        if not self.named:
+            if time is None and self._follow((id,)):
+                return
+            self._name()
+        self._ids.append(id)
+        self._know(id)
+        if time is not None:
+            self._times.append(time)
+
+    def insert(self, position: int, id: Id, time: Time) -> None:
+        """A row that belongs before others."""
+        self._ids.insert(position, id)
+        self._times.insert(position, time)
+        self._know(id)
+
+    def extend(self, ids: Sequence[Id], times: Iterable[Time] | None) -> None:
+        """Many newest rows."""
+        if not self.named:
+            if times is None and self._follow(ids):
+                return
+            self._name()
+        self._ids.extend(ids)
+        self._live.update(ids)
+        self._largest = None
+        if times is not None:
+            self._times.extend(times)
+
+    def drop(self, count: int) -> None:
+        """The oldest rows leave."""
+        if count == len(self):
+            self._clear()
+            return
+        self.start += count
+        for _ in range(count if self.named else 0):
+            id = self._ids.popleft()
+            self._live.remove(id)
+            if id == self._largest:
+                self._largest = None
+            if self._times:
+                self._times.popleft()
+
+    def remove(self, positions: Iterable[int]) -> None:
+        """Rows leave from anywhere."""
+        leaving = set(positions)
+        ids = [id for at, id in enumerate(self.ids) if at not in leaving]
+        times = [time for at, time in enumerate(self._times) if at not in leaving]
+        self._clear()
+        self.extend(ids, times or None)
+
+    def oldest(self, count: int) -> list[Id]:
+        """The ids of the oldest rows."""
+        return self.ids[:count]
+
+    def _follow(self, ids: Sequence[Id]) -> bool:
+        """Number on, if these ids do."""
+        first = ids[0] if ids and self.start == self.stop else self.stop
+        if not isinstance(first, int) or first < 0:
+            return False
+        if not (ids == (first,) or list(ids) == list(range(first, first + len(ids)))):
+            return False
+        self.start = first if self.start == self.stop else self.start
+        self.stop = first + len(ids)
+        return True
+
+    def _name(self) -> None:
+        """Give every live row an entry of its own."""
+        numbers = range(self.start, self.stop)
+        self.named, self.start, self.stop = True, 0, 0
+        self.extend(numbers, None)
+
+    def _know(self, id: Id) -> None:
+        self._live.add(id)
+        if type(id) is int and self._largest is not None and id > self._largest:
+            self._largest = id
+
+
+def repeated(id: Id) -> RepeatedId:
+    """The error for an id that a live row has."""
+    return RepeatedId(
+        f"'id' is {id!r}: a live row has it; forget that row first, or leave ids out."
+    )

@@ -1,0 +1,411 @@
+"""The live rows of a model: their numbers, their names and times, and the policy that plans.
+
+Memory and ledger change together here, and nowhere else. Every method first checks and plans, then
+applies; what it refuses, it refuses before anything changed.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.errors import InvalidValue, unusable
+from efface.inputs.times import Time, Times, as_time, as_times, kind_of
+from efface.live.batches import LONG, Passage
+from efface.live.index import Id, Ledger, as_id, as_ids, repeated, some_ids
+from efface.live.memory import Memory, Penalty
+from efface.live.plugin import memory_for
+from efface.live.policies import Policy, Schedule
+from efface.live.trace import Asked, Gauges, Trace, joined
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Window = tuple[Matrix, Vector, Vector]  # rows, responses, weights
+Windows = Iterable[Window]  # the live rows of each entry, or of all
+T = TypeVar("T")
+Widths = Callable[[Gauges, "LiveRows", Windows], Vector]
+
+
+@dataclass(frozen=True, eq=False)
+class Arrivals:
+    """Checked rows that are about to be learned, in the order in which they come."""
+
+    X: Matrix
+    y: Vector
+    ids: Sequence[Id]
+    times: Times | None
+    numbered: bool  # by us: the ids follow from the live rows
+    weights: Vector
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def upto(self, end: int) -> Arrivals:
+        """The rows before ``end``."""
+        return self._part(slice(end))
+
+    def since(self, first: int) -> Arrivals:
+        """The rows from ``first`` on."""
+        return self._part(slice(first, None))
+
+    def _part(self, rows: slice) -> Arrivals:
+        times = None if self.times is None else self.times[rows]
+        mine = self.X[rows], self.y[rows], self.ids[rows], times
+        return Arrivals(*mine, self.numbered, self.weights[rows])
+
+
+class LiveRows:
+    """Rows that are learned, expire and are forgotten under a policy."""
+
+    def __init__(
+        self,
+        width: int,
+        penalty: Penalty,
+        *,
+        intercept: bool,
+        policy: Policy,
+        standardize: bool = False,
+    ) -> None:
+        way = {"intercept": intercept, "shrinks": policy.shrinks, "standardize": standardize}
+        self._begin(partial(memory_for, width, penalty, **way), width, intercept, policy)
+
+    def _begin(
+        self, fresh: Callable[..., Memory], width: int, intercept: bool, policy: Policy
+    ) -> None:
+        self._fresh = fresh
+        self.shape = (width,)
+        self.intercept = intercept
+        self.policy = policy
+        self.timed = policy.needs_time
+        self.phase = 0
+        self.passed = 0  # rows, in replays
+        self.memory = self._fresh()
+        self.ledger = Ledger()
+
+    # -- one row comes ---------------------------------------------------------------------------
+
+    def learn_one(self, x: Vector, y: float, id: object, at: object, weight: float = 1.0) -> None:
+        """Learn a row, and let leave what must."""
+        ledger = self.ledger
+        if at is not None or self.timed or ledger.named:
+            self._learn_named(x, y, id, at, weight)
+            return
+        if id is not None and as_id(id) != ledger.stop:
+            self._learn_named(x, y, id, at, weight)
+            return
+        n_rows = ledger.stop - ledger.start + 1
+        leaving, self.phase = self.policy.after(n_rows, self.phase)
+        self.memory.learn(x, y, leaving, weight)
+        if leaving == n_rows:
+            ledger.drop(n_rows - 1)
+        else:
+            ledger.stop += 1
+            ledger.start += leaving
+
+    def _learn_named(self, x: Vector, y: float, id: object, at: object, weight: float) -> None:
+        """Learn a row that has an id or a time of its own, where it belongs."""
+        ledger, policy = self.ledger, self.policy
+        time = None if at is None else as_time(at)
+        self._refuse_kind(None if time is None else type(time))
+        name = ledger.next_id() if id is None else as_id(id)
+        now = None if time is None else self._clock(time)
+        expired = 0 if now is None else policy.expired(ledger.since, now)
+        if name in ledger and name not in ledger.oldest(expired):
+            raise repeated(name)
+        self._drop(expired)
+        if time is None or now is None or not policy.expired((time,), now):
+            self._place(x, y, name, time, weight)
+
+    def _place(self, x: Vector, y: float, id: Id, time: Time | None, weight: float) -> None:
+        """Learn a row where its time belongs; one that would leave at once never enters."""
+        position, n_rows = self.ledger.place(time), len(self.ledger)
+        leaving, self.phase = self.policy.after(n_rows + 1, self.phase)
+        if position < leaving:
+            self._drop(leaving - 1)
+            return
+        if time is None or position == n_rows:
+            self.memory.learn(x, y, leaving, weight)
+            self.ledger.append(id, time)
+            self.ledger.drop(leaving)
+        else:
+            self.memory.insert(position, x, y, weight)
+            self.ledger.insert(position, id, time)
+            self._drop(leaving)
+
+    # -- many rows come --------------------------------------------------------------------------
+
+    def arrivals(
+        self,
+        X: Matrix,
+        y: Vector,
+        ids: Iterable[object] | None,
+        at: object,
+        weights: Vector | None = None,
+    ) -> Arrivals:
+        """Check what comes with the rows; ids that are not given are numbered on."""
+        weights = np.ones(len(y)) if weights is None else weights
+        times = None if at is None else as_times(at, len(y))
+        if len(y):
+            self._refuse_kind(kind_of(times))
+        if ids is not None:
+            return Arrivals(X, y, as_ids(ids, len(y)), times, False, weights)
+        first = self.ledger.next_id()
+        return Arrivals(X, y, range(first, first + len(y)), times, True, weights)
+
+    def learn(self, new: Arrivals) -> None:
+        """Learn rows as if one by one, at the cost of those that stay."""
+        plan, n_rows = self._plan(new), len(self.ledger)
+        if plan is None:
+            self._rearrange(new, *self._survivors(new))
+            return
+        self._drop(min(plan.leaving, n_rows))
+        kept = new.since(max(0, plan.leaving - n_rows))
+        self.memory.extend(kept.X, kept.y, kept.weights)
+        self._enter(kept.ids, kept.times)
+        self.phase = plan.phase
+
+    def replay(
+        self, new: Arrivals, *, coef: bool, diagnostics: bool, widths: Widths | None = None
+    ) -> Trace:
+        """Predict, then learn, row by row; rows that are too old by then leave first.
+
+        ``widths`` says how far to each side of a prediction an interval reaches.
+        """
+        plan, n_rows = self._plan(new), len(self.ledger)
+        if plan is None:
+            self._survivors(new)  # refuses a repeated id before anything changes
+            rows = range(len(new))
+            return joined([self._replay_one(new.since(t), coef, diagnostics, widths) for t in rows])
+        past = self._window() if widths else None
+        trace = self._pass(new, plan, Asked(coef, diagnostics, widths is not None))
+        if widths is not None and past is not None:
+            trace = self._bounded(trace, widths, past, new)
+        self._settle(new, plan, n_rows)
+        return trace
+
+    def walk(self, new: Arrivals, steps: Callable[[Schedule], T]) -> T | None:
+        """Rows that come in order of time go through ``steps``, which changes the memory.
+
+        None for others, and nothing has changed: those can be learned one by one.
+        """
+        plan, n_rows = self._plan(new), len(self.ledger)
+        if plan is None:
+            self._survivors(new)  # refuses a repeated id
+            return None
+        result = steps(plan)
+        self._settle(new, plan, n_rows)
+        return result
+
+    def _settle(self, new: Arrivals, plan: Schedule, n_rows: int) -> None:
+        """The ledger and the phase follow the memory, which had ``n_rows`` rows."""
+        self.ledger.drop(min(plan.leaving, n_rows))
+        kept = new.since(max(0, plan.leaving - n_rows))
+        self._enter(kept.ids, kept.times)
+        self.phase = plan.phase
+
+    def _window(self) -> Window:
+        return *self.memory.rows(), self.memory.weights
+
+    def _pass(self, new: Arrivals, plan: Schedule, asked: Asked) -> Trace:
+        """Let the rows through the memory; a long stream in strides."""
+        self.passed += len(new)
+        rows = new.X, new.y, plan.before, plan.after, new.weights
+        passage = Passage(self.memory, self.intercept, asked)
+        return passage.replay(*rows) if self.passed >= LONG else passage.one_by_one(*rows)
+
+    def _bounded(self, trace: Trace, widths: Widths, past: Window, new: Arrivals) -> Trace:
+        """The trace with its intervals."""
+
+        def windows() -> Iterator[Window]:
+            pairs = zip(past, (new.X, new.y, new.weights), strict=True)
+            X, y, weights = (np.concatenate(pair) for pair in pairs)
+            for t, n in enumerate(trace.n_rows.tolist(), len(past[1])):
+                yield X[t - n : t], y[t - n : t], weights[t - n : t]
+
+        if trace.gauges is None:
+            return trace
+        half = widths(trace.gauges, self, windows())
+        lower, upper = trace.prediction - half, trace.prediction + half
+        return trace._replace(lower=lower, upper=upper, gauges=None)
+
+    def scratch(self) -> Memory:
+        """No rows, regressed on like these; for rows that come and do not leave."""
+        return self._fresh(shrinks=False)
+
+    def _replay_one(
+        self, new: Arrivals, coef: bool, diagnostics: bool, widths: Widths | None
+    ) -> Trace:
+        """The first of some rows, wherever its time belongs, predicted by a copy of the memory."""
+        x, y, (name, time) = new.X[:1], new.y[:1], self._welcome(new)
+        copy, none = self._fresh(), np.zeros(1, dtype=np.int64)
+        past, weights = self._window(), new.weights[:1]
+        copy.extend(*past)
+        trace = copy.replay(
+            x,
+            y,
+            none,
+            none,
+            coef=coef,
+            diagnostics=diagnostics,
+            gauges=widths is not None,
+            weights=weights,
+        )
+        if widths is not None:
+            trace = self._bounded(trace, widths, past, new.upto(1))
+        copy.drop(copy.n_rows)
+        self.learn_one(x[0], float(y[0]), name, time, float(weights[0]))
+        return trace
+
+    def _welcome(self, new: Arrivals) -> tuple[Id, Time | None]:
+        """The name and the time of the first of some rows; what is too old by then has left."""
+        time = None if new.times is None else new.times[0].item()
+        name = self.ledger.next_id() if new.numbered else new.ids[0]
+        if time is not None:
+            self._drop(self.policy.expired(self.ledger.since, self._clock(time)))
+        return name, time
+
+    # -- rows leave ------------------------------------------------------------------------------
+
+    def forget(self, ids: object) -> None:
+        """Rows leave by name, as one rebuild."""
+        self._remove(self.ledger.positions(some_ids(ids)))
+
+    def expire(self, now: object) -> int:
+        """Rows that are too old at ``now`` leave, as one rebuild; how many."""
+        if not self.policy.needs_time:
+            advice = "use window='90d' or KeepFor to give rows a time to leave"
+            raise InvalidValue(unusable("window", self.policy, "a duration to expire by", advice))
+        time = as_time(now)
+        self._refuse_kind(type(time))
+        count = self.policy.expired(self.ledger.since, time)
+        self._remove(np.arange(count, dtype=np.intp))
+        return count
+
+    def rebuild(self) -> None:
+        """Be as if the live rows had just been learned, and no other ever came."""
+        self.memory.rebuild()
+        self.passed = 0
+
+    def wipe(self) -> None:
+        """Everything leaves."""
+        self._drop(len(self.ledger))
+
+    def _remove(self, positions: NDArray[np.intp]) -> None:
+        if positions.size:
+            self.memory.remove(positions)
+            self.ledger.remove(positions.tolist())
+
+    def _drop(self, count: int) -> None:
+        if count:
+            self.memory.drop(count)
+            self.ledger.drop(count)
+
+    def restore(
+        self,
+        X: Matrix,
+        y: Vector,
+        ids: list[Id],
+        times: Times | None,
+        phase: int,
+        weights: Vector | None = None,
+    ) -> None:
+        """Take over live rows as they were; nothing may have been learned before."""
+        names = as_ids(ids, len(y))
+        if names:
+            self._refuse_kind(kind_of(times))
+        self.memory.extend(X, y, weights)
+        self._enter(names, times)
+        self.phase = phase
+
+    # -- plans -----------------------------------------------------------------------------------
+
+    def _refuse_kind(self, kind: type | None) -> None:
+        self.policy.refuse_time(kind)
+        self.ledger.refuse_time(kind)
+
+    def _clock(self, time: Time) -> Time:
+        newest = self.ledger.newest
+        return time if newest is None or time > newest else newest
+
+    def _plan(self, new: Arrivals) -> Schedule | None:
+        """The schedule of rows that come in order of time, each under a name of its own.
+
+        None for others: there, who is alive decides where a row goes or what it is called.
+        """
+        if not len(new):
+            return Schedule(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), self.phase)
+        times, newest = new.times, self.ledger.newest
+        if times is not None and not (
+            (times[1:] >= times[:-1]).all() and (newest is None or times[0] >= newest)
+        ):
+            return None
+        if times is not None and self.policy.needs_time and len(self.ledger):
+            times = np.concatenate([self.ledger.times, times])
+        plan = self.policy.schedule(len(self.ledger), len(new), self.phase, times)
+        if new.numbered:  # on and on, unless no row is left to number on from
+            return plan if (plan.alive(len(self.ledger))[:-1] > 0).all() else None
+        fresh = len(set(new.ids)) == len(new) and not any(id in self.ledger for id in new.ids)
+        return plan if fresh else None
+
+    def _survivors(self, new: Arrivals) -> tuple[list[int], list[Id], int]:
+        """One arrival after the other, without numbers: who is alive in the end, oldest first.
+
+        Rows are counted from the oldest live one on through the arrivals.
+        """
+        names: list[Id] = self.ledger.ids
+        since: Sequence[Time] = self.ledger.since or [0.0] * len(names)
+        coming: list[Time] = [0.0] * len(new) if new.times is None else new.times.tolist()
+        heap = [(time, k) for k, time in enumerate(since)]  # sorted, hence a heap
+        live, phase, largest = set(names), self.phase, self.ledger.next_id() - 1
+        now = since[-1] if names else coming[0]
+
+        def leave() -> None:
+            nonlocal largest
+            gone = names[heapq.heappop(heap)[1]]
+            live.remove(gone)
+            if gone == largest:
+                largest = max((id for id in live if isinstance(id, int)), default=-1)
+
+        for i, time in enumerate(coming):
+            now = max(now, time)
+            name = max(largest, -1) + 1 if new.numbered else new.ids[i]
+            while heap and self.policy.expired(heap[0][:1], now):
+                leave()
+            if name in live:
+                raise repeated(name)
+            names.append(name)
+            if self.policy.expired((time,), now):
+                continue  # too old on arrival
+            heapq.heappush(heap, (time, len(names) - 1))
+            live.add(name)
+            largest = max(largest, name) if isinstance(name, int) else largest
+            leaving, phase = self.policy.after(len(heap), phase)
+            for _ in range(leaving):
+                leave()
+        order = [k for _, k in sorted(heap)]
+        return order, [names[k] for k in order], phase
+
+    # -- changes ---------------------------------------------------------------------------------
+
+    def _enter(self, ids: Sequence[Id], times: Times | None) -> None:
+        self.ledger.extend(ids, None if times is None else times.tolist())
+
+    def _rearrange(self, new: Arrivals, order: list[int], ids: list[Id], phase: int) -> None:
+        """Live and new rows, those of ``order``, as one rebuild."""
+        pairs = zip(self._window(), (new.X, new.y, new.weights), strict=True)
+        rows = [np.concatenate(pair)[order] for pair in pairs]
+        times = new.times
+        if times is not None:
+            times = np.concatenate([*([self.ledger.times] if len(self.ledger) else []), times])[
+                order
+            ]
+        self.wipe()
+        self.memory.extend(*rows)
+        self._enter(ids, times)
+        self.phase = phase

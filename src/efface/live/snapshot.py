@@ -1,0 +1,179 @@
+"""Model files: documented, versioned, free of pickle, and the same bytes for the same live rows.
+
+A file is, in this order::
+
+    efface model 1\\n                      the format and its version, 2 if rows have weights
+    {"arrays":...}\\n                      the header: one line of JSON, ASCII, keys sorted
+    X, y, times, weights                  the arrays that the header lists, C order, little-endian
+    32 bytes                              SHA-256 of everything before
+
+The header holds ``arrays`` (name, dtype and shape of each), ``features`` (names of the columns, or
+null), ``ids``, ``model`` (the class), ``parameters`` and ``phase`` (that of the policy). ``times``
+is there when rows have times: int64 nanoseconds since 1970, or float64 numbers; ``weights`` when
+some row has another weight than 1. Nothing else is kept: no counters, no sums, nothing of a row
+that has left.
+
+A file is written beside its destination and then moved there, so a reader sees the old file or the
+new one, never half of one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.errors import DamagedFile, ForeignFile, NewerFile
+from efface.inputs.times import Times
+from efface.live.index import Id
+
+_NAME = b"efface model "
+_PLAIN, _WEIGHED = 1, 2  # versions: a reader of the first would overlook weights
+_DIGEST = 32
+_DTYPES = {"<f8": np.float64, "<i8": np.int64}
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """All there is to know of a model."""
+
+    model: str
+    parameters: dict[str, Any]
+    phase: int
+    features: list[str] | None
+    ids: list[Id]
+    times: Times | None
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+    weights: NDArray[np.float64] | None = None  # of 1 each
+
+    @property
+    def weighed(self) -> NDArray[np.float64]:
+        """The weights, whatever they are."""
+        return np.ones(len(self.y)) if self.weights is None else self.weights
+
+
+def write(path: str | os.PathLike[str], snapshot: Snapshot) -> None:
+    """Write a snapshot; a file that is there is replaced as a whole or not at all."""
+    content = encode(snapshot)
+    target = Path(os.path.realpath(path))
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    try:
+        with open(beside, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def read(path: str | os.PathLike[str]) -> Snapshot:
+    """Read a snapshot; a file that is not one, or no longer, is refused."""
+    return decode(Path(path).read_bytes(), os.fspath(path))
+
+
+def encode(snapshot: Snapshot) -> bytes:
+    """The bytes of a file."""
+    arrays = {name: getattr(snapshot, name) for name in ("X", "y", "times", "weights")}
+    stored = {
+        name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        for name, array in arrays.items()
+        if array is not None
+    }
+    header = {
+        "arrays": [[name, array.dtype.str, list(array.shape)] for name, array in stored.items()],
+        "features": snapshot.features,
+        "ids": snapshot.ids,
+        "model": snapshot.model,
+        "parameters": snapshot.parameters,
+        "phase": snapshot.phase,
+    }
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    version = _PLAIN if snapshot.weights is None else _WEIGHED
+    parts = [b"%s%d\n" % (_NAME, version), text.encode("ascii"), b"\n"]
+    content = b"".join([*parts, *(array.tobytes() for array in stored.values())])
+    return content + hashlib.sha256(content).digest()
+
+
+def decode(content: bytes, source: str) -> Snapshot:
+    """The snapshot that a file holds; ``source`` is what errors call it."""
+    start = _check_version(content, source)
+    body, digest = content[:-_DIGEST], content[-_DIGEST:]
+    if len(body) < start or hashlib.sha256(body).digest() != digest:
+        raise _damaged(source, "its checksum does not match")
+    try:
+        return _parse(body, start)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _damaged(source, f"its content contradicts itself ({error})") from error
+
+
+def _check_version(content: bytes, source: str) -> int:
+    """Where the header starts."""
+    line = content[: len(_NAME) + 20].split(b"\n")[0]
+    if not line.startswith(_NAME) or not line[len(_NAME) :].isdigit():
+        if content and _NAME.startswith(content[: len(_NAME)]):
+            raise _damaged(source, "its first line is not whole")
+        raise ForeignFile(f"'{source}' is not a model of efface: pass a file written by 'save'.")
+    version = int(line[len(_NAME) :])
+    if version > _WEIGHED:
+        raise NewerFile(
+            f"'{source}' has version {version}: this efface reads up to {_WEIGHED}; "
+            "upgrade efface to load it."
+        )
+    return len(line) + 1
+
+
+def _parse(body: bytes, start: int) -> Snapshot:
+    end = body.index(b"\n", start)
+    header, at, arrays = json.loads(body[start:end]), end + 1, {}
+    for name, dtype, shape in header["arrays"]:
+        kind, count = _DTYPES[dtype], int(np.prod(shape, dtype=np.int64))
+        values = np.frombuffer(body, dtype=dtype, count=count, offset=at)
+        arrays[name] = values.astype(kind).reshape(shape)
+        at += values.nbytes
+    if at != len(body):
+        raise ValueError(f"{len(body) - at} bytes too many")
+    snapshot = Snapshot(
+        model=header["model"],
+        parameters=header["parameters"],
+        phase=header["phase"],
+        features=header["features"],
+        ids=header["ids"],
+        times=arrays.get("times"),
+        X=arrays["X"],
+        y=arrays["y"],
+        weights=arrays.get("weights"),
+    )
+    _check_rows(snapshot)
+    return snapshot
+
+
+def _check_rows(s: Snapshot) -> None:
+    """Raise unless these could be the live rows of a model."""
+    n, width = s.X.shape
+    if type(s.phase) is not int or s.phase < 0:
+        raise ValueError("a phase that is not a whole number")
+    if s.y.shape != (n,) or len(s.ids) != n or len(set(s.ids)) != n:
+        raise ValueError("rows, responses and ids differ in number")
+    if not (np.isfinite(s.X).all() and np.isfinite(s.y).all()):
+        raise ValueError("values that are not finite")
+    if s.times is not None and (s.times.shape != (n,) or (s.times[1:] < s.times[:-1]).any()):
+        raise ValueError("times out of order")
+    if s.weights is not None and not (
+        s.weights.shape == (n,) and np.isfinite(s.weights).all() and (s.weights >= 0.0).all()
+    ):
+        raise ValueError("weights that are no weights")
+    if s.features is not None and len(s.features) != width:
+        raise ValueError("as many names as columns expected")
+
+
+def _damaged(source: str, finding: str) -> DamagedFile:
+    return DamagedFile(f"'{source}' is damaged: {finding}; restore it from a backup.")

@@ -1,0 +1,88 @@
+"""What a replay tells, row by row: the state that predicted each row, before it was learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.engine.jit.views import Ints, Matrix, Vector
+
+DIAGNOSTICS = ("leverage_new", "leverage_old", "frt", "phi2", "condition")
+
+
+class Asked(NamedTuple):
+    """What is to be told of each row beside its prediction."""
+
+    coef: bool
+    diagnostics: bool
+    gauges: bool
+
+
+class Gauges(NamedTuple):
+    """What an interval needs to know of the live rows and of the row that it is for.
+
+    A new row is predicted with the variance sigma^2 (1 + reach): its leverage, infinite where the
+    rows do not determine the prediction. Fields have one entry a row. A live row of weight w has
+    the variance sigma^2 / w, and sums of squares are weighted; ``n_rows`` counts rows with weight.
+    """
+
+    n_rows: Ints
+    rank: Ints  # -1 where a penalty hides it
+    penalty: Vector
+    reach: Vector
+    stretch: Vector  # the squared length of Phi^-1 x, without a penalty
+    unexplained: Vector  # the residuals' sum of squares
+    scatter: Vector  # the trace of Phi
+    size: Vector  # the squared length of the coefficients
+    heft: Vector  # the sum of the weights
+
+
+class Trace(NamedTuple):
+    """A replay, row by row; None for what was not asked for."""
+
+    prediction: Vector
+    penalty: Vector
+    intercept: Vector
+    n_rows: Ints
+    rank: Ints | None = None
+    coef: Matrix | None = None
+    leverage_new: Vector | None = None
+    leverage_old: Vector | None = None
+    frt: Vector | None = None
+    phi2: Vector | None = None
+    condition: Vector | None = None
+    lower: Vector | None = None
+    upper: Vector | None = None
+    gauges: Gauges | None = None
+
+    @classmethod
+    def of(cls, states: Matrix, n_rows: Ints, asked: Asked, **more: Any) -> Trace:
+        """Of rows of numbers: prediction, penalty and intercept, then those of DIAGNOSTICS.
+
+        >>> trace = Trace.of(np.zeros((8, 2)), np.arange(2), Asked(False, True, False))
+        >>> trace.frt, trace.coef
+        (array([0., 0.]), None)
+        """
+        if asked.diagnostics:
+            more |= dict(zip(DIAGNOSTICS, states[3:], strict=True))
+        return cls(states[0], states[1], states[2], n_rows, **more)
+
+    @property
+    def arrays(self) -> list[NDArray[Any]]:
+        """Those that are there."""
+        fields: Iterable[Any] = [*self._replace(gauges=None), *(self.gauges or ())]
+        return [field for field in fields if field is not None]
+
+
+def joined(parts: Sequence[Trace]) -> Trace:
+    """One trace after the other; all have the same fields."""
+    return parts[0] if len(parts) == 1 else Trace(*map(_concatenated, zip(*parts, strict=True)))
+
+
+def _concatenated(field: Sequence[Any]) -> Any:
+    if isinstance(field[0], Gauges):
+        return Gauges(*map(np.concatenate, zip(*field, strict=True)))
+    return None if field[0] is None else np.concatenate(field)

@@ -1,0 +1,92 @@
+"""The paper's quantities under the paper's names, and the valid ones beside them.
+
+Penalty and regret (``quantities``), confidence radii (``radii``), cumulative bounds (``bounds``),
+measured coverage (``coverage``), the example windows of Appendix D (``appendix_d``) and the
+geometry of a window of rows (``geometry``). Everything here takes arrays. Nothing here knows a
+model.
+"""
+
+from efface.theory.appendix_d import Claim, Example, examples, render_examples
+from efface.theory.bounds import (
+    PenaltyDrift,
+    RegretBound,
+    RepresentationBound,
+    ols_regret_bound,
+    penalty_drift,
+    representation_bound,
+    ridge_regret_bound,
+)
+from efface.theory.coverage import CoverageRow, coverage_table, render_coverage
+from efface.theory.quantities import (
+    AdaptiveConstants,
+    ForgettingRegretTerm,
+    RankSwing,
+    absolute_regret,
+    adaptive_constants,
+    adaptive_penalty,
+    cumulative_regret,
+    forgetting_regret_term,
+    forgetting_terms,
+    l2_error,
+    rank_swing,
+    squared_regret,
+    wpssr,
+    wpssr_limit,
+    zeta,
+)
+from efface.theory.radii import (
+    euclidean_radii,
+    euclidean_radius,
+    gaussian_radii,
+    gaussian_radius,
+    paper_ols_radii,
+    paper_ols_radius,
+    paper_ridge_radii,
+    paper_ridge_radius,
+    self_normalized_radii,
+    self_normalized_radius,
+    signal_constants,
+)
+
+__all__ = [
+    "AdaptiveConstants",
+    "Claim",
+    "CoverageRow",
+    "Example",
+    "ForgettingRegretTerm",
+    "PenaltyDrift",
+    "RankSwing",
+    "RegretBound",
+    "RepresentationBound",
+    "absolute_regret",
+    "adaptive_constants",
+    "adaptive_penalty",
+    "coverage_table",
+    "cumulative_regret",
+    "euclidean_radii",
+    "euclidean_radius",
+    "examples",
+    "forgetting_regret_term",
+    "forgetting_terms",
+    "gaussian_radii",
+    "gaussian_radius",
+    "l2_error",
+    "ols_regret_bound",
+    "paper_ols_radii",
+    "paper_ols_radius",
+    "paper_ridge_radii",
+    "paper_ridge_radius",
+    "penalty_drift",
+    "rank_swing",
+    "render_coverage",
+    "render_examples",
+    "representation_bound",
+    "ridge_regret_bound",
+    "self_normalized_radii",
+    "self_normalized_radius",
+    "signal_constants",
+    "squared_regret",
+    "wpssr",
+    "wpssr_limit",
+    "zeta",
+]

@@ -1,0 +1,277 @@
+"""The paper's cumulative bounds over a replay, computed from a stream, and bounds that hold.
+
+A stream X has T rows; the window holds s. Window k (k = 0..T-s) holds rows k+1..k+s, window k
+predicts row k+s+1 for k < T-s, and the last window predicts nothing. Penalties are one number or
+one for each of the T-s+1 windows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from efface.theory.geometry import (
+    Array,
+    Spectrum,
+    as_vector,
+    probability,
+    spectra,
+    whiten,
+)
+from efface.theory.quantities import as_penalties, perpendicular, sliding_windows
+from efface.theory.radii import euclidean_radii, signal_constants
+
+#: log(1 + z) >= z / 2 holds for z between 0 and this root of log(1 + z) = z / 2, and nowhere else.
+HALF_LOG_ROOT = 2.5128624172523393
+
+
+@dataclass(frozen=True)
+class RegretBound:
+    """The bound of a theorem, the pieces it is made of, and a bound that holds.
+
+    ``bound`` is the paper's; it is nan where its formula takes the root of a negative number or
+    the logarithm of a non-positive C2. ``exact_c2_bound`` is the same formula with the exact ratio
+    of determinants for C2. ``valid_bound`` sums ||x_t||_2 times the Euclidean radius of each window
+    at delta / (T - s).
+    """
+
+    bound: float
+    exact_c2_bound: float
+    valid_bound: float
+    eta: float
+    zeta: float
+    max_norm: float
+
+
+def ols_regret_bound(X: ArrayLike, s: int, *, sigma: float, delta: float = 0.05) -> RegretBound:
+    """The bound of Theorem 1 on the cumulative absolute regret of FIFD-OLS.
+
+    2 sigma zeta sqrt((d/s) log(2d/delta) (T-s) (eta + T-s)),  eta = d log(s L^2 / d)   (Theorem 1)
+
+    L is the largest Euclidean norm of a row. It bounds the sum of absolute losses (E10).
+
+    Does not hold in general: it rests on Lemma 1 (E4), on FRT <= 2 (E5) and on Lemma 2. Rescaling
+    the contexts leaves the regret alone and divides the bound by the scale. ``valid_bound`` holds
+    with probability 1 - delta for independent sigma-subgaussian noise independent of the contexts.
+    Both are infinite when a window is singular, so s >= d is needed.
+
+    >>> X = [[1.0, 0.0], [0.0, 1.0]] * 4
+    >>> result = ols_regret_bound(X, s=2, sigma=1.0)
+    >>> round(result.bound, 3), round(result.valid_bound, 3), result.eta
+    (50.24, 42.167, 0.0)
+    """
+    seen = spectra(sliding_windows(X, s)[:-1])
+    norms, steps, d = _row_norms(X), len(seen.values), seen.d
+    level = probability("delta", delta)
+    eta = d * _log(s * norms.max() ** 2 / d)
+    zeta = float(seen.q().max())
+    inner = d / s * math.log(2 * d / level) * steps * (eta + steps)
+    radii = euclidean_radii(seen, sigma=sigma, delta=level / steps)
+    bound, valid = 2 * sigma * zeta * _root(inner), _total(norms[s:], radii)
+    return RegretBound(bound, bound, valid, eta, zeta, float(norms.max()))
+
+
+def ridge_regret_bound(
+    X: ArrayLike,
+    s: int,
+    *,
+    penalties: float | ArrayLike,
+    sigma: float,
+    theta: ArrayLike,
+    delta: float = 0.05,
+) -> RegretBound:
+    """The bound of Theorem 2 on the cumulative absolute regret of FIFD-Adaptive Ridge.
+
+    sigma kappa nu zeta_lam sqrt((d/s) (T-s) (eta + T-s)),
+    eta = d log(s L^2 / d + lam_[T-s, T-1]) - log C2   (Theorem 2; C2 as in ``penalty_drift``)
+
+    Does not hold in general: it rests on Lemma 4, on FRT <= 2 (E5) and on Lemma 2.
+    ``valid_bound`` holds with probability 1 - delta for independent sigma-subgaussian noise
+    independent of the contexts and penalties that do not depend on the responses.
+
+    >>> X = [[1.0, 0.0], [0.0, 1.0]] * 4
+    >>> result = ridge_regret_bound(X, s=2, penalties=1.0, sigma=1.0, theta=[1.0, 1.0])
+    >>> round(result.bound, 3), round(result.valid_bound, 3), round(result.eta, 3)
+    (17.429, 25.326, 1.386)
+    """
+    stack = spectra(sliding_windows(X, s))
+    lam = as_penalties(penalties, len(stack.values))
+    seen, norms, d, steps = stack[:-1], _row_norms(X), stack.d, len(lam) - 1
+    vector = as_vector("theta", theta, d)
+    kappa, nu = signal_constants(vector, delta=delta)
+    log_trace, drift = d * _log(s * norms.max() ** 2 / d + lam[-2]), _drift(stack, lam)
+    zeta = float(seen.q(lam[:-1]).max())
+    scale = sigma * kappa * nu * zeta
+    bound, exact = (
+        scale * _root(d / s * steps * (log_trace - log_c2 + steps))
+        for log_c2 in (drift.log_c2, drift.exact)
+    )
+    length, level = float(np.linalg.norm(vector)), delta / steps
+    radii = euclidean_radii(seen, sigma=sigma, delta=level, penalty=lam[:-1], theta_norm=length)
+    valid, eta = _total(norms[s:], radii), log_trace - drift.log_c2
+    return RegretBound(bound, exact, valid, eta, zeta, float(norms.max()))
+
+
+def _row_norms(X: ArrayLike) -> Array:
+    return np.asarray(np.linalg.norm(np.asarray(X, dtype=np.float64), axis=1))
+
+
+def _total(norms: Array, radii: Array) -> float:
+    """The sum of norm times radius; a zero row costs nothing, even in a singular window."""
+    return float((norms[norms > 0] * radii[norms > 0]).sum())
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf
+
+
+def _root(value: float) -> float:
+    """The square root, nan for a negative number: the formula has then no meaning."""
+    return math.sqrt(value) if value >= 0 else math.nan
+
+
+@dataclass(frozen=True)
+class PenaltyDrift:
+    """What the moving penalty does to the determinants of a replay.
+
+    ``log_c2`` is the paper's log C2, nan when a factor is not positive; ``smallest`` is the
+    smallest factor; ``exact`` is the logarithm that makes the determinant identity exact.
+    """
+
+    log_c2: float
+    smallest: float
+    exact: float
+
+
+def penalty_drift(X: ArrayLike, s: int, *, penalties: float | ArrayLike) -> PenaltyDrift:
+    """The constant C2 of Theorem 2, by its derivation, and the exact one.
+
+    C2 = product over t of 1 + d lam_Delta / (lambda_min(Phi_lam) - lam_Delta),
+    lam_Delta = lam_[t-s+1, t] - lam_[t-s, t-1], Phi_lam of the window [t-s+1, t]   (App. E)
+
+    The theorem has s for d and, in the appendix, a plus for the minus; this is the derivation
+    (E11). Its phi^2 is read as lambda_min(Phi_lam), not lambda_min(Phi_lam / s): lam_Delta is
+    subtracted from it, and only so is the difference positive.
+
+    Does not hold in general: it is a first-order expansion whose inequality is certain only for
+    lam_Delta <= 0, and there a factor can be negative. ``exact`` is the sum over t of
+    log det Phi_lam - log det(Phi_lam - lam_Delta I), which holds always.
+
+    >>> penalty_drift([[1.0], [1.0], [1.0], [1.0]], 2, penalties=[2.0, 2.0, 4.0])
+    PenaltyDrift(log_c2=0.4054651081081644, smallest=1.0, exact=0.4054651081081644)
+    """
+    stack = spectra(sliding_windows(X, s))
+    return _drift(stack, as_penalties(penalties, len(stack.values)))
+
+
+def _drift(stack: Spectrum, penalties: Array) -> PenaltyDrift:
+    moved = np.diff(penalties)
+    # Phi_lam - lam_Delta I is Phi with the penalty of the window before.
+    values = stack.values[1:] + penalties[:-1, np.newaxis]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(moved[:, np.newaxis] == 0, 0.0, moved[:, np.newaxis] / values)
+        factors = 1 + stack.d * ratio[:, -1]
+        log_c2 = float(np.log(factors).sum()) if (factors > 0).all() else math.nan
+        return PenaltyDrift(log_c2, float(factors.min()), float(np.log1p(ratio).sum()))
+
+
+@dataclass(frozen=True)
+class RepresentationBound:
+    """The cumulative representation term of a replay, Lemma 2's bound on it, and one that holds.
+
+    ``representation`` = sum ||x_t||^2, ``frt`` = sum FRT_t, ``eta`` as in Lemma 2, ``bound`` =
+    2 eta + frt. ``outside`` counts the steps at which the lemma's log(1 + z) > z / 2 is false, and
+    ``telescoped`` is the bound with the determinant of the first window, which the lemma forgets.
+    """
+
+    representation: float
+    eta: float
+    frt: float
+    bound: float
+    telescoped: float
+    valid_bound: float
+    steps: int
+    outside: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether the inequality of Lemma 2 is true on this stream."""
+        return self.representation <= self.bound
+
+
+def representation_bound(
+    X: ArrayLike, s: int, *, penalties: float | ArrayLike = 0.0
+) -> RepresentationBound:
+    """The cumulative representation term and Lemma 2's bound on it.
+
+    sum ||x_t||^2 <= 2 eta + sum FRT_t, in Phi_lam^-1 of the window before t   (Lemma 2, App. E)
+
+    eta = log det Phi_lam of the last window (minus infinity when it is singular), less log C2.
+
+    Does not hold in general (E6). The proof needs log(1 + z_t) > z_t / 2 for z_t = ||x_t||^2 -
+    FRT_t, true only for 0 <= z_t <= 2.51; z_t is negative about every other step. It also drops
+    log det of the first window, so small contexts break it at once. In a stationary stream the sum
+    of z_t grows with T while eta does not: whatever d and s, it fails when T is large enough.
+
+    ``valid_bound`` always holds: with h_t the leverage of the deleted row in the window with x_t
+    added and U = max ||x_t||^2, U / log(1 + U) * (log det Phi_lam last - log det Phi_lam first
+    - exact penalty drift - sum log(1 - h_t)). It is infinite when a window is singular.
+
+    >>> X = [[1.0], [2.0], [1.0], [2.0], [1.0]]
+    >>> result = representation_bound(X, s=2)
+    >>> round(result.representation, 3), round(result.bound, 3), round(result.valid_bound, 3)
+    (1.2, 4.419, 1.296)
+    """
+    windows = sliding_windows(X, s)
+    stack, lam = spectra(windows), as_penalties(penalties, len(windows))
+    terms, drift = _slide_terms(windows, lam), _drift(stack, lam)
+    log_dets = stack.log_det(lam)
+    first, last = float(log_dets[0]), float(log_dets[-1])
+    eta, frt = last - drift.log_c2, float(terms.frt.sum())
+    singular = bool(np.isneginf(log_dets).any())
+    gain = math.inf if singular else last - first - drift.exact - float(terms.kept.sum())
+    return RepresentationBound(
+        representation=float(terms.new.sum()),
+        eta=eta,
+        frt=frt,
+        bound=2 * eta + frt,
+        telescoped=math.nan if singular else 2 * (eta - first) + frt,
+        valid_bound=gain * _stretch(float(terms.new.max())),
+        steps=len(windows) - 1,
+        outside=terms.outside,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _SlideTerms:
+    """Per step: ||x_t||^2, FRT_t and log(1 - h_t), h_t the leverage of the row about to leave."""
+
+    new: Array
+    frt: Array
+    kept: Array
+
+    @property
+    def outside(self) -> int:
+        """The steps at which log(1 + z) > z / 2 is false."""
+        z = self.new - self.frt
+        return int(np.count_nonzero((z < 0) | (z > HALF_LOG_ROOT)))
+
+
+def _slide_terms(windows: Array, penalties: Array) -> _SlideTerms:
+    rows = []
+    for before, after, penalty in zip(windows[:-1], windows[1:], penalties[:-1], strict=True):
+        old, new = whiten(before, np.stack([before[0], after[-1]]), penalty=float(penalty))
+        deleted, arrived = old @ old, new @ new
+        leverage = deleted - (old @ new) ** 2 / (1 + arrived)
+        rows.append((arrived, deleted * (perpendicular(new, old) + 1), min(leverage, 1.0)))
+    new, frt, leverages = np.array(rows).T
+    with np.errstate(divide="ignore"):
+        return _SlideTerms(new, frt, np.log1p(-leverages))
+
+
+def _stretch(largest: float) -> float:
+    """U / log(1 + U), the largest ratio of u to log(1 + u) for 0 <= u <= U."""
+    return largest / math.log1p(largest) if largest > 0 else 1.0

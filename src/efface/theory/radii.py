@@ -1,0 +1,249 @@
+"""Confidence ellipsoids: the paper's radii under the paper's names, the valid ones beside them.
+
+Every radius belongs to a norm. ``paper_*`` are stated by the paper in the Phi_lam norm, where they
+do not hold in general (E4); ``euclidean_radius`` bounds the Euclidean norm,
+``self_normalized_radius`` and ``gaussian_radius`` the Phi_lam norm. All are for one window chosen
+in advance: none covers every window of a replay at once, though Lemmas 1 and 4 say "for all t"
+(divide delta by the number of windows for that). ``<name>_radius`` takes one window of rows,
+``<name>_radii`` the spectrum of a stack of windows.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import chdtri, fdtri
+
+from efface.theory.geometry import (
+    Array,
+    Spectrum,
+    as_vector,
+    as_window,
+    invalid,
+    non_negative,
+    positive,
+    probability,
+    spectrum,
+)
+from efface.theory.quantities import positive_signals
+
+
+def paper_ols_radius(X: ArrayLike, *, sigma: float, delta: float = 0.05) -> float:
+    """The radius of the FIFD-OLS ellipsoid as the paper states it.
+
+    ||theta_hat - theta*||_Phi <= sigma q sqrt((2 d / n) log(2 d / delta))   (Lemma 1)
+
+    Does not hold in general (E4): the proof bounds the Euclidean norm, see ``euclidean_radius``.
+    The left side does not change when the contexts are rescaled, the right side does.
+
+    >>> round(paper_ols_radius([[2.0, 0.0], [0.0, 1.0]], sigma=1.0, delta=0.05), 4)
+    11.8417
+    """
+    return float(paper_ols_radii(spectrum(as_window(X)), sigma=sigma, delta=delta))
+
+
+def paper_ols_radii(windows: Spectrum, *, sigma: float, delta: float) -> Array:
+    """``paper_ols_radius`` of each window of a stack."""
+    return euclidean_radii(windows, sigma=sigma, delta=delta)
+
+
+def euclidean_radius(
+    X: ArrayLike,
+    *,
+    sigma: float,
+    delta: float = 0.05,
+    penalty: float = 0.0,
+    theta_norm: float | None = None,
+) -> float:
+    """The Euclidean ball that the derivation of Lemma 1 does give, for OLS and for ridge.
+
+    ||theta_hat_lam - theta*||_2 <= sigma q_lam sqrt((2 d / n) log(2 d / delta))
+    + lam ||theta*||_2 / (n phi2_lam)   (proof of Lemma 1, App. A; first lines of App. B)
+
+    Holds: with probability 1 - delta for independent sigma-subgaussian noise, independent of the
+    contexts, ||theta*||_2 <= ``theta_norm`` and a penalty that does not depend on the responses.
+
+    >>> round(euclidean_radius([[2.0, 0.0], [0.0, 1.0]], sigma=1.0, delta=0.05), 4)
+    11.8417
+    """
+    window, bias = spectrum(as_window(X)), _bias_norm(penalty, theta_norm)
+    return float(
+        euclidean_radii(window, sigma=sigma, delta=delta, penalty=penalty, theta_norm=bias)
+    )
+
+
+def euclidean_radii(
+    windows: Spectrum,
+    *,
+    sigma: float,
+    delta: float,
+    penalty: float | Array = 0.0,
+    theta_norm: float = 0.0,
+) -> Array:
+    """``euclidean_radius`` of each window of a stack."""
+    d, n = windows.d, windows.n
+    log_term = math.log(2 * d / probability("delta", delta))
+    noise = windows.q(penalty) * positive("sigma", sigma) * math.sqrt(2 * d / n * log_term)
+    smallest = n * windows.phi2(penalty)
+    bias = penalty * theta_norm / np.where(smallest > 0, smallest, 1.0)
+    return np.asarray(noise + bias)
+
+
+def paper_ridge_radius(
+    X: ArrayLike, *, penalty: float, sigma: float, theta: ArrayLike, delta: float = 0.05
+) -> float:
+    """The radius of the FIFD-Adaptive Ridge ellipsoid as the paper states it.
+
+    ||theta_hat_lam - theta*||_{Phi_lam} <= sigma kappa nu q_lam sqrt(d / (2 n))   (Lemma 4)
+
+    with kappa and nu from ``signal_constants``; the derivation supposes the penalty of Lemma 3.
+
+    Does not hold in general, neither in the Phi_lam norm nor as a Euclidean ball: App. B keeps the
+    smaller of two tail probabilities where the larger is needed, which drops the shrinkage bias.
+    At the penalty of Lemma 3 and equal coefficients (Assumption 1 satisfied) the bias alone is
+    longer than the radius. ``euclidean_radius`` keeps it.
+
+    >>> X = [[2.0, 0.0], [0.0, 1.0]]
+    >>> round(paper_ridge_radius(X, penalty=8.0, sigma=1.0, theta=[1.0, 1.0], delta=0.05), 4)
+    0.8228
+    """
+    window = spectrum(as_window(X))
+    vector = as_vector("theta", theta, window.d)
+    lam = non_negative("penalty", penalty)
+    return float(paper_ridge_radii(window, penalty=lam, sigma=sigma, theta=vector, delta=delta))
+
+
+def paper_ridge_radii(
+    windows: Spectrum, *, penalty: float | Array, sigma: float, theta: Array, delta: float
+) -> Array:
+    """``paper_ridge_radius`` of each window of a stack."""
+    kappa, nu = signal_constants(theta, delta=delta)
+    scale = positive("sigma", sigma) * kappa * nu * math.sqrt(windows.d / (2 * windows.n))
+    return np.asarray(windows.q(penalty) * scale)
+
+
+def signal_constants(theta: ArrayLike, *, delta: float = 0.05) -> tuple[float, float]:
+    """The constants kappa and nu of Lemma 4.
+
+    ``kappa = log(6 |P(theta)| / delta) / sqrt(log(2 d / delta))``,
+    ``nu = max|theta_j| / P_min(theta)``
+
+    Holds: for a theta with a positive coordinate; P are its positive coordinates.
+
+    >>> kappa, nu = signal_constants([0.5, 1.0, -2.0])
+    >>> round(kappa, 4), nu
+    (2.5048, 4.0)
+    """
+    signals = positive_signals(theta)
+    level, size = probability("delta", delta), np.size(theta)
+    kappa = math.log(6 * signals.size / level) / math.sqrt(math.log(2 * size / level))
+    return kappa, float(np.abs(np.asarray(theta, dtype=float)).max() / signals.min())
+
+
+def self_normalized_radius(
+    X: ArrayLike, *, penalty: float, sigma: float, theta_norm: float, delta: float = 0.05
+) -> float:
+    """The self-normalised radius in its log-determinant form.
+
+    ||theta_hat_lam - theta*||_{Phi_lam} <= sigma sqrt(log(det Phi_lam / lam^d) + 2 log(1 / delta))
+    + sqrt(lam) ||theta*||_2   (Abbasi-Yadkori, Pal, Szepesvari 2011, Theorem 2)
+
+    Holds: with probability 1 - delta for conditionally sigma-subgaussian noise, contexts that may
+    depend on the past, ||theta*||_2 <= ``theta_norm`` and a penalty above 0 fixed beforehand: the
+    adaptive penalty, which looks at the responses, is outside the theorem. From the first row of
+    the window on it holds for all its prefixes at once.
+
+    >>> X = [[2.0, 0.0], [0.0, 1.0]]
+    >>> round(self_normalized_radius(X, penalty=1.0, sigma=1.0, theta_norm=1.0, delta=0.05), 4)
+    3.8799
+    """
+    window, lam = spectrum(as_window(X)), positive("penalty", penalty)
+    norm = non_negative("theta_norm", theta_norm)
+    return float(
+        self_normalized_radii(window, penalty=lam, sigma=sigma, theta_norm=norm, delta=delta)
+    )
+
+
+def self_normalized_radii(
+    windows: Spectrum, *, penalty: float, sigma: float, theta_norm: float, delta: float
+) -> Array:
+    """``self_normalized_radius`` of each window of a stack."""
+    log_det_ratio = np.log1p(windows.values / penalty).sum(axis=-1)
+    inner = log_det_ratio - 2 * math.log(probability("delta", delta))
+    return np.asarray(positive("sigma", sigma) * np.sqrt(inner) + math.sqrt(penalty) * theta_norm)
+
+
+def gaussian_radius(
+    X: ArrayLike,
+    *,
+    penalty: float = 0.0,
+    sigma: float | None = None,
+    y: ArrayLike | None = None,
+    delta: float = 0.05,
+    theta_norm: float | None = None,
+) -> float:
+    """The radius for Gaussian noise: chi-square when sigma is known, F when it is not.
+
+    ||theta_hat - theta*||_Phi <= sigma sqrt(chi2_r(1 - delta)), or, from the responses y,
+    sqrt(r F_{r, n-r}(1 - delta) RSS / (n - r)); r is the rank and RSS the least-squares one.
+
+    Holds: exactly with probability 1 - delta for independent N(0, sigma^2) noise, independent of
+    the contexts. A rank-deficient window says nothing about the part of theta* outside its span,
+    and the norm does not look there. n = r with sigma unknown: infinite.
+
+    With a penalty the norm is Phi_lam and the probability at least 1 - delta. Without
+    ``theta_norm`` the centre of what is covered is not theta* but the shrunken target
+    Phi_lam^-1 Phi theta*, the mean of the ridge estimate; with ``theta_norm`` >= ||theta*||_2 the
+    radius grows by sqrt(lam) theta_norm, the longest the bias can be, and theta* is covered. The
+    penalty must not depend on the responses.
+
+    >>> X = [[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
+    >>> round(gaussian_radius(X, sigma=1.0, delta=0.05), 4)
+    2.4477
+    >>> round(gaussian_radius(X, y=[1.0, 0.5, 2.0], delta=0.05), 4)
+    13.3167
+    """
+    window = as_window(X)
+    lam = non_negative("penalty", penalty)
+    if sigma is None:
+        if y is None:
+            raise invalid("sigma", None, "sigma or y", "pass y to estimate the noise from it")
+        rss: Array | None = np.asarray(_rss(window, as_vector("y", y, len(window))))
+    else:
+        rss = None
+    bias = 0.0 if theta_norm is None else math.sqrt(lam) * non_negative("theta_norm", theta_norm)
+    return bias + float(gaussian_radii(spectrum(window), sigma=sigma, rss=rss, delta=delta))
+
+
+def gaussian_radii(
+    windows: Spectrum, *, delta: float, sigma: float | None = None, rss: Array | None = None
+) -> Array:
+    """``gaussian_radius``, less the allowance for bias, of each window of a stack."""
+    level, rank = probability("delta", delta), windows.rank
+    if sigma is not None:
+        quantile = chdtri(np.maximum(rank, 1), level)
+        return np.asarray(np.where(rank > 0, positive("sigma", sigma) * np.sqrt(quantile), 0.0))
+    freedom = windows.n - rank
+    exact = (rank > 0) & (freedom > 0)
+    r, m = np.where(exact, rank, 1), np.where(exact, freedom, 1)
+    # 1 / F_{m, r}(delta) is F_{r, m}(1 - delta) without rounding 1 - delta.
+    squares = r / fdtri(m, r, level) * np.asarray(rss) / m
+    return np.asarray(np.where(exact, np.sqrt(squares), np.where(rank > 0, np.inf, 0.0)))
+
+
+def _rss(window: Array, y: Array) -> float:
+    """The residual sum of squares of least squares."""
+    residual = y - window @ np.linalg.lstsq(window, y, rcond=None)[0]
+    return float(residual @ residual)
+
+
+def _bias_norm(penalty: float, theta_norm: float | None) -> float:
+    """The bound on ||theta*||_2 that a ball around a ridge estimate needs."""
+    if non_negative("penalty", penalty) == 0:
+        return 0.0
+    if theta_norm is None:
+        advice = "pass a bound on the Euclidean norm of theta*"
+        raise invalid("theta_norm", None, "a number, as the penalty is not 0", advice)
+    return non_negative("theta_norm", theta_norm)

@@ -1,0 +1,184 @@
+"""The replay of a stream against one row at a time."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+
+import numpy as np
+import pandas as pd
+import pytest
+from samples import KINDS, WEIGHINGS, close, data, panel, plain
+from twins import regression as naive
+
+from efface import OLS, AdaptiveRidge, AddDrop, KeepFor, Ridge, SwitchingRidge, replay, theory
+
+RULES = {
+    "OLS": (OLS, {}),
+    "Ridge": (Ridge, {"alpha": 0.7}),
+    "AdaptiveRidge": (AdaptiveRidge, {"delta": 0.1, "noise": "response", "theta_max": 2.0}),
+    "AdaptiveRidge, plugged": (
+        *(AdaptiveRidge, {"delta": 0.1, "noise": "residual", "theta_max": "auto"}),
+    ),
+    "SwitchingRidge": (
+        *(SwitchingRidge, {"delta": 0.05, "noise": "response", "theta_max": 1.0, "switch_at": 2.0}),
+    ),
+    "SwitchingRidge, plugged": (
+        *(SwitchingRidge, {"delta": 0.1, "noise": "residual", "theta_max": 2.0, "switch_at": 2.0}),
+    ),
+}
+
+
+WINDOWS = [
+    (12, ("rows", 12)),
+    (3, ("rows", 3)),
+    (AddDrop(3, 1), ("add", 3, 1, 0)),
+    (KeepFor(9), ("age", 9)),
+    (None, ("all",)),
+]
+
+
+@pytest.mark.parametrize(("window", "plain"), WINDOWS)
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighing", [None, "integers", "from 1e-3 to 1e3"])
+@pytest.mark.parametrize("name", list(RULES))
+def test_replay_predicts_and_then_learns(name, weighing, intercept, window, plain):
+    X, y = data(60, 4)
+    w = WEIGHINGS[weighing](np.random.default_rng(1), 60) if weighing else np.ones(60)
+    kind, parameters = RULES[name]
+    at = np.arange(60.0) if plain[0] == "age" else None
+    model = kind(window=window, fit_intercept=intercept, **parameters)
+    twin = naive.NaiveModel((name.split(",")[0], parameters), plain, intercept, 4)
+    model.partial_fit(X[:2], y[:2], at=None if at is None else at[:2], sample_weight=w[:2])
+    for t in range(2):
+        twin.learn(X[t], y[t], at=None if at is None else at[t], weight=w[t])
+    times = None if at is None else at[2:]
+    asked = {"coef": True, "diagnostics": True, "sample_weight": w[2:]}
+    result = replay(model, X[2:], y[2:], at=times, **asked)
+    expected = naive.replay(twin, X[2:], y[2:], at=times, weights=w[2:])
+    prediction, penalty, rank, n_rows, coef = expected
+    close(result.prediction, prediction)
+    close(result.penalty, penalty)
+    close(result.coef, coef)
+    assert (result.rank == rank).all()
+    assert (result.n_rows == n_rows).all()
+    assert model.ids_ == twin.ids
+    assert model.coef_ == pytest.approx(twin.refit()[0], rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("window", [8, AddDrop(2, 1), None])
+@pytest.mark.parametrize("name", list(RULES))
+def test_replay_leaves_the_model_as_learning_row_by_row_does(name, window):
+    X, y = data(50, 3)
+    kind, parameters = RULES[name]
+    ids = [f"row {t}" for t in range(50)]
+    w = np.random.default_rng(3).choice([0.0, 1.0, 0.3, 7.0], size=50)
+    one, other = kind(window=window, **parameters), kind(window=window, **parameters)
+    replay(one, X, y, ids=ids, sample_weight=w)
+    for t in range(50):
+        other.learn_one(X[t], y[t], id=ids[t], weight=w[t])
+    assert one.ids_ == other.ids_
+    assert (one._live.memory.rows()[0] == other._live.memory.rows()[0]).all()
+    assert (one._live.memory.weights == other._live.memory.weights).all()
+    assert one._live.phase == other._live.phase
+    assert one.coef_ == pytest.approx(other.coef_, rel=1e-9, abs=1e-12)
+    one.learn_one(X[0], y[0])
+    other.learn_one(X[0], y[0])
+    assert one.ids_ == other.ids_
+
+
+def test_weights_of_1_change_no_bit_of_a_replay():
+    X, y = data(80, 3)
+    models = AdaptiveRidge(window=9), AdaptiveRidge(window=9)
+    one, other = (
+        replay(m, X, y, diagnostics=True, sample_weight=w)
+        for m, w in zip(models, (None, 1), strict=True)
+    )
+    assert (one.prediction == other.prediction).all()
+    assert (one.leverage_old == other.leverage_old)[1:].all()
+
+
+def test_what_a_replay_gives_without_being_asked():
+    X, y = data(20, 2)
+    plain = replay(OLS(window=5), X, y)
+    assert plain.rank is not None
+    assert plain.coef is plain.leverage_new is plain.leverage_old is plain.frt is None
+    assert plain.phi2 is plain.condition is plain.lower is plain.upper is None
+    assert replay(Ridge(window=5), X, y).rank is None
+    assert replay(Ridge(window=5), X, y, diagnostics=True).rank is not None
+
+
+@pytest.mark.parametrize("weighed", [False, True])
+@pytest.mark.parametrize("alpha", [0.0, 2.0])
+def test_leverages_and_the_forgetting_regret_term(alpha, weighed):
+    """Live rows are multiplied by the roots of their weights; the row to come weighs 1."""
+    X, y = data(40, 3)
+    w = np.random.default_rng(4).uniform(0.1, 5.0, size=40) if weighed else np.ones(40)
+    model = Ridge(window=10, alpha=alpha, fit_intercept=False)
+    result = replay(model, X, y, diagnostics=True, sample_weight=w)
+    for t in range(12, 40):
+        window = np.sqrt(w[t - 10 : t, None]) * X[t - 10 : t]
+        inverse = np.linalg.inv(window.T @ window + alpha * np.eye(3))
+        assert result.leverage_new[t] == pytest.approx(X[t] @ inverse @ X[t], rel=1e-9)
+        assert result.leverage_old[t] == pytest.approx(window[0] @ inverse @ window[0], rel=1e-9)
+        term = theory.forgetting_regret_term(window, window[0], X[t], penalty=alpha)
+        assert result.frt[t] == pytest.approx(term.total, rel=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_eigenvalues_now_and_then_and_at_the_last_row(intercept):
+    X, y = data(1200, 3)
+    w = np.random.default_rng(5).integers(0, 4, size=1200)
+    model = Ridge(window=20, fit_intercept=intercept)
+    result = replay(model, X, y, diagnostics=True, sample_weight=w)
+    there = np.flatnonzero(~np.isnan(result.phi2))
+    assert there.tolist() == [499, 999, 1199]
+    for t in there:
+        rows = np.repeat(X[t - 20 : t], w[t - 20 : t], axis=0)
+        rows = rows - rows.mean(axis=0) * intercept
+        values = np.linalg.eigvalsh(rows.T @ rows)
+        assert result.phi2[t] == pytest.approx(values[0] / len(rows), rel=1e-9)
+        assert result.condition[t] == pytest.approx(math.sqrt(values[-1] / values[0]), rel=1e-9)
+
+
+def test_replay_by_the_clock():
+    X, y = data(30, 2)
+    start = datetime(2024, 5, 1)
+    at = [start + timedelta(hours=6 * t) for t in range(30)]
+    result = replay(OLS(window="2d"), X, y, at=at)
+    assert result.n_rows.tolist() == [min(t, 7) for t in range(30)]
+
+
+def test_replay_of_nothing():
+    model = OLS(window=5)
+    result = replay(model, np.empty((0, 2)), [], coef=True)
+    assert result.prediction.shape == (0,)
+    assert result.coef.shape == (0, 2)
+    assert model.n_rows_ == 0
+
+
+def test_replay_keeps_the_names_of_the_columns():
+    model = OLS(window=5)
+    replay(model, pd.DataFrame({"a": [1.0, 2.0]}), [1.0, 2.0])
+    assert model.feature_names_in_.tolist() == ["a"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_replay_of_a_frame(kind):
+    X, columns = panel(40, 2)
+    frame = KINDS[kind](columns)
+    one, other = OLS(window="9d"), OLS(window="9d")
+    got = replay(
+        one, frame, y="ret", x=["x0", "x1"], ids="id", at="date", coef=True, diagnostics=True
+    )
+    want = replay(
+        other, X, columns["ret"], columns["id"], columns["date"], coef=True, diagnostics=True
+    )
+    for name in ("prediction", "intercept", "n_rows", "rank", "coef", "frt", "condition"):
+        assert np.array_equal(plain(getattr(got, name)), getattr(want, name), equal_nan=True)
+    assert one.ids_ == other.ids_
+    assert one.feature_names_in_.tolist() == ["x0", "x1"]
+    table = got.to_frame()
+    names = table.column_names if kind == "arrow" else list(table.columns)
+    assert names[:3] == ["id", "date", "prediction"]
+    assert {"coef_x0", "coef_x1", "n_rows"} < set(names)

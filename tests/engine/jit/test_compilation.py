@@ -1,0 +1,67 @@
+"""Functions for kernels and for Python, and what compiling leaves behind."""
+
+import gc
+
+import numba
+import numpy as np
+
+from efface.engine.jit.compilation import INNER, KERNEL, carving, shared
+
+
+@shared()
+def twice(values):
+    """Each value, doubled in place."""
+    for i in range(values.size):
+        values[i] *= 2.0
+
+
+@carving
+def first_half(values):
+    return values[: values.size // 2]
+
+
+@numba.njit(**INNER)
+def _thrice(value):
+    return 3.0 * value
+
+
+@numba.njit(**{**KERNEL, "cache": False})
+def kernel(values):
+    twice(values)
+    return _thrice(values[0])
+
+
+def test_a_shared_function_serves_kernels_and_python():
+    values = np.ones(3)
+    assert kernel(values) == 6.0
+    twice(values)
+    assert values.tolist() == [4.0, 4.0, 4.0]
+    assert twice.__doc__ == "Each value, doubled in place."
+
+
+def test_a_view_from_python_is_numpys_own():
+    values = np.arange(4.0)
+    assert np.shares_memory(first_half(values), values)
+
+
+def test_compiling_leaves_the_collector_as_it_was():
+    for collects in (True, False):
+        (gc.enable if collects else gc.disable)()
+        try:
+            numba.njit(**{**KERNEL, "cache": False})(lambda value: value + 1.0)(1.0)
+            assert gc.isenabled() is collects
+        finally:
+            gc.enable()
+
+
+def mixed(value, count):
+    """The same operators on several kinds of numbers."""
+    return value * count + count / 2, count // 2 + count * count, value < count, count == count
+
+
+def test_operators_keep_the_kinds_of_their_numbers():
+    compiled = numba.njit(**{**KERNEL, "cache": False})(mixed)
+    for numbers in ((1.5, 3), (2, 3), (True, 3), (1.5, 2.5), (2, 2.5)):
+        given, expected = compiled(*numbers), mixed(*numbers)
+        assert given == expected
+        assert [type(answer) for answer in given] == [type(answer) for answer in expected]

@@ -1,0 +1,117 @@
+"""Products, ranks and conditioning of rows, against their singular values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from efface.engine.linalg.spectrum import conditioning, interpolated, rank_of, spectrum
+
+intercepts = pytest.mark.parametrize("intercept", [False, True])
+
+
+def normal(n, d):
+    return np.random.default_rng([0, n, d]).normal(size=(n, d))
+
+
+@pytest.mark.parametrize("n", [2, 4, 5])
+@intercepts
+def test_independent_rows_agree_with_their_singular_values(n, intercept):
+    X = normal(n + 1, 5)
+    rows, new = X[:n], X[n]
+    fast = interpolated(rows, np.ones(n), intercept, new)
+    slow = spectrum(rows, np.ones(n), 0.0, intercept, n - intercept).products(new, rows[0])
+    assert fast == pytest.approx(slow, rel=1e-9)
+    assert np.isinf(fast.reach) == (n - intercept < 5)
+
+
+@intercepts
+@pytest.mark.parametrize(("n", "d"), [(1, 3), (3, 5), (5, 5), (6, 5), (40, 5)])
+def test_the_rank_needs_no_singular_values_on_ordinary_rows(n, d, intercept, monkeypatch):
+    X = normal(n, d)
+    want = np.linalg.matrix_rank(X - X.mean(axis=0) * intercept)
+    monkeypatch.setattr(np.linalg, "svd", None)
+    rank, newest = rank_of(X, np.ones(n), intercept)
+    assert rank == want
+    assert newest > 0
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        [1.0, 1.0, 0.0],
+        [1e-4, 1.0, 1e4],
+        [1e-16, 1.0, 1.0],
+        [1e-30, 1.0, 1.0],
+    ],
+)
+def test_the_rank_is_numpys(columns):
+    X = normal(30, 3) * columns
+    assert rank_of(X, np.ones(30), False)[0] == np.linalg.matrix_rank(X)
+
+
+def test_rounding_around_a_large_mean_is_no_rank():
+    X = normal(40, 3)
+    X[:, 1] = 1e8 / 3
+    assert rank_of(X, np.ones(40), True) == (2, 0)
+
+
+def test_conditioning_is_that_of_the_singular_values():
+    for scale in (1.0, 1e-5, 1e-9):
+        X = normal(50, 3) * [1.0, 1.0, scale]
+        sigma = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
+        phi2, condition = conditioning(X, np.ones(50), True)
+        assert phi2 == pytest.approx(sigma[-1] ** 2 / 50, rel=1e-9)
+        assert condition == pytest.approx(sigma[0] / sigma[-1], rel=1e-9)
+
+
+def test_conditioning_of_rows_that_lack_rank():
+    X = normal(50, 3)
+    assert conditioning(X[:2], np.ones(2), False) == (0.0, np.inf)
+    assert conditioning(X[:3], np.ones(3), True) == (0.0, np.inf)
+    X[:, 2] = X[:, 1]
+    assert conditioning(X, np.ones(50), False) == (0.0, np.inf)
+    assert np.isnan(conditioning(X[:0], np.ones(0), False)).all()
+    assert conditioning(np.ones((5, 2)), np.ones(5), True) == (0.0, np.inf)  # all rows alike
+
+
+WEIGHTS = np.array([2.0, 0.5, 3.0, 1.0, 4.0, 0.1])
+
+
+@pytest.mark.parametrize("n", [2, 4, 5])
+@intercepts
+def test_weighted_independent_rows_agree_with_their_singular_values(n, intercept):
+    X = normal(n + 1, 5)
+    rows, new, w = X[:n], X[n], WEIGHTS[:n]
+    fast = interpolated(rows, w, intercept, new)
+    slow = spectrum(rows, w, 0.0, intercept, n - intercept).products(new, rows[0])
+    slow = slow._replace(old=w[0] * slow.old, cross=np.sqrt(w[0]) * slow.cross)
+    assert fast == pytest.approx(slow, rel=1e-9)
+
+
+@intercepts
+def test_rank_and_conditioning_are_those_of_repeated_rows(intercept):
+    X, w = normal(40, 3), np.random.default_rng(0).integers(0, 4, size=40).astype(float)
+    repeated = np.repeat(X, w.astype(int), axis=0)
+    assert rank_of(X, w, intercept)[0] == 3
+    assert conditioning(X, w, intercept) == pytest.approx(
+        conditioning(repeated, np.ones(len(repeated)), intercept), rel=1e-9
+    )
+    w[2:] = 0.0
+    assert rank_of(X, w, intercept) == (2 - intercept, 0)
+    assert conditioning(X, w, intercept) == (0.0, np.inf)
+    assert np.isnan(conditioning(X, 0.0 * w, intercept)).all()
+
+
+def test_a_certain_rank_is_one_of_heavy_and_light_rows():
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        n = int(rng.integers(4, 20))
+        X, w = rng.normal(size=(n, 3)) + 5.0, 10.0 ** rng.uniform(-8, 8, size=n)
+        rank, newest = rank_of(X, w, True)
+        rows = X - np.average(X, axis=0, weights=w)
+        rows = rows - np.average(rows, axis=0, weights=w)
+        assert rank == np.linalg.matrix_rank(np.sqrt(w)[:, None] * rows)
+        if newest:
+            part, v = X[n - newest :], w[n - newest :]
+            assert rank == rank_of(part, v, True)[0]

@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+from twins import regression as naive
+
+from efface.engine.windows.every_window import slide_windows
+
+SHAPES = [(1, 1), (1, 4), (3, 2), (4, 4), (5, 6), (6, 30), (30, 12), (31, 70)]
+
+
+def windows(X, s, first):
+    return ((t, slice(max(0, t - s + 1), t + 1)) for t in range(first, len(X)))
+
+
+def assert_equal_to_refits(X, y, s, penalty, intercept, tolerance=1e-9):
+    coef, level, rank = slide_windows(X, y, s, penalty, intercept, 0)
+    for t, rows in list(windows(X, s, 0))[:: 1 + X.shape[1] // 4]:
+        exact, b, r = naive.regress(X[rows], y[rows], penalty, intercept)
+        unit = np.abs(X[rows] - X[rows].mean(0) * intercept).max(axis=0)
+        unit[unit == 0] = 1.0
+        scale = max(np.abs(exact * unit).max(), 1e-3 * np.abs(y[rows]).max(), 1e-300)
+        assert np.abs((coef[t] - exact) * unit).max() <= tolerance * scale, (t, coef[t], exact)
+        assert abs(level[t] - b) <= tolerance * max(scale, abs(b), *np.abs(X[t] * exact))
+        if penalty == 0.0:
+            assert rank[t] == r, t
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("penalty", [0.0, 1e-3, 1.0])
+@pytest.mark.parametrize(("d", "s"), SHAPES)
+def test_every_window_equals_a_refit(d, s, penalty, intercept):
+    rng = np.random.default_rng(d * 100 + s)
+    n = min(2 * s + 25, 90)
+    X = rng.normal(size=(n, d))
+    assert_equal_to_refits(X, X @ rng.normal(size=d) + rng.normal(size=n), s, penalty, intercept)
+
+
+def test_a_giant_row_is_gone_the_moment_it_leaves():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 6)), rng.normal(size=120)
+    X[30] *= 1e8
+    coef, _, _ = slide_windows(X, y, 40, 0.0, False, 39)
+    for t in range(70, 120):
+        exact, _ = naive.solve_exactly(X[t - 39 : t + 1], y[t - 39 : t + 1], 0.0, False)
+        np.testing.assert_allclose(coef[t], exact, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize(("s", "rows"), [(20, 60), (60, 130)])
+@pytest.mark.parametrize("kind", ["plain", "scaled", "rotated"])
+def test_rank_swings(s, rows, kind):
+    rng = np.random.default_rng(s)
+    X = np.eye(20)[rng.integers(0, 20, size=rows)]
+    if kind == "scaled":
+        X = X * rng.uniform(0.1, 10.0, size=(rows, 1))
+    if kind == "rotated":
+        X = X @ np.linalg.qr(rng.normal(size=(20, 20)))[0]
+    y = rng.normal(size=rows)
+    coef, _, rank = slide_windows(X, y, s, 0.0, False, 0)
+    for t, window in windows(X, s, 0):
+        answer, _, r, _ = np.linalg.lstsq(X[window], y[window], rcond=None)
+        np.testing.assert_allclose(coef[t], answer, atol=1e-10)
+        assert rank[t] == r
+
+
+def test_before_the_first_row_there_is_nothing():
+    coef, level, rank = slide_windows(np.ones((9, 2)), np.ones(9), 4, 1.0, True, 3)
+    assert np.isnan(coef[:3]).all()
+    assert np.isnan(level[:3]).all()
+    assert not np.isnan(coef[3:]).any()
+    assert rank[:3].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("d", [3, 40])
+def test_windows_do_not_depend_on_where_the_array_begins(d):
+    """The same window reached by another history has the same coefficients."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(160, d)), rng.normal(size=160)
+    late = slide_windows(X, y, 60, 0.0, False, 59)[0]
+    early = slide_windows(np.ascontiguousarray(X[37:]), y[37:].copy(), 60, 0.0, False, 59)[0]
+    np.testing.assert_allclose(late[96:], early[59:], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.5])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("d", [2, 40])
+def test_windows_without_weight_say_nothing(d, intercept, penalty):
+    rng = np.random.default_rng(3)
+    X, y, w = rng.normal(size=(40, d)), rng.normal(size=40), np.ones(40)
+    w[10:30] = 0.0
+    coef, level, rank = slide_windows(X, y, 8, penalty, intercept, 2, 0, w)
+    assert np.isnan(coef[:2]).all()
+    assert (coef[17:30] == 0.0).all()
+    assert (level[17:30] == 0.0).all()
+    assert (rank[17:30] == 0).all()
+    assert np.isfinite(coef[2:]).all()

@@ -1,0 +1,148 @@
+"""The job, without the command line: groups, gaps, one-hot, comparison, summary."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+from efface import OLS, AdaptiveRidge, KeepFor, Ridge, replay
+from efface.errors import EffaceError
+from efface.files.job import Job, run
+from efface.files.schema import Wish
+
+RNG = np.random.default_rng(9)
+N = 260
+HOURS = np.cumsum(RNG.integers(1, 4, N))
+X = RNG.normal(size=(N, 2)).round(6)
+SKY = RNG.choice(["clear", "rain"], N)
+Y = (X @ [1.0, 2.0] + 3.0 * (SKY == "rain") + 0.1 * RNG.normal(size=N)).round(6)
+WEIGHTS = RNG.choice([0.0, 0.5, 1.0, 4.0], N)
+SHOP = np.where(np.arange(N) % 3, "left", "right")
+
+
+@pytest.fixture
+def file(tmp_path):
+    times = np.datetime64("2011-01-01T00") + HOURS
+    shops = np.where(np.arange(N) == 17, "", SHOP)
+    rows = zip(times, shops, SKY, X[:, 0], X[:, 1], Y, strict=True)
+    lines = [",".join(map(str, row)) for row in rows]
+    path = tmp_path / "rows.csv"
+    path.write_text("when,shop,sky,a,b,y\n" + "\n".join(lines) + "\n")
+    return str(path)
+
+
+def predictions(path):
+    return pyarrow.parquet.read_table(path / "predictions.parquet").to_pydict()
+
+
+def test_groups_times_texts_and_gaps_together(file, tmp_path):
+    wish = Wish("y", ["a", "b"], time="when", group="shop", one_hot={"sky": ()})
+    job = Job(file, wish, model="ridge", alpha=0.1, keep="5d", missing="skip", compare=True)
+    summary = run(job, tmp_path / "out")
+    found = predictions(tmp_path / "out")
+    kept = np.delete(np.arange(N), 17)
+    rows = np.column_stack([X, SKY == "rain"])
+    at = (np.datetime64("2011-01-01T00") + HOURS).astype("datetime64[ns]")
+    for shop in ("left", "right"):
+        mine = kept[SHOP[kept] == shop]
+        expected = replay(Ridge(KeepFor("5d"), alpha=0.1), rows[mine], Y[mine], at=at[mine])
+        places = np.flatnonzero(np.array(found["group"]) == shop)
+        np.testing.assert_allclose(
+            np.array(found["prediction"])[places], expected.prediction, rtol=1e-9, atol=1e-9
+        )
+    assert found["id"] == kept.tolist()
+    assert summary["rows"]["read"] == N
+    assert summary["rows"]["skipped"] == 1
+    assert summary["rows"]["groups"] == 2
+    assert summary["rows"]["scored"] == N - 1 - 2 * 4
+    assert summary["left"]["time_up"] == N - 1 - summary["rows"]["alive"]
+    assert summary["source"]["features"] == ["a", "b", "sky=rain"]
+    assert summary["model"] == {
+        **{"name": "Ridge", "window": None, "keep": "5d", "alpha": 0.1, "theta_max": None},
+        "standardize": False,
+    }
+    assert len(summary["errors"]) >= 7
+
+
+@pytest.fixture
+def weighed(tmp_path):
+    rows = zip(SHOP, X[:, 0], 1000.0 + 50.0 * X[:, 1], Y, WEIGHTS, strict=True)
+    lines = [",".join(map(str, row)) for row in rows]
+    (tmp_path / "weighed.csv").write_text("shop,a,b,y,hours\n" + "\n".join(lines) + "\n")
+    (tmp_path / "ids").write_text("259\n250\n3\n")
+    return str(tmp_path / "weighed.csv")
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("kind", ["ridge", "adaptive"])
+def test_weights_and_scaling_are_those_of_the_library(weighed, tmp_path, kind, standardize):
+    wish = Wish("y", group="shop", weight="hours")
+    job = Job(weighed, wish, model=kind, window=40, standardize=standardize)
+    job = replace(job, forget=str(tmp_path / "ids"))
+    summary = run(job, tmp_path / "out")
+    found = predictions(tmp_path / "out")
+    rows = np.column_stack([X[:, 0], 1000.0 + 50.0 * X[:, 1]])
+    for shop in ("left", "right"):
+        mine = np.flatnonzero(shop == SHOP)
+        model = {"ridge": Ridge, "adaptive": AdaptiveRidge}[kind](40, standardize=standardize)
+        options = {"sample_weight": WEIGHTS[mine], "interval": 0.95, "diagnostics": True}
+        expected = replay(model, rows[mine], Y[mine], **options)
+        for name in ("prediction", "lower", "upper", "penalty", "frt"):
+            got = np.array(found[name], dtype=float)[mine]
+            want = np.where(np.isfinite(getattr(expected, name)), getattr(expected, name), np.nan)
+            got = np.where(np.isfinite(got), got, np.nan)
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9, err_msg=name)
+    plain = replay(Ridge(40), rows[mine], Y[mine]).prediction
+    assert np.abs(np.array(found["prediction"])[mine] - plain)[20:].max() > 1e-3
+    assert found["weight"] == WEIGHTS.tolist()
+    assert summary["source"]["weight"] == "hours"
+    assert summary["source"]["features"] == ["a", "b"]
+    assert summary["model"]["standardize"] is standardize
+    assert summary["audits"] == {"held": 3, "failed": 0}
+    text = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "rows weighed by hours." in text
+    assert ("features standardised" in text) is standardize
+
+
+def test_contenders_have_the_same_weights_and_scaling(weighed, tmp_path):
+    wish = Wish("y", ["a", "b"], weight="hours")
+    job = Job(weighed, wish, model="ridge", alpha=1.0, window=40, standardize=True, compare=True)
+    errors = run(job, tmp_path / "out")["errors"]
+    for name, value in errors["Ridge, alpha=1"].items():
+        assert value == pytest.approx(errors["Ridge"][name], rel=1e-9)
+    assert errors["Ridge, alpha=100"]["mae"] != pytest.approx(errors["Ridge"]["mae"], rel=1e-3)
+
+
+def test_numbers_may_be_times(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "t,x,y\n"
+        + "".join(f"{t / 2},{x},{y}\n" for t, (x, _), y in zip(range(N), X, Y, strict=True))
+    )
+    run(Job(str(path), Wish("y", ["x"], time="t"), model="ols", keep="20"), tmp_path / "out")
+    expected = replay(OLS(KeepFor(20)), X[:, :1], Y, at=np.arange(N) / 2)
+    np.testing.assert_allclose(
+        predictions(tmp_path / "out")["prediction"], expected.prediction, rtol=1e-9, atol=1e-9
+    )
+
+
+def test_progress_is_told(file, tmp_path):
+    told = []
+    wish = Wish("y", ["a"])
+    run(Job(file, wish), tmp_path / "out", tell=lambda rows, share: told.append((rows, share)))
+    assert told == [(0, 0.0), (N, 1.0)]
+
+
+@pytest.mark.parametrize("model", ["adaptive", "ridge", "ols", "switching"])
+def test_every_model_can_be_asked_for(file, tmp_path, model):
+    summary = run(Job(file, Wish("y", ["a", "b"]), model=model, window=30), tmp_path / "out")
+    assert summary["left"] == {"asked": 0, "window_full": N - 30, "time_up": 0}
+
+
+def test_nothing_is_written_where_something_is_refused(file, tmp_path):
+    with pytest.raises(EffaceError):
+        run(Job(file, Wish("nothing")), tmp_path / "out")
+    assert [each.name for each in tmp_path.iterdir()] == ["rows.csv"]

@@ -1,0 +1,196 @@
+"""The report in a real browser: drawn, interactive, in both themes, on a phone, offline."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+
+import numpy as np
+import pytest
+from browser import Visit, launched
+from PIL import Image
+
+from efface.files.canvas import DARK, LIGHT
+from efface.files.job import Job, run
+from efface.files.schema import Wish
+
+NAMES = (
+    "predictions",
+    "errors",
+    "coverage",
+    "penalty",
+    "rank",
+    "condition",
+    "leverage_oldest",
+    "frt",
+)
+N = 2_000
+EVIL = "</script><script>window.broken=1</script><b>&"
+
+
+def write_rows(path):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(N, 2)).round(5)
+    y = (X @ [2.0, -1.0] + 5 + np.sin(np.arange(N) / 150) + 0.3 * rng.normal(size=N)).round(5)
+    times = np.datetime64("2020-01-01T00") + np.arange(N)
+    lines = [f"{t},{a},{b},{v}\n" for t, (a, b), v in zip(times, X, y, strict=True)]
+    path.write_text(f'when,a,"{EVIL}","y{EVIL}"\n' + "".join(lines))
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    place = tmp_path_factory.mktemp("report")
+    write_rows(place / "rows.csv")
+    (place / "requests.csv").write_text("row,id\n900,880\n1500,3\n1500,7777\n")
+    wish = Wish(f"y{EVIL}", ["a", EVIL], time="when")
+    job = Job(str(place / "rows.csv"), wish, model="ridge", window=100, compare=True)
+    run(Job(**{**vars(job), "forget": str(place / "requests.csv")}), place / "out")
+    return place / "out" / "report.html"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with launched() as browser:
+        yield browser
+
+
+def drawn(visit):
+    """Wait until all charts are on the page."""
+    visit.page.wait_for_function(
+        "() => window.Bokeh && Bokeh.documents.length && Bokeh.documents[0].is_idle"
+        f" && Bokeh.documents[0].roots().length == {len(NAMES)}"
+    )
+    visit.page.wait_for_timeout(300)
+    return visit
+
+
+def colours(visit, name):
+    """The colours of a section as they are on the screen."""
+    shot = visit.page.locator(f"#{name}").screenshot()
+    return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).reshape(-1, 3)
+
+
+def near(pixels, colour, tolerance=12):
+    """How many pixels have about this colour."""
+    wanted = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
+    return int((np.abs(pixels.astype(int) - wanted).max(axis=1) <= tolerance).sum())
+
+
+def axis(visit):
+    return visit.page.evaluate(
+        "() => Bokeh.documents[0].roots().map(p => [p.x_range.start, p.x_range.end])"
+    )
+
+
+def test_the_page_holds_all_it_needs(report):
+    text = report.read_text("utf-8")
+    assert not re.search(
+        r"""<(script|link|img|iframe)[^>]+(src|href)\s*=\s*["']?(https?:)?//""", text
+    )
+    assert report.stat().st_size < 3_000_000
+    assert EVIL not in re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+    assert html.escape(EVIL) in text
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_charts_are_drawn_in_the_theme_and_fit_the_width(browser, report, scheme, width):
+    visit = drawn(Visit(browser, report, scheme=scheme, width=width, touch=width == 390))
+    theme = LIGHT if scheme == "light" else DARK
+    for name in NAMES:
+        line = "warn" if name == "frt" else "ours"
+        pixels = colours(visit, name)
+        assert near(pixels, theme[line]) > 40, name
+        ground = pixels[0].mean()
+        assert (ground > 200) == (scheme == "light"), name
+        assert near(pixels, theme["muted"], 40) > 20, name  # labels of the axes
+    page = visit.page
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert page.evaluate("window.broken") is None
+    wide = page.locator("#predictions").bounding_box()["width"]
+    assert page.locator("#predictions canvas").first.bounding_box()["width"] <= wide
+    assert visit.complaints == []
+    assert visit.requests == [report.as_uri()]
+
+
+def test_the_charts_follow_when_the_theme_changes(browser, report):
+    visit = drawn(Visit(browser, report))
+    assert near(colours(visit, "errors"), LIGHT["ours"]) > 40
+    visit.page.emulate_media(color_scheme="dark")
+    visit.page.wait_for_timeout(500)
+    assert near(colours(visit, "errors"), DARK["ours"]) > 40
+    assert near(colours(visit, "errors"), LIGHT["ours"]) < 5
+
+
+def test_dragging_zooms_into_all_charts_and_shows_the_rows(browser, report):
+    visit = drawn(Visit(browser, report))
+    page, before = visit.page, axis(visit)
+    visible = "() => Bokeh.documents[0].roots()[0].renderers.map(r => r.visible)"
+    far = page.evaluate(visible)
+    chart = page.locator("#errors .bk-Figure")
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.4 * box["width"], y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.6 * box["width"], y, steps=8)
+    page.mouse.up()
+    page.wait_for_timeout(300)
+    after = axis(visit)
+    assert len({tuple(each) for each in after}) == 1
+    assert after[0][1] - after[0][0] < 0.4 * (before[0][1] - before[0][0])
+    assert page.evaluate(visible) == [not each for each in far]
+    page.get_by_role("button", name="all rows").click()
+    page.wait_for_timeout(200)
+    np.testing.assert_allclose(axis(visit), before)
+    assert page.evaluate(visible) == far
+    assert visit.complaints == []
+
+
+@pytest.mark.parametrize("name", ["predictions", "errors", "coverage"])
+def test_hovering_tells_the_figures(browser, report, name):
+    visit = drawn(Visit(browser, report))
+    page = visit.page
+    chart = page.locator(f"#{name} .bk-Figure")
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.6 * box["height"])
+    page.mouse.move(box["x"] + 0.52 * box["width"], box["y"] + 0.6 * box["height"], steps=3)
+    tip = page.locator(".bk-tooltip-content").first
+    tip.wait_for(timeout=5_000)
+    text = tip.inner_text()
+    assert "2020-" in text
+    expected = {"predictions": "interval", "errors": "never forget", "coverage": "promised"}
+    assert expected[name] in text
+    assert visit.complaints == []
+
+
+def test_a_line_can_be_hidden(browser, report):
+    visit = drawn(Visit(browser, report))
+    before = near(colours(visit, "errors"), LIGHT["ours"])
+    visit.page.locator("#table input").first.uncheck()
+    visit.page.wait_for_timeout(300)
+    assert near(colours(visit, "errors"), LIGHT["ours"]) < before / 10
+
+
+def test_the_forgotten_are_listed_with_the_verdict(browser, report):
+    page = drawn(Visit(browser, report)).page
+    lines = page.locator("#forgotten tr").all_inner_texts()[1:]
+    cells = [line.split("\t") for line in lines]
+    assert [(c[0], c[5]) for c in cells] == [
+        *(("880", "forgotten"), ("3", "already gone"), ("7777", "unknown"))
+    ]
+    assert [c[6][0] for c in cells] == ["✓", "✓", "✗"]
+    assert "2 of 3" in page.locator(".figures").inner_text()
+
+
+def test_a_phone_can_zoom_by_buttons_and_scroll_by_dragging(browser, report):
+    visit = drawn(Visit(browser, report, width=390, touch=True))
+    before = axis(visit)
+    visit.page.get_by_role("button", name="last 200").tap()
+    visit.page.wait_for_timeout(300)
+    after = axis(visit)
+    assert after[0][1] - after[0][0] < 0.2 * (before[0][1] - before[0][0])
+    drags = "() => Bokeh.documents[0].roots().map(p => p.toolbar.active_drag)"
+    assert visit.page.evaluate(drags) == [None] * len(NAMES)

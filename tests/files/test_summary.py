@@ -1,0 +1,38 @@
+"""The summary is plain JSON of a documented layout."""
+
+from __future__ import annotations
+
+import json
+
+import efface.files.summary
+from efface.files.job import Job, run
+from efface.files.schema import Wish
+
+
+def test_every_key_is_documented_and_there(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n" + "".join(f"{k % 7},{k % 5}\n" for k in range(60)))
+    (tmp_path / "ids").write_text("59\n")
+    job = Job(str(path), Wish("y"), model="ols", window=20, forget=str(tmp_path / "ids"))
+    found = run(job, tmp_path / "out")
+    documented = [
+        line.split()[0]
+        for line in efface.files.summary.__doc__.splitlines()
+        if line[:1].islower() and "  " in line
+    ]
+    assert list(found) == documented
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert found["format"] == 1
+    assert found["source"]["columns"] == found["source"]["features"] == ["x"]
+    assert found["left"] == {"asked": 1, "window_full": 40, "time_up": 0}
+    assert found["audits"] == {"held": 1, "failed": 0}
+
+
+def test_what_does_not_exist_is_null(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n1,2\n")
+    found = run(Job(str(path), Wish("y")), tmp_path / "out")
+    assert found["errors"]["AdaptiveRidge"]["mae"] is None
+    assert found["interval"]["coverage"] is None
+    assert found["span"] is None
+    assert (tmp_path / "out" / "report.html").exists()

@@ -1,0 +1,200 @@
+"""Rows from outside: what is taken, how it is laid out, and how a bad value is named."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from efface.errors import BadRow, InvalidValue, NotANumber
+from efface.inputs.arrays import as_matrix, as_response, as_row, as_vector, as_weight, as_weights
+
+GOOD = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        [[1, 2], [3, 4]],
+        GOOD,
+        np.asfortranarray(GOOD),
+        np.repeat(GOOD, 2, axis=0)[::2],
+        GOOD.astype(np.float32),
+        GOOD.astype(np.int8),
+        GOOD.astype(object),
+        pd.DataFrame(GOOD, columns=["a", "b"]),
+        pl.DataFrame(GOOD, schema=["a", "b"]),
+        [[Decimal(1), np.float32(2)], [3, 4.0]],
+    ],
+)
+def test_tables_become_c_ordered_float64(X):
+    rows = as_matrix(X)
+    assert rows.dtype == np.float64
+    assert rows.flags.c_contiguous
+    assert (rows == GOOD).all()
+
+
+def test_read_only_arrays_are_copied_so_that_nothing_is_compiled_for_them():
+    for door, array in ((as_matrix, GOOD.copy()), (lambda y: as_vector(y, 2), np.ones(2))):
+        assert door(array) is array
+        array.flags.writeable = False
+        rows = door(array)
+        assert rows.flags.writeable
+        assert (rows == array).all()
+
+
+def test_truth_values_are_numbers():
+    assert as_matrix([[True], [False]]).ravel().tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("X", "row", "column", "text"),
+    [
+        ([[1, 2], [3, math.nan]], 1, 1, "'X' at row 1, column 1 is NaN: expected a finite number"),
+        ([[1, math.inf], [3, 4]], 0, 1, "'X' at row 0, column 1 is infinity"),
+        ([[1, None], [3, 4]], 0, 1, "'X' at row 0, column 1 is NaN"),
+        (pd.DataFrame({"age": [1, 2], "pay": [math.nan, 1]}), 0, 1, r"column 1 \('pay'\) is NaN"),
+        (
+            pd.DataFrame({"a": pd.array([1, None], "Int64")}),
+            1,
+            0,
+            r"row 1, column 0 \('a'\) is NaN",
+        ),
+        (pl.DataFrame({"a": [1.0, None]}), 1, 0, r"row 1, column 0 \('a'\) is NaN"),
+        (np.array([[1e400]], np.longdouble), 0, 0, "is infinity"),
+    ],
+)
+def test_a_value_that_is_not_finite_is_named(X, row, column, text):
+    with pytest.raises(BadRow, match=text) as caught:
+        as_matrix(X)
+    assert (caught.value.row, caught.value.column) == (row, column)
+
+
+@pytest.mark.parametrize(
+    ("X", "row", "column", "text"),
+    [
+        ([[1, 2], [3, "four"]], 1, 1, "'X' at row 1, column 1 is 'four': expected a number"),
+        ([["1", 2], [3, 4]], 0, 0, "'X' at row 0, column 0 is '1': expected a number"),
+        ([[1, {}], [3, 4]], 0, 1, "'X' at row 0, column 1 is {}: expected a number"),
+        (pd.DataFrame({"a": ["x", "y"]}), 0, 0, r"column 0 \('a'\) is 'x'"),
+        (np.array([["2024-01-01"]], "datetime64[D]"), 0, 0, "expected a number"),
+    ],
+)
+def test_a_value_that_is_no_number_is_named(X, row, column, text):
+    with pytest.raises(NotANumber, match=text) as caught:
+        as_matrix(X)
+    assert (caught.value.row, caught.value.column) == (row, column)
+
+
+@pytest.mark.parametrize(
+    ("X", "text"),
+    [
+        ([1, 2], r"'X' is of shape \(2,\): expected 2D array, got 1D array instead"),
+        (3, "got 0D array"),
+        (np.empty((2, 0)), r"0 feature\(s\)"),
+        ([[1, 2], [3]], "'X' is 'ragged': expected a rectangular array"),
+        (np.array([[1j]]), "Complex data not supported"),
+    ],
+)
+def test_what_is_no_table_is_refused(X, text):
+    with pytest.raises(InvalidValue, match=text):
+        as_matrix(X)
+
+
+def test_a_sparse_table_is_refused():
+    with pytest.raises(TypeError, match=r"'X' is 'sparse': .*call its \.toarray\(\)"):
+        as_matrix(sparse.csr_array(GOOD))
+
+
+def test_missing_values_pass_where_they_may_but_infinity_never():
+    rows = as_matrix([[1, None], [math.nan, 4]], missing=True)
+    assert np.isnan(rows).tolist() == [[False, True], [True, False]]
+    assert np.isnan(as_vector([1, math.nan], 2, missing=True)).tolist() == [False, True]
+    with pytest.raises(BadRow, match="row 1, column 0 is infinity"):
+        as_matrix([[math.nan], [-math.inf]], missing=True)
+
+
+def test_responses_name_their_row():
+    with pytest.raises(BadRow, match="'y' at row 1 is NaN") as caught:
+        as_vector([1.0, math.nan], 2)
+    assert (caught.value.row, caught.value.column) == (1, None)
+    with pytest.raises(NotANumber, match="'y' at row 0 is 'a'"):
+        as_vector(["a", 1.0], 2)
+    with pytest.raises(InvalidValue, match=r"'y' is \(3,\): expected the shape \(2,\)"):
+        as_vector([1, 2, 3], 2)
+
+
+def test_one_row_names_its_column():
+    assert as_row([1, 2], None).tolist() == [1.0, 2.0]
+    assert as_row(pd.Series([1, 2]), 2).tolist() == [1.0, 2.0]
+    assert as_row(np.arange(6.0)[::3], 2).flags.c_contiguous
+    with pytest.raises(BadRow, match="'x' at column 1 is NaN") as caught:
+        as_row([1, math.nan], 2)
+    assert (caught.value.row, caught.value.column) == (None, 1)
+    with pytest.raises(InvalidValue, match=r"'x' is \(3,\): expected the shape \(2,\)"):
+        as_row([1, 2, 3], 2)
+    with pytest.raises(InvalidValue, match="expected one row of at least one number"):
+        as_row([], None)
+    with pytest.raises(InvalidValue, match=r"'x' is \(1, 2\)"):
+        as_row([[1, 2]], 2)
+
+
+@pytest.mark.parametrize("y", [2, 2.0, np.float32(2), np.int64(2), np.array(2.0), Decimal(2)])
+def test_one_response(y):
+    assert as_response(y) == 2.0
+    assert type(as_response(y)) is float
+
+
+@pytest.mark.parametrize("y", ["2", math.nan, -math.inf, None, [2.0], np.array([2.0]), 1j, {}])
+def test_what_is_no_response_is_refused(y):
+    with pytest.raises(InvalidValue, match="'y' is"):
+        as_response(y)
+
+
+@pytest.mark.parametrize("weight", [2, 2.0, np.float32(2.0), np.array(2), True + 1])
+def test_one_weight(weight):
+    assert as_weight(weight) == 2.0
+    assert type(as_weight(weight)) is float
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf, None])
+def test_what_is_no_weight(weight):
+    with pytest.raises(BadRow, match=r"'weight' is .*: expected a finite number of at least 0; g"):
+        as_weight(weight)
+
+
+@pytest.mark.parametrize(
+    "weights", [[1, 0, 2.5], (1, 0, 2.5), np.array([1.0, 0.0, 2.5]), pd.Series([1.0, 0.0, 2.5])]
+)
+def test_weights_in_any_form_are_copied(weights):
+    found = as_weights(weights, 3)
+    assert found.tolist() == [1.0, 0.0, 2.5]
+    found[0] = 7.0
+    assert next(iter(weights)) == 1.0
+
+
+def test_no_weights_and_one_for_all():
+    assert as_weights(None, 3) is None
+    assert as_weights(2, 3).tolist() == [2.0, 2.0, 2.0]
+    assert as_weights([], 0).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("weights", "text"),
+    [
+        ([1.0, -1.0], "'sample_weight' at row 1 is -1.0: expected a finite number of at least 0"),
+        ([1.0, None], "'sample_weight' at row 1 is nan"),
+        (-2.0, "'sample_weight' at row 0 is -2.0"),
+        ([1.0], r"'sample_weight' is \(1,\): expected the shape \(2,\); pass one weight a row, or"),
+        ([[1.0, 2.0]], r"'sample_weight' is \(1, 2\): expected the shape \(2,\)"),
+        (["a", 1.0], "'sample_weight' at row 0 is 'a': expected a number"),
+    ],
+)
+def test_weights_that_are_none(weights, text):
+    with pytest.raises(InvalidValue, match=text):
+        as_weights(weights, 2)

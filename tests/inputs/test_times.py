@@ -1,0 +1,166 @@
+"""Times and durations: every way to write one, and everything that only looks like one."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from efface.errors import BadTime, InvalidValue
+from efface.inputs.times import as_duration, as_time, as_times, spell
+
+SECOND = 1_000_000_000
+NOON = datetime(2024, 2, 29, 12, 0, 0, 250_000)
+NOON_NS = int(np.datetime64("2024-02-29T12:00:00.25", "ns").astype(np.int64))
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        NOON,
+        NOON.replace(tzinfo=UTC),
+        datetime(2024, 2, 29, 17, 30, 0, 250_000, tzinfo=timezone(timedelta(hours=5, minutes=30))),
+        np.datetime64(NOON),
+        pd.Timestamp(NOON),
+        pd.Timestamp(NOON, tz="UTC").tz_convert("America/New_York"),
+    ],
+)
+def test_calendar_times_are_nanoseconds_in_utc(at):
+    assert as_time(at) == NOON_NS
+    assert type(as_time(at)) is int
+
+
+def test_a_day_is_its_midnight_whatever_holds_it():
+    days = [date(2024, 2, 29), date(2024, 3, 1)]
+    midnight = int(np.datetime64("2024-02-29", "ns").astype(np.int64))
+    assert as_time(days[0]) == as_time(np.datetime64("2024-02-29")) == midnight
+    for column in (days, pd.Series(days), pl.Series(days), pa.chunked_array([days])):
+        assert as_times(column, 2).tolist() == [midnight, midnight + 86_400 * SECOND]
+
+
+def test_a_pandas_timestamp_keeps_its_nanoseconds():
+    assert as_time(pd.Timestamp(1_700_000_000_123_456_789)) == 1_700_000_000_123_456_789
+
+
+@pytest.mark.parametrize("at", [3, 3.0, np.int32(3), np.float32(3), np.float64(3)])
+def test_numbers_are_floats(at):
+    assert as_time(at) == 3.0
+    assert type(as_time(at)) is float
+
+
+@pytest.mark.parametrize(
+    ("at", "verdict"),
+    [
+        (True, "expected a number, a datetime"),
+        ("2024-02-29", "expected a number, a datetime"),
+        (None, "expected a number, a datetime"),
+        (np.timedelta64(3, "s"), "expected a number, a datetime"),
+        (math.nan, "expected a finite number"),
+        (-math.inf, "expected a finite number"),
+        (2**53 + 1, "pass a numpy.datetime64 if it counts nanoseconds"),
+        (np.datetime64("NaT"), "between the years 1678 and 2262"),
+        (np.datetime64("3000-01-01"), "between the years 1678 and 2262"),
+        (datetime(1500, 1, 1), "between the years 1678 and 2262"),
+    ],
+)
+def test_what_is_no_time_is_refused(at, verdict):
+    with pytest.raises(BadTime, match=f"'at' is .*: .*{verdict}"):
+        as_time(at)
+
+
+STAMPS = pd.to_datetime(["2024-01-01", "2024-01-02"])
+STAMPS_NS = [int(stamp.value) for stamp in STAMPS.as_unit("ns")]
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        STAMPS,
+        pd.Series(STAMPS),
+        pd.Series(STAMPS).dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo"),
+        STAMPS.to_numpy(),
+        STAMPS.to_pydatetime().tolist(),
+        pl.Series(STAMPS.to_pydatetime().tolist()),
+        STAMPS.to_numpy().astype("datetime64[D]"),
+    ],
+)
+def test_columns_of_calendar_times(at):
+    times = as_times(at, 2)
+    assert times.dtype == np.int64
+    assert times.tolist() == STAMPS_NS
+
+
+@pytest.mark.parametrize("at", [[1, 2.5], (1, 2.5), np.array([1, 2.5], np.float32)])
+def test_columns_of_numbers(at):
+    times = as_times(at, 2)
+    assert times.dtype == np.float64
+    assert times.tolist() == [1.0, 2.5]
+
+
+def test_one_time_stands_for_all_rows():
+    assert as_times(NOON, 3).tolist() == [NOON_NS] * 3
+    assert as_times(2, 3).tolist() == [2.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("at", "verdict"),
+    [
+        ([1.0, math.nan], r"'at\[1\]' is nan: expected a finite number"),
+        ([1.0, NOON], r"'at\[1\]' is .*: expected numbers, as for at\[0\]"),
+        ([NOON, "x"], r"'at\[1\]' is 'x': expected a number, a datetime"),
+        ([0, 2**60], r"'at\[1\]' is .*: expected a number that a float holds exactly"),
+        ([True, False], r"'at\[0\]' is True"),
+        (np.array(["2024", "NaT"], "datetime64[D]"), r"'at\[1\]' is 'NaT'"),
+        ([1.0], r"'at' is \(1,\): expected the shape \(2,\)"),
+    ],
+)
+def test_a_bad_time_in_a_column_is_named(at, verdict):
+    with pytest.raises(BadTime, match=verdict):
+        as_times(at, 2)
+
+
+@pytest.mark.parametrize(
+    ("duration", "length"),
+    [
+        ("90d", 90 * 86_400 * SECOND),
+        ("2w", 14 * 86_400 * SECOND),
+        ("1h30m", 5_400 * SECOND),
+        ("1.5h", 5_400 * SECOND),
+        ("30m1h", 5_400 * SECOND),
+        ("10s250ms", 10_250_000_000),
+        ("3us7ns", 3_007),
+        (timedelta(days=1, microseconds=1), 86_400 * SECOND + 1_000),
+        (np.timedelta64(36, "h"), 36 * 3_600 * SECOND),
+        (np.timedelta64(1, "W"), 7 * 86_400 * SECOND),
+        (60, 60.0),
+        (np.float64(0.5), 0.5),
+    ],
+)
+def test_durations(duration, length):
+    assert as_duration(duration) == length
+    assert type(as_duration(duration)) is type(length)
+
+
+@pytest.mark.parametrize(
+    "duration",
+    [
+        *("", "d", "90", "90 d", "-1d", "90D", "0s", "1.5ns", "1y", "300000w"),
+        *(timedelta(0), timedelta(days=-1), 0, -1.0, math.nan, math.inf, True, None),
+        *(np.timedelta64("NaT"), np.timedelta64(1, "M"), np.timedelta64(3)),
+    ],
+)
+def test_what_is_no_duration_is_refused(duration):
+    with pytest.raises(InvalidValue, match=r"'duration' is .*: expected a length of time above 0"):
+        as_duration(duration)
+
+
+@given(st.integers(1, 2**63 - 1))
+def test_spelling_a_duration_and_reading_it_back(nanoseconds):
+    assert as_duration(spell(nanoseconds)) == nanoseconds

@@ -1,0 +1,297 @@
+"""Rows in strides and rows one by one: the same numbers, and the same memory after them."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from row_events import rows_of
+from twins import regression as naive
+
+from efface import OLS, AdaptiveRidge, KeepFor, Ridge, SwitchingRidge, replay
+from efface.live import batches as passage
+from efface.live import live_rows as live
+from efface.live.batches import Passage
+from efface.live.memory import ADAPTIVE, FIXED, SWITCHING, Memory, Penalty
+from efface.live.plugin import AUTO, RESIDUAL, RESPONSE, memory_for
+from efface.live.trace import Asked, joined
+
+N = 330
+ALL = Asked(coef=True, diagnostics=True, gauges=True)
+PENALTIES = {
+    "OLS": Penalty(),
+    "ridge": Penalty(FIXED, 0.5),
+    "adaptive": Penalty(ADAPTIVE),
+    "switching": Penalty(SWITCHING, switch_at=5.0),
+    "plugged": Penalty(ADAPTIVE, theta_max=AUTO, noise=RESIDUAL),
+    "auto": Penalty(ADAPTIVE, theta_max=AUTO, noise=RESPONSE),
+    "plugged, switching": Penalty(SWITCHING, theta_max=2.0, switch_at=5.0, noise=RESIDUAL),
+}
+WORLDS = ["plain", "scaled", "tiny", "huge", "duplicated", "correlated", "shifted", "constant"]
+
+
+@pytest.fixture
+def strides(monkeypatch):
+    """Counts the windows that went through the kernel; every run is long enough for it."""
+    counts = []
+    kernel = passage.stride_windows
+
+    def counted(*arguments):
+        margin = kernel(*arguments)
+        counts.append(margin.size)
+        return margin
+
+    monkeypatch.setattr(passage, "stride_windows", counted)
+    monkeypatch.setattr(live, "LONG", 0)
+    return counts
+
+
+def world(kind, n, d, seed=0):
+    rng = np.random.default_rng(seed)
+    X, y = rows_of(kind, n, d, rng)
+    if kind == "constant":  # now and then
+        X[60:200, 0] = 1.5
+        X[220:260, -1] = 0.0
+    return X, y
+
+
+def slide(n, s):
+    """The schedule of a window of s rows, from none on."""
+    return np.zeros(n, np.int64), (np.arange(n) >= s).astype(np.int64)
+
+
+def one_by_one(memory, X, y, before, after, asked, *, intercept):
+    return memory.replay(X, y, before, after, **asked._asdict())
+
+
+def in_strides(memory, X, y, before, after, asked, *, intercept):
+    return Passage(memory, intercept, asked).replay(X, y, before, after, np.ones(y.size))
+
+
+def through(way, memory, X, y, s, intercept, cuts=(), asked=ALL):
+    before, after = slide(len(y), s)
+    edges, parts = [0, *cuts, len(y)], []
+    for a, b in pairwise(edges):
+        part = slice(a, b)
+        parts.append(
+            way(memory, X[part], y[part], before[part], after[part], asked, intercept=intercept)
+        )
+    return joined(parts)
+
+
+def assert_same(found, expected, X, *, penalised, rel=1e-9):
+    assert (found.n_rows == expected.n_rows).all()
+    assert (found.rank == expected.rank).all()
+    assert (found.gauges.rank == expected.gauges.rank).all()
+    unit = np.abs(X).max(axis=0)
+    agree(found.coef * unit, expected.coef * unit, rel)
+    for name in ("prediction", "penalty", "intercept", "leverage_new", "leverage_old", "frt"):
+        agree(getattr(found, name), getattr(expected, name), rel)
+    for name in ("reach", "unexplained", "scatter", "size"):
+        agree(getattr(found.gauges, name), getattr(expected.gauges, name), rel)
+    if not penalised:  # what else it would be is not said
+        agree(found.gauges.stretch, expected.gauges.stretch, rel)
+
+
+def agree(found, expected, rel):
+    finite = np.isfinite(expected)
+    assert (np.isfinite(found) == finite).all()
+    scale = np.abs(expected[finite]).max(initial=0.0)
+    assert (np.abs(found[finite] - expected[finite]) <= rel * scale).all()
+
+
+@pytest.mark.parametrize("name", PENALTIES)
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("kind", WORLDS)
+@pytest.mark.parametrize(("d", "s"), [(2, 4), (3, 22), (6, 40)])
+def test_in_strides_as_one_by_one(strides, name, intercept, kind, d, s):
+    if kind == "shifted" and not intercept:
+        pytest.skip("means of 1e6 without an intercept: a condition beyond 1e4")
+    X, y = world(kind, N, d, seed=d)
+    memory, twin = (
+        memory_for(d, PENALTIES[name], intercept=intercept, shrinks=True) for _ in range(2)
+    )
+    found = through(in_strides, memory, X, y, s, intercept)
+    expected = through(one_by_one, twin, X, y, s, intercept)
+    assert strides == [N - s]
+    assert_same(found, expected, X, penalised=name != "OLS")
+    agree(found.phi2, expected.phi2, 1e-12)
+    agree(found.condition, expected.condition, 1e-12)
+    assert (memory.rows()[0] == X[-s:]).all()
+    assert (memory.rows()[1] == y[-s:]).all()
+
+
+@pytest.mark.parametrize(("d", "intercept"), [(27, True), (28, False)])
+def test_with_as_many_features_as_there_may_be(strides, d, intercept):
+    X, y = world("plain", 400, d)
+    memory, twin = (
+        memory_for(d, PENALTIES["plugged"], intercept=intercept, shrinks=True) for _ in range(2)
+    )
+    found = through(in_strides, memory, X, y, 90, intercept)
+    assert strides == [310]
+    assert_same(found, through(one_by_one, twin, X, y, 90, intercept), X, penalised=True)
+
+
+@pytest.mark.parametrize("name", PENALTIES)
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("kind", ["plain", "constant", "scaled"])
+def test_predictions_and_penalties_equal_refits(strides, name, intercept, kind):
+    d, s = 3, 15
+    X, y = world(kind, 300, d, seed=4)
+    penalty = PENALTIES[name]
+    rule = {
+        "delta": penalty.delta,
+        "theta_max": "auto" if penalty.theta_max == AUTO else penalty.theta_max,
+        "noise": "residual" if penalty.noise == RESIDUAL else "response",
+        "switch_at": penalty.switch_at,
+        "alpha": penalty.alpha,
+    }
+    kinds = {FIXED: "Ridge", ADAPTIVE: "AdaptiveRidge", SWITCHING: "SwitchingRidge"}
+    memory = memory_for(d, penalty, intercept=intercept, shrinks=True)
+    found = through(in_strides, memory, X, y, s, intercept)
+    unit = np.abs(X).max(axis=0)
+    for t in range(s, 300, 7):
+        window, responses = X[t - s : t], y[t - s : t]
+        coef, level, lam, rank = naive.refit(
+            window, responses, (kinds[penalty.kind], rule), intercept
+        )
+        scale = max(np.abs(coef * unit).max(), np.abs(responses).max())
+        assert np.abs((found.coef[t] - coef) * unit).max() <= 1e-9 * scale
+        assert abs(found.prediction[t] - (X[t] @ coef + level)) <= 1e-9 * scale
+        assert found.penalty[t] == pytest.approx(lam, rel=1e-9)
+        assert found.rank[t] == rank
+
+
+@pytest.mark.parametrize("name", ["OLS", "ridge", "plugged"])
+def test_chunks_change_no_more_than_rounding(strides, name):
+    X, y = world("plain", 1500, 4)
+    memory, whole = (memory_for(4, PENALTIES[name], intercept=True, shrinks=True) for _ in range(2))
+    found = through(in_strides, memory, X, y, 30, True, cuts=(7, 300, 301, 600, 930))
+    expected = through(in_strides, whole, X, y, 30, True)
+    assert len(strides) > 3
+    assert_same(found, expected, X, penalised=name != "OLS", rel=1e-12)
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    name=st.sampled_from(list(PENALTIES)),
+    kind=st.sampled_from(WORLDS[:6]),
+    intercept=st.booleans(),
+    s=st.integers(5, 60),
+    cuts=st.lists(st.integers(1, 1399), max_size=3, unique=True),
+    gone=st.lists(st.integers(0, 10**6), max_size=4),
+    asked=st.tuples(st.booleans(), st.booleans(), st.booleans()),
+)
+def test_rows_forgotten_between_chunks(name, kind, intercept, s, cuts, gone, asked):
+    """Forgetting makes room: the window grows again before it slides."""
+    X, y = world(kind, 1400, 3, seed=s)
+    memory, twin = (
+        memory_for(3, PENALTIES[name], intercept=intercept, shrinks=True) for _ in range(2)
+    )
+    edges = [0, *sorted(cuts), 1400]
+    for a, b in pairwise(edges):
+        left = np.maximum(memory.n_rows + np.arange(1, b - a + 1) - s, 0)
+        after, none = np.diff(left, prepend=0), np.zeros(b - a, np.int64)
+        rows = X[a:b], y[a:b], none, after, Asked(*asked)
+        found = in_strides(memory, *rows, intercept=intercept)
+        expected = one_by_one(twin, *rows, intercept=intercept)
+        for one, other in zip(found, expected, strict=True):
+            assert (one is None) == (other is None)
+        agree(found.prediction, expected.prediction, 1e-9)
+        agree(found.penalty, expected.penalty, 1e-9)
+        positions = np.unique(np.array(gone, dtype=np.intp) % memory.n_rows)
+        memory.remove(positions)
+        twin.remove(positions)
+        assert (memory.rows()[0] == twin.rows()[0]).all()
+        assert memory.coef.tolist() == twin.coef.tolist()  # the state follows from the rows
+
+
+@pytest.mark.parametrize("name", ["OLS", "plugged"])
+def test_nothing_of_rows_that_left_stays(strides, name):
+    X, y = world("plain", N, 3)
+    X[250], y[250] = 12345.678, -98765.25
+    memory = memory_for(3, PENALTIES[name], intercept=True, shrinks=True)
+    through(in_strides, memory, X, y, 20, True)
+    never = memory_for(3, PENALTIES[name], intercept=True, shrinks=True)
+    never.extend(X[-20:], y[-20:])
+    assert memory.clean
+    assert memory.coef.tolist() == never.coef.tolist()
+    for kept in (memory, *([memory._pilot] if name == "plugged" else [])):
+        store = np.concatenate([kept._x.ravel(), kept._y.ravel(), kept._floats])
+        assert np.abs(store[np.isfinite(store)]).max() < 1e4
+
+
+@pytest.mark.parametrize(
+    ("d", "s", "n"), [(3, 4, 330), (28, 60, 330), (3, 20, 200), (3, 4000, 4300), (40, 100, 400)]
+)
+def test_what_is_too_short_or_too_wide_passes_one_by_one(strides, d, s, n):
+    X, y = world("plain", n, d)
+    memory = Memory(d, Penalty(FIXED, 1.0), intercept=True)
+    found = through(in_strides, memory, X, y, s, True, asked=Asked(False, False, False))
+    twin = Memory(d, Penalty(FIXED, 1.0), intercept=True)
+    expected = through(one_by_one, twin, X, y, s, True, asked=Asked(False, False, False))
+    assert not strides
+    assert (found.prediction == expected.prediction).all()
+
+
+def test_only_the_longest_run_of_a_schedule_is_strided(strides):
+    X, y = world("plain", 800, 3)
+    before, after = slide(800, 30)
+    before[[5, 400, 790]] += 2
+    after[100] = 0
+    memory, twin = (Memory(3, Penalty(), intercept=True) for _ in range(2))
+    found = in_strides(memory, X, y, before, after, ALL, intercept=True)
+    expected = one_by_one(twin, X, y, before, after, ALL, intercept=True)
+    assert strides == [389]
+    assert_same(found, expected, X, penalised=False)
+
+
+# -- models ------------------------------------------------------------------------------------
+
+MODELS = {
+    "OLS": lambda window: OLS(window),
+    "Ridge": lambda window: Ridge(window, alpha=2.0),
+    "AdaptiveRidge": lambda window: AdaptiveRidge(window),
+    "SwitchingRidge": lambda window: SwitchingRidge(window),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("method", ["gaussian", "self-normalized"])
+def test_a_long_replay_of_a_model(monkeypatch, name, method):
+    X, y = world("plain", 700, 4, seed=3)
+    options = {"diagnostics": True, "coef": True, "interval": 0.9, "method": method}
+    short, long = MODELS[name](25), MODELS[name](25)
+    expected = replay(short, X, y, **options)
+    monkeypatch.setattr(live, "LONG", 0)
+    found = replay(long, X, y, **options)
+    for field in ("prediction", "penalty", "lower", "upper", "leverage_new", "frt", "phi2"):
+        agree(getattr(found, field), getattr(expected, field), 1e-9)
+    assert long.ids_ == short.ids_
+    long.forget(long.ids_[3])
+    short.forget(short.ids_[3])
+    assert long.coef_.tolist() == short.coef_.tolist()
+
+
+def test_a_clock_that_ticks_evenly_is_a_window_too(strides):
+    X, y = world("plain", 600, 3)
+    at = np.arange(600.0)
+    found = replay(OLS(KeepFor(26)), X, y, at=at)
+    expected = replay(OLS(25), X, y)
+    assert strides == [600 - 25 - 1, 600 - 25]
+    agree(found.prediction, expected.prediction, 1e-9)
+
+
+def test_a_stream_is_long_once_its_rows_are_many(monkeypatch):
+    X, y = world("plain", 900, 3)
+    monkeypatch.setattr(live, "LONG", 700)
+    calls = []
+    kernel = passage.stride_windows
+    monkeypatch.setattr(passage, "stride_windows", lambda *given: calls.append(1) or kernel(*given))
+    model = Ridge(20)
+    for start in (0, 300):
+        replay(model, X[start : start + 300], y[start : start + 300])
+    assert not calls
+    replay(model, X[600:], y[600:])
+    assert calls

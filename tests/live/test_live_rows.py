@@ -1,0 +1,287 @@
+"""Live rows under a policy: order, expiry, and that many rows at once equal them one by one."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twins import regression as naive
+
+from efface.errors import BadTime, InvalidValue, RepeatedId, UnknownId
+from efface.live.live_rows import LiveRows
+from efface.live.memory import Penalty
+from efface.live.policies import FIFD, AddDrop, KeepAll, KeepFor
+
+POLICIES = {
+    "rows": (FIFD(4), ("rows", 4)),
+    "age": (KeepFor(6), ("age", 6)),
+    "add": (AddDrop(3, 1), ("add", 3, 1, 0)),
+    "add after a start": (AddDrop(2, 2, start=5), ("add", 2, 2, 5)),
+    "all": (KeepAll(), ("all",)),
+}
+OLS = ("OLS", {})
+
+
+def live_rows(policy, width=2):
+    return LiveRows(width, Penalty(), intercept=True, policy=policy)
+
+
+def twins(name):
+    policy, plain = POLICIES[name]
+    return live_rows(policy), naive.NaiveModel(OLS, plain, True, 2)
+
+
+def same(live, twin):
+    X, y = live.memory.rows()
+    assert live.ledger.ids == twin.ids
+    assert (X == twin.X).all()
+    assert (y == twin.y).all()
+    assert live.memory.n_rows == len(live.ledger)
+
+
+def data(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 2)), rng.normal(size=n)
+
+
+@pytest.mark.parametrize("name", ["rows", "add", "add after a start", "all"])
+def test_rows_leave_as_the_policy_says(name):
+    live, twin = twins(name)
+    for x, y in zip(*data(15), strict=True):
+        live.learn_one(x, y, None, None)
+        twin.learn(x, y)
+        same(live, twin)
+
+
+def test_rows_leave_when_their_time_is_up():
+    live, twin = twins("age")
+    X, y = data(12)
+    for t, at in enumerate([0, 0, 1, 5, 6, 6, 7, 12, 30, 30, 31, 36]):
+        live.learn_one(X[t], y[t], None, at)
+        twin.learn(X[t], y[t], at=float(at))
+        same(live, twin)
+
+
+@pytest.mark.parametrize("name", list(POLICIES))
+def test_late_rows_go_where_their_time_belongs(name):
+    live, twin = twins(name)
+    X, y = data(40)
+    times = np.random.default_rng(1).integers(0, 15, size=40).astype(float)
+    for t in range(40):
+        live.learn_one(X[t], y[t], None, times[t])
+        twin.learn(X[t], y[t], at=times[t])
+        same(live, twin)
+
+
+def test_a_row_that_is_too_old_on_arrival_never_enters():
+    live = live_rows(KeepFor("1d"))
+    today = datetime(2024, 5, 1)
+    live.learn_one(np.ones(2), 1.0, "new", today)
+    live.learn_one(np.ones(2), 1.0, "old", today - timedelta(days=1))
+    assert live.ledger.ids == ["new"]
+
+
+def test_a_late_row_of_a_full_window_leaves_at_once():
+    live = live_rows(FIFD(2))
+    for id, at in (("b", 2), ("c", 3), ("a", 1)):
+        live.learn_one(np.ones(2), 1.0, id, at)
+    assert live.ledger.ids == ["b", "c"]
+
+
+rows_of_arrivals = st.lists(
+    st.tuples(st.integers(0, 12), st.one_of(st.none(), st.integers(0, 9), st.sampled_from("abc"))),
+    min_size=1,
+    max_size=14,
+)
+
+
+def one_by_one(name, batches, timed):
+    """The live rows after each row on its own, or the first error's kind."""
+    live = live_rows(POLICIES[name][0])
+    for batch in batches:
+        X, y = data(len(batch), seed=len(batch))
+        for x, value, (at, id) in zip(X, y, batch, strict=True):
+            live.learn_one(x, value, id, float(at) if timed else None)
+    return live
+
+
+def at_once(live, batch, timed, way):
+    X, y = data(len(batch), seed=len(batch))
+    ids = [id for _, id in batch]
+    at = [float(at) for at, _ in batch] if timed else None
+    return way(live, live.arrivals(X, y, None if None in ids else ids, at))
+
+
+def ways():
+    def replay(live, new):
+        return live.replay(new, coef=True, diagnostics=False)
+
+    return [LiveRows.learn, replay]
+
+
+@pytest.mark.parametrize("way", ways(), ids=["learn", "replay"])
+@pytest.mark.parametrize("name", list(POLICIES))
+@given(st.lists(rows_of_arrivals, min_size=1, max_size=3), st.booleans(), st.booleans())
+@settings(deadline=None, max_examples=60)
+def test_many_rows_at_once_equal_them_one_by_one(name, way, batches, in_order, named):
+    timed = name == "age" or not named
+    batches = [
+        [
+            (at, id if named else None)
+            for at, id in (sorted(b, key=lambda r: r[0]) if in_order else b)
+        ]
+        for b in batches
+    ]
+    if named:
+        batches = [
+            [(at, id) for at, id in batch if id is not None] or [(0, 0)] for batch in batches
+        ]
+    live = live_rows(POLICIES[name][0])
+    try:
+        expected = one_by_one(name, batches, timed)
+    except RepeatedId:
+        refused = False
+        for batch in batches:
+            before = (live.ledger.ids, live.memory.rows()[0].tolist(), live.phase)
+            try:
+                at_once(live, batch, timed, way)
+            except RepeatedId:
+                refused = True
+                break
+        assert refused
+        assert before == (live.ledger.ids, live.memory.rows()[0].tolist(), live.phase)
+        return
+    for batch in batches:
+        at_once(live, batch, timed, way)
+    assert live.ledger.ids == expected.ledger.ids
+    assert live.phase == expected.phase
+    assert list(live.ledger.since) == list(expected.ledger.since)
+    for got, want in zip(live.memory.rows(), expected.memory.rows(), strict=True):
+        assert (got == want).all()
+
+
+def test_numbering_starts_anew_when_no_row_is_left_amid_a_batch():
+    live, twin = twins("add")
+    X, y = data(7)
+    for t in range(2):
+        live.learn_one(X[t], y[t], None, None)
+        twin.learn(X[t], y[t])
+    live.forget([0, 1])
+    twin.forget([0, 1])
+    live.learn(live.arrivals(X[2:], y[2:], None, None))  # the first leaves as it comes
+    for t in range(2, 7):
+        twin.learn(X[t], y[t])
+    same(live, twin)
+
+
+def test_forgetting_takes_rows_from_anywhere():
+    live, twin = twins("all")
+    for x, y in zip(*data(9), strict=True):
+        live.learn_one(x, y, None, None)
+        twin.learn(x, y)
+    for ids in (4, [0, 8], [], [3, 3, 2]):
+        live.forget(ids)
+        twin.forget(ids if isinstance(ids, list) else [ids])
+        same(live, twin)
+
+
+def test_an_unknown_id_forgets_nothing():
+    live = live_rows(KeepAll())
+    live.learn_one(np.ones(2), 1.0, None, None)
+    with pytest.raises(UnknownId, match="'id' is 5: no live row has it"):
+        live.forget([0, 5])
+    assert live.ledger.ids == [0]
+
+
+def test_expiring_by_the_clock():
+    live = live_rows(KeepFor("10s"))
+    start = datetime(2024, 5, 1)
+    for second in range(5):
+        live.learn_one(np.ones(2), 1.0, None, start + timedelta(seconds=second))
+    assert live.expire(start + timedelta(seconds=9)) == 0
+    assert live.expire(start + timedelta(seconds=12)) == 3
+    assert live.ledger.ids == [3, 4]
+    assert live.expire(start + timedelta(days=1)) == 2
+    assert live.memory.n_rows == 0
+
+
+def test_the_past_brings_nothing_back_and_expires_nothing():
+    live = live_rows(KeepFor(10))
+    live.learn_one(np.ones(2), 1.0, None, 100)
+    assert live.expire(5) == 0
+
+
+def test_only_a_duration_expires():
+    live = live_rows(FIFD(5))
+    with pytest.raises(InvalidValue, match=r"'window' is FIFD\(rows=5\): expected a duration"):
+        live.expire(3)
+
+
+@pytest.mark.parametrize(
+    ("policy", "first", "second"),
+    [(KeepAll(), 1.0, None), (KeepAll(), None, 1.0), (FIFD(3), 1.0, datetime(2024, 5, 1))],
+)
+def test_times_of_another_kind_change_nothing(policy, first, second):
+    live = live_rows(policy)
+    live.learn_one(np.ones(2), 1.0, None, first)
+    with pytest.raises(BadTime, match="as for the live rows"):
+        live.learn_one(np.ones(2), 1.0, None, second)
+    with pytest.raises(BadTime, match="as for the live rows"):
+        live.arrivals(np.ones((1, 2)), np.ones(1), None, second)
+    assert live.ledger.ids == [0]
+
+
+def test_an_id_may_come_again_once_its_row_has_left():
+    live = live_rows(KeepFor(10))
+    live.learn_one(np.ones(2), 1.0, "ann", 0)
+    live.learn_one(np.zeros(2), 2.0, "ann", 10)  # the first leaves as this one comes
+    assert live.memory.rows()[1].tolist() == [2.0]
+    with pytest.raises(RepeatedId, match="'id' is 'ann': a live row has it; forget that row first"):
+        live.learn_one(np.ones(2), 1.0, "ann", 11)
+
+
+def test_replay_of_late_rows_predicts_from_what_was_alive():
+    policy, plain = POLICIES["age"]
+    live, twin = live_rows(policy), naive.NaiveModel(OLS, plain, True, 2)
+    X, y = data(30)
+    at = np.random.default_rng(2).integers(0, 20, size=30).astype(float)
+    trace = live.replay(live.arrivals(X, y, None, at), coef=True, diagnostics=True)
+    prediction, _, rank, n_rows, coef = naive.replay(twin, X, y, at=at)
+    assert trace.prediction == pytest.approx(prediction, rel=1e-9, abs=1e-9)
+    assert (trace.rank == rank).all()
+    assert (trace.n_rows == n_rows).all()
+    assert np.abs(trace.coef - coef).max() < 1e-9
+    same(live, twin)
+
+
+def test_wiping_leaves_nothing():
+    live = live_rows(KeepAll())
+    live.learn(live.arrivals(*data(5), None, None))
+    live.wipe()
+    assert live.memory.n_rows == len(live.ledger) == 0
+
+
+def test_a_walk_takes_rows_in_order_and_leaves_others_alone():
+    live = LiveRows(1, Penalty(), intercept=True, policy=FIFD(2))
+    new = live.arrivals(np.arange(4.0)[:, np.newaxis], np.zeros(4), None, None)
+
+    def steps(plan):
+        live.memory.extend(new.X[plan.leaving :], new.y[plan.leaving :])
+        return plan.after.tolist()
+
+    assert live.walk(new, steps) == [0, 0, 1, 1]
+    assert live.ledger.ids == [2, 3]
+    twice = live.arrivals(np.zeros((2, 1)), np.zeros(2), ["x", "x"], None)
+    with pytest.raises(RepeatedId):
+        live.walk(twice, steps)
+    back = live.arrivals(np.zeros((1, 1)), np.zeros(1), [3], None)
+    with pytest.raises(RepeatedId):
+        live.walk(back, steps)
+    assert live.ledger.ids == [2, 3]
+    late = LiveRows(1, Penalty(), intercept=True, policy=KeepAll())
+    backwards = late.arrivals(np.zeros((2, 1)), np.zeros(2), None, [2.0, 1.0])
+    assert late.walk(backwards, steps) is None
+    assert len(late.ledger) == 0

@@ -1,0 +1,186 @@
+"""Model files: what they hold, that they are the same bytes, and every way to spoil one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from efface.errors import DamagedFile, ForeignFile, NewerFile
+from efface.live import snapshot as archive
+from efface.live.snapshot import Snapshot, decode, encode, read, write
+
+ROWS = Snapshot(
+    model="Ridge",
+    parameters={"alpha": 0.1, "window": {"FIFD": {"rows": 3}}},
+    phase=2,
+    features=["age", "größe"],
+    ids=[3, "ann", 10**30],
+    times=np.array([1, 2, 2]),
+    X=np.array([[1.0, -0.0], [1e-320, 2.5], [1e308, 3.0]]),
+    y=np.array([0.1, 0.2, 0.3]),
+)
+
+
+def sealed(content):
+    return content + hashlib.sha256(content).digest()
+
+
+def altered(**changes):
+    """A file whose checksum is right and whose header is not."""
+    name, header, rest = encode(ROWS)[:-32].split(b"\n", 2)
+    fields = {**json.loads(header), **changes}
+    return sealed(b"\n".join([name, json.dumps(fields).encode(), rest]))
+
+
+def test_everything_comes_back(tmp_path):
+    write(tmp_path / "model", ROWS)
+    again = read(tmp_path / "model")
+    for name in ("model", "parameters", "phase", "features", "ids"):
+        assert getattr(again, name) == getattr(ROWS, name)
+    for name in ("times", "X", "y"):
+        assert getattr(again, name).tobytes() == getattr(ROWS, name).tobytes()
+        assert getattr(again, name).dtype == getattr(ROWS, name).dtype
+
+
+def test_times_may_be_missing_and_rows_too():
+    empty = replace(ROWS, ids=[], times=None, X=np.empty((0, 2)), y=np.empty(0))
+    again = decode(encode(empty), "f")
+    assert again.times is None
+    assert again.X.shape == (0, 2)
+
+
+def test_the_layout_is_the_documented_one():
+    content = encode(ROWS)
+    name, header, rest = content.split(b"\n", 2)
+    assert name == b"efface model 1"
+    fields = json.loads(header)
+    assert (
+        list(fields)
+        == sorted(fields)
+        == ["arrays", "features", "ids", "model", "parameters", "phase"]
+    )
+    assert fields["arrays"] == [["X", "<f8", [3, 2]], ["y", "<f8", [3]], ["times", "<i8", [3]]]
+    assert rest[:48] == ROWS.X.astype("<f8").tobytes()
+    assert content[-32:] == hashlib.sha256(content[:-32]).digest()
+    assert len(rest) == 8 * (6 + 3 + 3) + 32
+
+
+def test_the_same_rows_are_the_same_bytes():
+    other = replace(
+        ROWS, parameters=dict(reversed(ROWS.parameters.items())), X=np.asfortranarray(ROWS.X)
+    )
+    assert encode(other) == encode(ROWS)
+
+
+def test_weights_are_the_last_array_of_a_later_version():
+    weighed = replace(ROWS, weights=np.array([1.0, 0.0, 2.5]))
+    content = encode(weighed)
+    name, header, rest = content.split(b"\n", 2)
+    assert name == b"efface model 2"
+    assert json.loads(header)["arrays"][3] == ["weights", "<f8", [3]]
+    assert rest[-56:-32] == weighed.weights.astype("<f8").tobytes()
+    assert decode(content, "f").weights.tolist() == [1.0, 0.0, 2.5]
+
+
+def test_without_weights_a_file_is_what_it_always_was():
+    content = encode(ROWS)
+    assert content.startswith(b"efface model 1\n")
+    assert b"weights" not in content
+    again = decode(content, "f")
+    assert again.weights is None
+    assert again.weighed.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_every_flipped_bit_is_noticed():
+    content = encode(ROWS)
+    for at in range(len(content)):
+        spoiled = bytearray(content)
+        spoiled[at] ^= 1 << (at % 8)
+        with pytest.raises((DamagedFile, ForeignFile, NewerFile)):
+            decode(bytes(spoiled), "f")
+
+
+def test_every_cut_is_noticed():
+    content = encode(ROWS)
+    for length in range(1, len(content)):
+        with pytest.raises(DamagedFile, match=r"'f' is damaged: .*; restore it from a backup"):
+            decode(content[:length], "f")
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"model efface 1\n"])
+def test_foreign_files_are_refused(content):
+    with pytest.raises(
+        ForeignFile, match="'f' is not a model of efface: pass a file written by 'save'"
+    ):
+        decode(content, "f")
+
+
+def test_a_file_of_a_later_version_is_refused():
+    with pytest.raises(NewerFile, match="'f' has version 3: this efface reads up to 2; upgrade"):
+        decode(sealed(b"efface model 3\nwhatever"), "f")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"ids": [3, "ann"]},
+        {"ids": [3, 3, "ann"]},
+        {"ids": [[3], 4, 5]},
+        {"features": ["age"]},
+        {"phase": "2"},
+        {"phase": -1},
+        {"arrays": [["X", "<f8", [3, 2]], ["y", "<f8", [3]]]},
+        {"arrays": [["X", "<f8", [6]], ["y", "<f8", [3]], ["times", "<i8", [3]]]},
+        {"arrays": [["X", "|O", [3, 2]], ["y", "<f8", [3]], ["times", "<i8", [3]]]},
+        {"arrays": [["X", "<f8", [3, 2]], ["y", "<f8", [300]], ["times", "<i8", [3]]]},
+        {"arrays": [["X", "<f8", [-3, -2]], ["y", "<f8", [3]], ["times", "<i8", [3]]]},
+        {"arrays": None},
+    ],
+)
+def test_a_header_that_contradicts_the_rows_is_refused(changes):
+    with pytest.raises(DamagedFile, match="its content contradicts itself"):
+        decode(altered(**changes), "f")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        replace(ROWS, times=np.array([2, 1, 3])),
+        replace(ROWS, y=np.array([0.1, np.nan, 0.3])),
+        replace(ROWS, X=np.full((3, 2), np.inf)),
+        replace(ROWS, weights=np.array([1.0, -1.0, 1.0])),
+        replace(ROWS, weights=np.array([1.0, np.nan, 1.0])),
+        replace(ROWS, weights=np.ones(2)),
+    ],
+)
+def test_rows_that_cannot_be_are_refused(rows):
+    with pytest.raises(DamagedFile, match="its content contradicts itself"):
+        decode(encode(rows), "f")
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    write(path, ROWS)
+    before = path.read_bytes()
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(archive.os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write(path, replace(ROWS, phase=0))
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_a_write_replaces_what_was_there(tmp_path):
+    path = tmp_path / "model"
+    write(path, ROWS)
+    write(path, replace(ROWS, phase=0))
+    assert read(path).phase == 0
+    assert os.listdir(tmp_path) == ["model"]

@@ -1,0 +1,67 @@
+"""Verdicts as text: complete, rounded, and the same each time."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+import worlds
+
+from efface.paper.claims import claims
+from efface.paper.experiments import RidgeBound
+from efface.paper.scorecard import number, to_json, to_markdown, to_summary
+from efface.paper.verdicts import Place
+from efface.theory.appendix_d import examples
+
+READINGS = ("standardized", "unit-norm")
+
+
+@pytest.fixture(scope="module")
+def judged():
+    found = {**worlds.found("standardized"), **worlds.found("unit-norm")}
+    for setting, numbers in found.items():
+        if isinstance(setting, RidgeBound):
+            numbers["bound"][:] = math.nan
+    rows = [*worlds.coverage("standardized"), *worlds.coverage("unit-norm")]
+    return claims(found, rows, examples(), READINGS)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (1.000312, 4.6e-6, "1.0003120 ± 0.0000046"),
+        (1153.4, 93.2, "1,153 ± 93"),
+        (0.9736, 0.0014, "0.9736 ± 0.0014"),
+        (3.0, 0.0, "3"),
+        (2.5, math.inf, "2.5"),
+        (math.nan, math.nan, "no number"),
+    ],
+)
+def test_a_number_shows_the_digits_that_its_error_leaves(value, error, text):
+    assert number(Place("p", value, error)) == text
+
+
+def test_the_table_has_a_line_for_each_finding_and_a_cell_for_each_reading(judged):
+    text = to_markdown(judged, "8 runs")
+    for finding in {claim.sentence for claim in judged}:
+        lines = [line for line in text.splitlines() if line.startswith(f"| {finding} |")]
+        assert len(lines) == 2
+        assert all(line.count("**") == 2 * len(READINGS) for line in lines)
+    assert to_summary(judged) in text
+    assert "no number" in text
+    assert "`fig3/s=80,sigma=3`" in text
+
+
+def test_json_is_strict_and_has_every_place(judged):
+    document = json.loads(to_json(judged, {"runs": 8}), parse_constant=pytest.fail)
+    assert document["setting"] == {"runs": 8}
+    assert [c["verdict"] for c in document["claims"]] == [claim.verdict for claim in judged]
+    assert all(len(c["places"]) == sum(c["counts"].values()) for c in document["claims"])
+    (none,) = {c["decided_by"]["value"] for c in document["claims"] if c["finding"] == "theorem-2"}
+    assert none is None
+
+
+def test_the_same_claims_give_the_same_text(judged):
+    assert to_markdown(judged, "x") == to_markdown(judged, "x")
+    assert to_json(judged, {}) == to_json(judged, {})

@@ -1,0 +1,266 @@
+"""The cumulative bounds against direct loops; where the paper's fail and the valid ones hold."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from twins import theory as naive
+
+from efface.theory.bounds import (
+    HALF_LOG_ROOT,
+    ols_regret_bound,
+    penalty_drift,
+    representation_bound,
+    ridge_regret_bound,
+)
+from efface.theory.quantities import adaptive_penalty, cumulative_regret, forgetting_regret_term
+
+THETA = np.array([0.4, -0.8, 1.1])
+
+
+def stream(rows, d, seed=0, scale=1.0):
+    return scale * np.random.default_rng([seed, rows, d]).standard_normal((rows, d))
+
+
+def unit_norm(rows, d, seed=0):
+    X = stream(rows, d, seed)
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def absolute(X, theta, s, penalties, sigma, seed):
+    noise = np.random.default_rng([seed, 99]).standard_normal(len(X))
+    predicted = naive.replay(X, X @ theta + sigma * noise, s, penalties)
+    return cumulative_regret(predicted, X[s:] @ theta, loss="absolute")[-1]
+
+
+def lemma_3(X, s, theta, sigma=1.0):
+    windows = [X[k : k + s] for k in range(len(X) - s + 1)]
+    return np.array(
+        [
+            adaptive_penalty(s, X.shape[1], sigma, np.abs(w).max(), theta_max=np.abs(theta).max())
+            for w in windows
+        ]
+    )
+
+
+class TestTheorem1:
+    def test_equals_the_formula(self):
+        X = stream(60, 3)
+        bound = ols_regret_bound(X, 12, sigma=1.4, delta=0.1)
+        assert bound.bound == pytest.approx(naive.ols_bound(X, 12, 1.4, 0.1), rel=1e-10)
+        assert bound.zeta == pytest.approx(naive.zeta(X, 12, np.zeros(49)), rel=1e-10)
+        assert bound.max_norm == pytest.approx(max(math.hypot(*row) for row in X))
+        assert bound.exact_c2_bound == bound.bound
+
+    def test_valid_bound_equals_a_sum_of_balls(self):
+        X = stream(40, 3)
+        radii = [float(naive.ols_radius(X[k : k + 12], 1.4, 0.1 / 28)) for k in range(28)]
+        direct = math.fsum(math.hypot(*x) * r for x, r in zip(X[12:], radii, strict=True))
+        assert ols_regret_bound(X, 12, sigma=1.4, delta=0.1).valid_bound == pytest.approx(direct)
+
+    def test_grows_linearly(self):
+        X = np.tile(np.eye(2), (2000, 1))
+        short, long = ols_regret_bound(X[:1002], 2, sigma=1.0), ols_regret_bound(X, 2, sigma=1.0)
+        assert long.bound / short.bound == pytest.approx(3998 / 1000, rel=1e-12)
+
+    def test_needs_as_many_rows_as_columns(self):
+        """E10."""
+        bound = ols_regret_bound(stream(20, 5), 4, sigma=1.0)
+        assert (bound.bound, bound.valid_bound) == (math.inf, math.inf)
+
+    def test_root_of_a_negative_number_is_nan(self):
+        bound = ols_regret_bound(stream(14, 3, scale=1e-6), 12, sigma=1.0)
+        assert math.isnan(bound.bound)
+        assert bound.valid_bound > 0
+
+    @pytest.mark.parametrize(("scale", "holds"), [(1.0, True), (100.0, False)])
+    def test_rescaled_contexts_break_it(self, scale, holds):
+        """The regret stays, the bound shrinks by the scale; the valid bound stays too."""
+        X, theta = stream(250, 2), np.array([0.6, 0.8])
+        regret = absolute(scale * X, theta / scale, 50, np.zeros(201), 1.0, 0)
+        bound = ols_regret_bound(scale * X, 50, sigma=1.0)
+        assert regret == pytest.approx(absolute(X, theta, 50, np.zeros(201), 1.0, 0), rel=1e-8)
+        assert bool(regret <= bound.bound) is holds
+        assert regret <= bound.valid_bound
+
+
+class TestTheorem2:
+    @pytest.mark.parametrize("penalties", ["fixed", "moving"])
+    def test_equals_the_formula(self, penalties):
+        X = stream(60, 3)
+        lam = np.full(49, 2.0) if penalties == "fixed" else 2 + 0.3 * np.sin(np.arange(49.0))
+        bound = ridge_regret_bound(X, 12, penalties=lam, sigma=1.4, theta=THETA, delta=0.1)
+        direct = naive.ridge_bound(X, 12, lam, 1.4, THETA, 0.1)
+        assert bound.bound == pytest.approx(direct, rel=1e-10)
+
+    def test_valid_bound_equals_a_sum_of_balls(self):
+        X, lam, length = stream(40, 3), np.linspace(1, 2, 29), float(np.linalg.norm(THETA))
+        bound = ridge_regret_bound(X, 12, penalties=lam, sigma=1.4, theta=THETA, delta=0.1)
+        direct = math.fsum(
+            math.hypot(*X[k + 12])
+            * float(naive.euclidean_radius(X[k : k + 12], 1.4, 0.1 / 28, lam[k], length))
+            for k in range(28)
+        )
+        assert bound.valid_bound == pytest.approx(direct)
+
+    def test_c2_is_undefined_at_the_papers_own_setting(self):
+        """d = 100, s = 20 and Lemma 3's penalty: a falling penalty makes a factor negative."""
+        X, theta = stream(80, 100), np.full(100, 0.1)
+        bound = ridge_regret_bound(X, 20, penalties=lemma_3(X, 20, theta), sigma=1.0, theta=theta)
+        assert math.isnan(bound.bound)
+        assert math.isfinite(bound.exact_c2_bound)
+
+    def test_large_contexts_break_it(self):
+        X, theta = stream(300, 10, scale=100.0), np.full(10, 0.1**0.5)
+        lam = lemma_3(X, 100, theta)
+        bound = ridge_regret_bound(X, 100, penalties=lam, sigma=1.0, theta=theta)
+        regret = absolute(X, theta, 100, lam, 1.0, 0)
+        assert regret > bound.bound
+        assert regret > bound.exact_c2_bound
+        assert regret <= bound.valid_bound
+
+    def test_zero_rows_in_singular_windows_cost_nothing(self):
+        X = np.zeros((6, 2))
+        bound = ridge_regret_bound(X, 2, penalties=0.0, sigma=1.0, theta=[1.0, 1.0])
+        assert bound.valid_bound == 0
+
+
+class TestValidRegretBounds:
+    def test_hold_as_often_as_they_say(self):
+        """delta = 0.5 gives the bounds the chance to fail that 0.05 would hide."""
+        theta, lam = np.array([0.6, 0.8]), np.full(11, 3.0)
+        broken = np.zeros(2)
+        for seed in range(300):
+            X = stream(20, 2, seed)
+            ols = ols_regret_bound(X, 10, sigma=1.0, delta=0.5)
+            ridge = ridge_regret_bound(X, 10, penalties=lam, sigma=1.0, theta=theta, delta=0.5)
+            broken[0] += absolute(X, theta, 10, np.zeros(11), 1.0, seed) > ols.valid_bound
+            broken[1] += absolute(X, theta, 10, lam, 1.0, seed) > ridge.valid_bound
+        assert (broken / 300 <= 0.5 + 4 * math.sqrt(0.25 / 300)).all()
+
+
+class TestPenaltyDrift:
+    LAM = 2 + 0.3 * np.sin(np.arange(49.0))
+
+    def test_c2_equals_the_derivation(self):
+        X = stream(60, 3)
+        drift, factors = penalty_drift(X, 12, penalties=self.LAM), naive.c2(X, 12, self.LAM)
+        assert drift.log_c2 == pytest.approx(math.log(math.prod(factors)), rel=1e-9)
+        assert drift.smallest == pytest.approx(min(factors), rel=1e-9)
+
+    def test_exact_drift_completes_the_determinant_identity(self):
+        """log det moves by log(1 + ||x_t||^2), log(1 - h_t) and the drift, and by nothing else."""
+        X, s = stream(20, 3), 6
+        lam = self.LAM[:15]
+        with mp.workdps(40):
+            moved = naive.log_det(X[14:], lam[14]) - naive.log_det(X[:6], lam[0])
+            for t in range(s, 20):
+                before = X[t - s : t]
+                joined = X[t - s : t + 1]
+                arrived = naive.inner(before, X[t], X[t], lam[t - s])
+                leverage = naive.inner(joined, X[t - s], X[t - s], lam[t - s])
+                moved -= mp.log(1 + arrived) + mp.log(1 - leverage)
+        assert penalty_drift(X, s, penalties=lam).exact == pytest.approx(float(moved), abs=1e-12)
+
+    def test_constant_penalty_does_not_drift(self):
+        drift = penalty_drift(stream(60, 3), 12, penalties=5.0)
+        assert (drift.log_c2, drift.smallest, drift.exact) == (0.0, 1.0, 0.0)
+
+    def test_first_order_agreement(self):
+        """With one column the derivation's trace is exact: log C2 equals the drift."""
+        X, lam = stream(30, 1), np.linspace(4, 9, 21)
+        drift = penalty_drift(X, 10, penalties=lam)
+        assert drift.log_c2 == pytest.approx(drift.exact, rel=1e-12)
+
+    def test_inequality_is_certain_for_a_falling_penalty_only(self):
+        """The paper needs C2 below the exact ratio; a rising penalty can put it above."""
+        X = stream(60, 3)
+        rising = penalty_drift(X, 12, penalties=np.linspace(1, 2, 49))
+        falling = penalty_drift(X, 12, penalties=np.linspace(2, 1, 49))
+        assert rising.log_c2 > rising.exact
+        assert falling.log_c2 < falling.exact
+
+    def test_falling_penalty_can_make_a_factor_negative(self):
+        X = stream(60, 3)
+        drift = penalty_drift(X, 12, penalties=np.append(np.full(48, 90.0), 5.0))
+        assert drift.smallest < 0
+        assert math.isnan(drift.log_c2)
+        assert math.isfinite(drift.exact)
+
+
+class TestLemma2:
+    @pytest.mark.parametrize("moving", [False, True])
+    def test_equals_direct_sums(self, moving):
+        X = stream(60, 3)
+        lam = 2 + 0.3 * np.sin(np.arange(49.0)) if moving else np.zeros(49)
+        result = representation_bound(X, 12, penalties=lam)
+        total, frt, gain = naive.representation(X, 12, lam)
+        eta = float(naive.log_det(X[48:], lam[-1])) - math.log(math.prod(naive.c2(X, 12, lam)))
+        first = float(naive.log_det(X[:12], lam[0]))
+        assert result.representation == pytest.approx(total, rel=1e-9)
+        assert result.frt == pytest.approx(frt, rel=1e-9)
+        assert result.eta == pytest.approx(eta, rel=1e-9)
+        assert result.bound == pytest.approx(2 * eta + frt, rel=1e-9)
+        assert result.telescoped == pytest.approx(2 * (eta - first) + frt, rel=1e-9)
+        largest = max(
+            float(naive.inner(X[t - 12 : t], X[t], X[t], lam[t - 12])) for t in range(12, 60)
+        )
+        assert result.valid_bound == pytest.approx(largest / math.log1p(largest) * gain, rel=1e-9)
+
+    def test_frt_is_the_sum_of_the_terms(self):
+        X = stream(30, 3)
+        steps = range(8, 30)
+        terms = [forgetting_regret_term(X[t - 8 : t], X[t - 8], X[t]).total for t in steps]
+        assert representation_bound(X, 8).frt == pytest.approx(math.fsum(terms))
+
+    def test_where_the_inequality_of_the_proof_is_true(self):
+        """log(1 + z) >= z / 2 from 0 to HALF_LOG_ROOT, and nowhere else above -1."""
+        z = np.linspace(-0.999, 6, 100001)
+        true = np.log1p(z) >= z / 2
+        assert (true == ((z >= 0) & (z <= HALF_LOG_ROOT))).all()
+        assert mp.log(1 + HALF_LOG_ROOT) == pytest.approx(HALF_LOG_ROOT / 2, rel=1e-15)
+
+    @pytest.mark.parametrize(("d", "s", "rows"), [(10, 12, 300), (10, 20, 300), (100, 150, 300)])
+    def test_fails(self, d, s, rows):
+        """E6, the settings at which it fails: unit-norm contexts."""
+        result = representation_bound(unit_norm(rows, d), s)
+        assert not result.holds
+        assert result.representation <= result.valid_bound
+
+    @pytest.mark.parametrize(("d", "s", "rows"), [(10, 50, 1000), (100, 500, 600)])
+    def test_holds_over_a_short_horizon(self, d, s, rows):
+        """E6, the settings at which it holds, although half of the steps break its inequality."""
+        result = representation_bound(unit_norm(rows, d), s)
+        assert result.holds
+        assert result.outside > 0.4 * result.steps
+        assert result.representation <= result.valid_bound
+
+    def test_the_length_of_the_horizon_decides(self):
+        """The sum of z_t grows with T, eta does not."""
+        X = stream(15000, 10)
+        short, long = representation_bound(X[:3000], 50), representation_bound(X, 50)
+        assert short.holds
+        assert not long.holds
+        assert long.representation <= long.valid_bound
+
+    def test_fails_at_once_when_the_contexts_are_small(self):
+        """Both sums are free of units, eta is not: the proof lost the first determinant."""
+        X = stream(300, 10)
+        plain, small = representation_bound(X, 50), representation_bound(X / 100, 50)
+        assert small.representation == pytest.approx(plain.representation, rel=1e-9)
+        assert small.valid_bound == pytest.approx(plain.valid_bound, rel=1e-9)
+        assert plain.holds
+        assert not small.holds
+
+    def test_singular_windows(self):
+        result = representation_bound(stream(12, 5), 4)
+        assert (result.eta, result.valid_bound) == (-math.inf, math.inf)
+        assert math.isnan(result.telescoped)
+        assert not result.holds
+
+    def test_contexts_of_zero(self):
+        result = representation_bound(np.zeros((6, 2)), 3, penalties=1.0)
+        assert (result.representation, result.valid_bound, result.frt) == (0, 0, 0)
