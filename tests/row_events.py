@@ -22,33 +22,33 @@ def rows_of(kind, n, d, rng):
 
 
 def event_lists(kinds, most):
-    """What may happen to a memory: rows are learned, many too, drop, are removed; a rebuild."""
+    """What may happen to a solver: rows are learned, many too, drop, are removed; a rebuild."""
     return st.lists(st.tuples(st.sampled_from(kinds), st.integers(0, 10**6)), max_size=most)
 
 
-def run_events(memory, events, X, y, check):
-    """Let events happen; now and then ``check`` the memory against the rows that are alive."""
+def run_events(solver, events, X, y, check):
+    """Let events happen; now and then ``check`` the solver against the rows that are alive."""
     live, arrived = [], 0
     for name, number in events:
         if name == "l":
             position = len(live) if number % 3 else number % (len(live) + 1)
-            memory.insert(position, X[arrived], y[arrived])
+            solver.insert(position, X[arrived], y[arrived])
             live.insert(position, arrived)
             arrived += 1
         elif name == "e":
             count = number % 4
-            memory.extend(X[arrived : arrived + count], y[arrived : arrived + count])
+            solver.extend(X[arrived : arrived + count], y[arrived : arrived + count])
             live += range(arrived, arrived + count)
             arrived += count
         elif name == "d" and live:
             count = number % len(live) + 1
-            memory.drop(count)
+            solver.drop(count)
             del live[:count]
         elif name == "r" and live:
             gone = np.unique(np.array([number, number // 7, number // 31]) % len(live))
-            memory.remove(gone)
+            solver.remove(gone)
             live = [row for i, row in enumerate(live) if i not in gone]
         elif name == "b":
-            memory.rebuild()
+            solver.rebuild()
         if number % 2:
-            check(memory, X[live].reshape(-1, X.shape[1]), y[live])
+            check(solver, X[live].reshape(-1, X.shape[1]), y[live])

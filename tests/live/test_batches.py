@@ -1,4 +1,4 @@
-"""Rows in strides and rows one by one: the same numbers, and the same memory after them."""
+"""Rows in strides and rows one by one: the same numbers, and the same solver after them."""
 
 from itertools import pairwise
 
@@ -12,21 +12,22 @@ from twins import regression as naive
 from efface import OLS, AdaptiveRidge, KeepFor, Ridge, SwitchingRidge, replay
 from efface.live import batches as passage
 from efface.live import live_rows as live
-from efface.live.batches import Passage
-from efface.live.memory import ADAPTIVE, FIXED, SWITCHING, Memory, Penalty
-from efface.live.plugin import AUTO, RESIDUAL, RESPONSE, memory_for
+from efface.live.batches import SlidingReplay
+from efface.live.penalties import AUTO, RESIDUAL, RESPONSE, Fixed, Lemma3
+from efface.live.solver import EventSolver
+from efface.live.solvers import solver_for
 from efface.live.trace import Asked, joined
 
 N = 330
 ALL = Asked(coef=True, diagnostics=True, gauges=True)
 PENALTIES = {
-    "OLS": Penalty(),
-    "ridge": Penalty(FIXED, 0.5),
-    "adaptive": Penalty(ADAPTIVE),
-    "switching": Penalty(SWITCHING, switch_at=5.0),
-    "plugged": Penalty(ADAPTIVE, theta_max=AUTO, noise=RESIDUAL),
-    "auto": Penalty(ADAPTIVE, theta_max=AUTO, noise=RESPONSE),
-    "plugged, switching": Penalty(SWITCHING, theta_max=2.0, switch_at=5.0, noise=RESIDUAL),
+    "OLS": Fixed(),
+    "ridge": Fixed(0.5),
+    "adaptive": Lemma3(),
+    "switching": Lemma3(switch_at=5.0),
+    "plugged": Lemma3(theta_max=AUTO, noise=RESIDUAL),
+    "auto": Lemma3(theta_max=AUTO, noise=RESPONSE),
+    "plugged, switching": Lemma3(theta_max=2.0, switch_at=5.0, noise=RESIDUAL),
 }
 WORLDS = ["plain", "scaled", "tiny", "huge", "duplicated", "correlated", "shifted", "constant"]
 
@@ -61,21 +62,21 @@ def slide(n, s):
     return np.zeros(n, np.int64), (np.arange(n) >= s).astype(np.int64)
 
 
-def one_by_one(memory, X, y, before, after, asked, *, intercept):
-    return memory.replay(X, y, before, after, **asked._asdict())
+def one_by_one(solver, X, y, before, after, asked, *, intercept):
+    return solver.replay(X, y, before, after, asked)
 
 
-def in_strides(memory, X, y, before, after, asked, *, intercept):
-    return Passage(memory, intercept, asked).replay(X, y, before, after, np.ones(y.size))
+def in_strides(solver, X, y, before, after, asked, *, intercept):
+    return SlidingReplay(solver, asked).batched(X, y, before, after, np.ones(y.size))
 
 
-def through(way, memory, X, y, s, intercept, cuts=(), asked=ALL):
+def through(way, solver, X, y, s, intercept, cuts=(), asked=ALL):
     before, after = slide(len(y), s)
     edges, parts = [0, *cuts, len(y)], []
     for a, b in pairwise(edges):
         part = slice(a, b)
         parts.append(
-            way(memory, X[part], y[part], before[part], after[part], asked, intercept=intercept)
+            way(solver, X[part], y[part], before[part], after[part], asked, intercept=intercept)
         )
     return joined(parts)
 
@@ -109,28 +110,42 @@ def test_in_strides_as_one_by_one(strides, name, intercept, kind, d, s):
     if kind == "shifted" and not intercept:
         pytest.skip("means of 1e6 without an intercept: a condition beyond 1e4")
     X, y = world(kind, N, d, seed=d)
-    memory, twin = (
-        memory_for(d, PENALTIES[name], intercept=intercept, shrinks=True) for _ in range(2)
+    solver, twin = (
+        solver_for(d, PENALTIES[name], intercept=intercept, shrinks=True) for _ in range(2)
     )
-    found = through(in_strides, memory, X, y, s, intercept)
+    found = through(in_strides, solver, X, y, s, intercept)
     expected = through(one_by_one, twin, X, y, s, intercept)
     assert strides == [N - s]
     assert_same(found, expected, X, penalised=name != "OLS")
     agree(found.phi2, expected.phi2, 1e-12)
     agree(found.condition, expected.condition, 1e-12)
-    assert (memory.rows()[0] == X[-s:]).all()
-    assert (memory.rows()[1] == y[-s:]).all()
+    assert (solver.values()[0] == X[-s:]).all()
+    assert (solver.values()[1] == y[-s:]).all()
 
 
 @pytest.mark.parametrize(("d", "intercept"), [(27, True), (28, False)])
 def test_with_as_many_features_as_there_may_be(strides, d, intercept):
     X, y = world("plain", 400, d)
-    memory, twin = (
-        memory_for(d, PENALTIES["plugged"], intercept=intercept, shrinks=True) for _ in range(2)
+    solver, twin = (
+        solver_for(d, PENALTIES["plugged"], intercept=intercept, shrinks=True) for _ in range(2)
     )
-    found = through(in_strides, memory, X, y, 90, intercept)
+    found = through(in_strides, solver, X, y, 90, intercept)
     assert strides == [310]
     assert_same(found, through(one_by_one, twin, X, y, 90, intercept), X, penalised=True)
+
+
+def twin_rule(penalty):
+    """The rule of a penalty, as the twins name it."""
+    if isinstance(penalty, Fixed):
+        return "Ridge", {"alpha": penalty.alpha}
+    name = "AdaptiveRidge" if penalty.switch_at == np.inf else "SwitchingRidge"
+    parameters = {
+        "delta": penalty.delta,
+        "theta_max": "auto" if penalty.theta_max == AUTO else penalty.theta_max,
+        "noise": "residual" if penalty.noise == RESIDUAL else "response",
+        "switch_at": penalty.switch_at,
+    }
+    return name, parameters
 
 
 @pytest.mark.parametrize("name", PENALTIES)
@@ -140,22 +155,13 @@ def test_predictions_and_penalties_equal_refits(strides, name, intercept, kind):
     d, s = 3, 15
     X, y = world(kind, 300, d, seed=4)
     penalty = PENALTIES[name]
-    rule = {
-        "delta": penalty.delta,
-        "theta_max": "auto" if penalty.theta_max == AUTO else penalty.theta_max,
-        "noise": "residual" if penalty.noise == RESIDUAL else "response",
-        "switch_at": penalty.switch_at,
-        "alpha": penalty.alpha,
-    }
-    kinds = {FIXED: "Ridge", ADAPTIVE: "AdaptiveRidge", SWITCHING: "SwitchingRidge"}
-    memory = memory_for(d, penalty, intercept=intercept, shrinks=True)
-    found = through(in_strides, memory, X, y, s, intercept)
+    rule = twin_rule(penalty)
+    solver = solver_for(d, penalty, intercept=intercept, shrinks=True)
+    found = through(in_strides, solver, X, y, s, intercept)
     unit = np.abs(X).max(axis=0)
     for t in range(s, 300, 7):
         window, responses = X[t - s : t], y[t - s : t]
-        coef, level, lam, rank = naive.refit(
-            window, responses, (kinds[penalty.kind], rule), intercept
-        )
+        coef, level, lam, rank = naive.refit(window, responses, rule, intercept)
         scale = max(np.abs(coef * unit).max(), np.abs(responses).max())
         assert np.abs((found.coef[t] - coef) * unit).max() <= 1e-9 * scale
         assert abs(found.prediction[t] - (X[t] @ coef + level)) <= 1e-9 * scale
@@ -166,8 +172,8 @@ def test_predictions_and_penalties_equal_refits(strides, name, intercept, kind):
 @pytest.mark.parametrize("name", ["OLS", "ridge", "plugged"])
 def test_chunks_change_no_more_than_rounding(strides, name):
     X, y = world("plain", 1500, 4)
-    memory, whole = (memory_for(4, PENALTIES[name], intercept=True, shrinks=True) for _ in range(2))
-    found = through(in_strides, memory, X, y, 30, True, cuts=(7, 300, 301, 600, 930))
+    solver, whole = (solver_for(4, PENALTIES[name], intercept=True, shrinks=True) for _ in range(2))
+    found = through(in_strides, solver, X, y, 30, True, cuts=(7, 300, 301, 600, 930))
     expected = through(in_strides, whole, X, y, 30, True)
     assert len(strides) > 3
     assert_same(found, expected, X, penalised=name != "OLS", rel=1e-12)
@@ -186,40 +192,39 @@ def test_chunks_change_no_more_than_rounding(strides, name):
 def test_rows_forgotten_between_chunks(name, kind, intercept, s, cuts, gone, asked):
     """Forgetting makes room: the window grows again before it slides."""
     X, y = world(kind, 1400, 3, seed=s)
-    memory, twin = (
-        memory_for(3, PENALTIES[name], intercept=intercept, shrinks=True) for _ in range(2)
+    solver, twin = (
+        solver_for(3, PENALTIES[name], intercept=intercept, shrinks=True) for _ in range(2)
     )
     edges = [0, *sorted(cuts), 1400]
     for a, b in pairwise(edges):
-        left = np.maximum(memory.n_rows + np.arange(1, b - a + 1) - s, 0)
+        left = np.maximum(solver.rows.n_rows + np.arange(1, b - a + 1) - s, 0)
         after, none = np.diff(left, prepend=0), np.zeros(b - a, np.int64)
         rows = X[a:b], y[a:b], none, after, Asked(*asked)
-        found = in_strides(memory, *rows, intercept=intercept)
+        found = in_strides(solver, *rows, intercept=intercept)
         expected = one_by_one(twin, *rows, intercept=intercept)
         for one, other in zip(found, expected, strict=True):
             assert (one is None) == (other is None)
         agree(found.prediction, expected.prediction, 1e-9)
         agree(found.penalty, expected.penalty, 1e-9)
-        positions = np.unique(np.array(gone, dtype=np.intp) % memory.n_rows)
-        memory.remove(positions)
+        positions = np.unique(np.array(gone, dtype=np.intp) % solver.rows.n_rows)
+        solver.remove(positions)
         twin.remove(positions)
-        assert (memory.rows()[0] == twin.rows()[0]).all()
-        assert memory.coef.tolist() == twin.coef.tolist()  # the state follows from the rows
+        assert (solver.values()[0] == twin.values()[0]).all()
+        assert solver.coef.tolist() == twin.coef.tolist()  # the state follows from the rows
 
 
 @pytest.mark.parametrize("name", ["OLS", "plugged"])
 def test_nothing_of_rows_that_left_stays(strides, name):
     X, y = world("plain", N, 3)
     X[250], y[250] = 12345.678, -98765.25
-    memory = memory_for(3, PENALTIES[name], intercept=True, shrinks=True)
-    through(in_strides, memory, X, y, 20, True)
-    never = memory_for(3, PENALTIES[name], intercept=True, shrinks=True)
+    solver = solver_for(3, PENALTIES[name], intercept=True, shrinks=True)
+    through(in_strides, solver, X, y, 20, True)
+    never = solver_for(3, PENALTIES[name], intercept=True, shrinks=True)
     never.extend(X[-20:], y[-20:])
-    assert memory.clean
-    assert memory.coef.tolist() == never.coef.tolist()
-    for kept in (memory, *([memory._pilot] if name == "plugged" else [])):
-        store = np.concatenate([kept._x.ravel(), kept._y.ravel(), kept._floats])
-        assert np.abs(store[np.isfinite(store)]).max() < 1e4
+    assert solver.rows.clean
+    assert solver.coef.tolist() == never.coef.tolist()
+    store = np.concatenate([*map(np.ravel, solver.rows.arrays[:2]), *solver.stores])
+    assert np.abs(store[np.isfinite(store)]).max() < 1e4
 
 
 @pytest.mark.parametrize(
@@ -227,9 +232,9 @@ def test_nothing_of_rows_that_left_stays(strides, name):
 )
 def test_what_is_too_short_or_too_wide_passes_one_by_one(strides, d, s, n):
     X, y = world("plain", n, d)
-    memory = Memory(d, Penalty(FIXED, 1.0), intercept=True)
-    found = through(in_strides, memory, X, y, s, True, asked=Asked(False, False, False))
-    twin = Memory(d, Penalty(FIXED, 1.0), intercept=True)
+    solver = EventSolver(d, Fixed(1.0), intercept=True)
+    found = through(in_strides, solver, X, y, s, True, asked=Asked(False, False, False))
+    twin = EventSolver(d, Fixed(1.0), intercept=True)
     expected = through(one_by_one, twin, X, y, s, True, asked=Asked(False, False, False))
     assert not strides
     assert (found.prediction == expected.prediction).all()
@@ -240,8 +245,8 @@ def test_only_the_longest_run_of_a_schedule_is_strided(strides):
     before, after = slide(800, 30)
     before[[5, 400, 790]] += 2
     after[100] = 0
-    memory, twin = (Memory(3, Penalty(), intercept=True) for _ in range(2))
-    found = in_strides(memory, X, y, before, after, ALL, intercept=True)
+    solver, twin = (EventSolver(3, Fixed(), intercept=True) for _ in range(2))
+    found = in_strides(solver, X, y, before, after, ALL, intercept=True)
     expected = one_by_one(twin, X, y, before, after, ALL, intercept=True)
     assert strides == [389]
     assert_same(found, expected, X, penalised=False)

@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from efface.errors import BadTime, InvalidValue, UnknownId
-from efface.live.index import Ledger, as_id, as_ids, some_ids
+from efface.inputs.ids import as_id, as_ids, some_ids
+from efface.live.index import RowIndex
 
 
 def ledger_of(ids, times=None):
-    ledger = Ledger()
-    ledger.extend(ids, times)
-    return ledger
+    index = RowIndex()
+    index.extend(ids, times)
+    return index
 
 
 @pytest.mark.parametrize(
@@ -68,35 +69,35 @@ def test_some_ids_takes_one_or_many_each_once():
 
 
 def test_rows_are_numbered_on_from_the_largest_live_int():
-    ledger = Ledger()
-    assert ledger.next_id() == 0
+    index = RowIndex()
+    assert index.next_id() == 0
     for id in ("ann", 41, 7, -3):
-        ledger.append(id, None)
-    assert ledger.next_id() == 42
-    ledger.remove(ledger.positions([41]).tolist())
-    assert ledger.next_id() == 8
-    ledger.drop(2)
-    assert ledger.ids == [-3]
-    assert ledger.next_id() == 0
+        index.append(id, None)
+    assert index.next_id() == 42
+    index.remove(index.positions([41]).tolist())
+    assert index.next_id() == 8
+    index.drop(2)
+    assert index.ids == [-3]
+    assert index.next_id() == 0
 
 
 def test_numbering_remembers_nothing_of_rows_that_left():
-    ledger = ledger_of(range(5))
-    ledger.drop(5)
-    assert ledger.next_id() == 0
-    assert ledger.ids == []
+    index = ledger_of(range(5))
+    index.drop(5)
+    assert index.next_id() == 0
+    assert index.ids == []
 
 
 def test_a_run_of_numbers_may_start_anywhere_and_be_named_later():
-    ledger = ledger_of(range(100, 103))
-    assert not ledger.named
-    ledger.append("ann", None)
-    assert ledger.named
-    assert ledger.ids == [100, 101, 102, "ann"]
-    assert 101 in ledger
-    assert "ann" in ledger
-    assert 103 not in ledger
-    assert ledger.next_id() == 103
+    index = ledger_of(range(100, 103))
+    assert not index.named
+    index.append("ann", None)
+    assert index.named
+    assert index.ids == [100, 101, 102, "ann"]
+    assert 101 in index
+    assert "ann" in index
+    assert 103 not in index
+    assert index.next_id() == 103
 
 
 def test_positions_are_in_order_of_age():
@@ -111,23 +112,23 @@ def test_an_unknown_id_is_named(ids):
 
 
 def test_a_number_and_its_text_are_two_ids():
-    ledger = ledger_of([1, "1"])
-    assert ledger.positions(["1"]).tolist() == [1]
+    index = ledger_of([1, "1"])
+    assert index.positions(["1"]).tolist() == [1]
 
 
 def test_rows_lie_in_order_of_time_and_ties_in_order_of_arrival():
-    ledger = Ledger()
+    index = RowIndex()
     for id, time in (("a", 5.0), ("b", 1.0), ("c", 5.0), ("d", 3.0), ("e", 1.0)):
-        position = ledger.place(time)
-        if position == len(ledger):
-            ledger.append(id, time)
+        position = index.place(time)
+        if position == len(index):
+            index.append(id, time)
         else:
-            ledger.insert(position, id, time)
-    assert ledger.ids == ["b", "e", "d", "a", "c"]
-    assert ledger.times.tolist() == [1.0, 1.0, 3.0, 5.0, 5.0]
-    ledger.drop(2)
-    assert ledger.ids == ["d", "a", "c"]
-    assert ledger.newest == 5.0
+            index.insert(position, id, time)
+    assert index.ids == ["b", "e", "d", "a", "c"]
+    assert index.times.tolist() == [1.0, 1.0, 3.0, 5.0, 5.0]
+    index.drop(2)
+    assert index.ids == ["d", "a", "c"]
+    assert index.newest == 5.0
 
 
 def test_times_of_the_two_kinds():
@@ -151,10 +152,10 @@ def test_kinds_of_times_do_not_mix(had, got, text):
 
 
 def test_the_kind_is_free_again_once_no_row_is_left():
-    ledger = ledger_of(["a"], [1.0])
-    ledger.drop(1)
-    ledger.refuse_time(None)
-    ledger.refuse_time(int)
+    index = ledger_of(["a"], [1.0])
+    index.drop(1)
+    index.refuse_time(None)
+    index.refuse_time(int)
 
 
 @given(
@@ -162,22 +163,22 @@ def test_the_kind_is_free_again_once_no_row_is_left():
     st.data(),
 )
 def test_against_a_plain_list(names, data):
-    ledger, rows = Ledger(), []
+    index, rows = RowIndex(), []
     for name in names:
         id = max([i for i in rows if isinstance(i, int)] + [-1]) + 1 if name is None else name
-        assert ledger.next_id() == max([i for i in rows if isinstance(i, int)] + [-1]) + 1
-        assert (id in ledger) == (id in rows)
+        assert index.next_id() == max([i for i in rows if isinstance(i, int)] + [-1]) + 1
+        assert (id in index) == (id in rows)
         if id not in rows:
-            ledger.append(id, None)
+            index.append(id, None)
             rows.append(id)
         match data.draw(st.sampled_from(["nothing", "drop", "remove"])):
             case "drop":
                 count = data.draw(st.integers(0, len(rows)))
-                ledger.drop(count)
+                index.drop(count)
                 del rows[:count]
             case "remove" if rows:
                 gone = data.draw(st.sets(st.sampled_from(range(len(rows)))))
-                ledger.remove(gone)
+                index.remove(gone)
                 rows = [row for at, row in enumerate(rows) if at not in gone]
-        assert ledger.ids == rows
-        assert len(ledger) == len(rows)
+        assert index.ids == rows
+        assert len(index) == len(rows)

@@ -12,7 +12,7 @@ from twins import regression as naive
 
 from efface.errors import BadTime, InvalidValue, RepeatedId, UnknownId
 from efface.live.live_rows import LiveRows
-from efface.live.memory import Penalty
+from efface.live.penalties import Fixed
 from efface.live.policies import FIFD, AddDrop, KeepAll, KeepFor
 
 POLICIES = {
@@ -26,7 +26,7 @@ OLS = ("OLS", {})
 
 
 def live_rows(policy, width=2):
-    return LiveRows(width, Penalty(), intercept=True, policy=policy)
+    return LiveRows(width, Fixed(), intercept=True, policy=policy)
 
 
 def twins(name):
@@ -35,11 +35,11 @@ def twins(name):
 
 
 def same(live, twin):
-    X, y = live.memory.rows()
-    assert live.ledger.ids == twin.ids
+    X, y, _ = live.solver.values()
+    assert live.index.ids == twin.ids
     assert (X == twin.X).all()
     assert (y == twin.y).all()
-    assert live.memory.n_rows == len(live.ledger)
+    assert live.solver.rows.n_rows == len(live.index)
 
 
 def data(n, seed=0):
@@ -81,14 +81,14 @@ def test_a_row_that_is_too_old_on_arrival_never_enters():
     today = datetime(2024, 5, 1)
     live.learn_one(np.ones(2), 1.0, "new", today)
     live.learn_one(np.ones(2), 1.0, "old", today - timedelta(days=1))
-    assert live.ledger.ids == ["new"]
+    assert live.index.ids == ["new"]
 
 
 def test_a_late_row_of_a_full_window_leaves_at_once():
     live = live_rows(FIFD(2))
     for id, at in (("b", 2), ("c", 3), ("a", 1)):
         live.learn_one(np.ones(2), 1.0, id, at)
-    assert live.ledger.ids == ["b", "c"]
+    assert live.index.ids == ["b", "c"]
 
 
 rows_of_arrivals = st.lists(
@@ -145,21 +145,21 @@ def test_many_rows_at_once_equal_them_one_by_one(name, way, batches, in_order, n
     except RepeatedId:
         refused = False
         for batch in batches:
-            before = (live.ledger.ids, live.memory.rows()[0].tolist(), live.phase)
+            before = (live.index.ids, live.solver.values()[0].tolist(), live.phase)
             try:
                 at_once(live, batch, timed, way)
             except RepeatedId:
                 refused = True
                 break
         assert refused
-        assert before == (live.ledger.ids, live.memory.rows()[0].tolist(), live.phase)
+        assert before == (live.index.ids, live.solver.values()[0].tolist(), live.phase)
         return
     for batch in batches:
         at_once(live, batch, timed, way)
-    assert live.ledger.ids == expected.ledger.ids
+    assert live.index.ids == expected.index.ids
     assert live.phase == expected.phase
-    assert list(live.ledger.since) == list(expected.ledger.since)
-    for got, want in zip(live.memory.rows(), expected.memory.rows(), strict=True):
+    assert list(live.index.since) == list(expected.index.since)
+    for got, want in zip(live.solver.values(), expected.solver.values(), strict=True):
         assert (got == want).all()
 
 
@@ -193,7 +193,7 @@ def test_an_unknown_id_forgets_nothing():
     live.learn_one(np.ones(2), 1.0, None, None)
     with pytest.raises(UnknownId, match="'id' is 5: no live row has it"):
         live.forget([0, 5])
-    assert live.ledger.ids == [0]
+    assert live.index.ids == [0]
 
 
 def test_expiring_by_the_clock():
@@ -203,9 +203,9 @@ def test_expiring_by_the_clock():
         live.learn_one(np.ones(2), 1.0, None, start + timedelta(seconds=second))
     assert live.expire(start + timedelta(seconds=9)) == 0
     assert live.expire(start + timedelta(seconds=12)) == 3
-    assert live.ledger.ids == [3, 4]
+    assert live.index.ids == [3, 4]
     assert live.expire(start + timedelta(days=1)) == 2
-    assert live.memory.n_rows == 0
+    assert live.solver.rows.n_rows == 0
 
 
 def test_the_past_brings_nothing_back_and_expires_nothing():
@@ -231,14 +231,14 @@ def test_times_of_another_kind_change_nothing(policy, first, second):
         live.learn_one(np.ones(2), 1.0, None, second)
     with pytest.raises(BadTime, match="as for the live rows"):
         live.arrivals(np.ones((1, 2)), np.ones(1), None, second)
-    assert live.ledger.ids == [0]
+    assert live.index.ids == [0]
 
 
 def test_an_id_may_come_again_once_its_row_has_left():
     live = live_rows(KeepFor(10))
     live.learn_one(np.ones(2), 1.0, "ann", 0)
     live.learn_one(np.zeros(2), 2.0, "ann", 10)  # the first leaves as this one comes
-    assert live.memory.rows()[1].tolist() == [2.0]
+    assert live.solver.values()[1].tolist() == [2.0]
     with pytest.raises(RepeatedId, match="'id' is 'ann': a live row has it; forget that row first"):
         live.learn_one(np.ones(2), 1.0, "ann", 11)
 
@@ -261,27 +261,27 @@ def test_wiping_leaves_nothing():
     live = live_rows(KeepAll())
     live.learn(live.arrivals(*data(5), None, None))
     live.wipe()
-    assert live.memory.n_rows == len(live.ledger) == 0
+    assert live.solver.rows.n_rows == len(live.index) == 0
 
 
 def test_a_walk_takes_rows_in_order_and_leaves_others_alone():
-    live = LiveRows(1, Penalty(), intercept=True, policy=FIFD(2))
+    live = LiveRows(1, Fixed(), intercept=True, policy=FIFD(2))
     new = live.arrivals(np.arange(4.0)[:, np.newaxis], np.zeros(4), None, None)
 
     def steps(plan):
-        live.memory.extend(new.X[plan.leaving :], new.y[plan.leaving :])
+        live.solver.extend(new.X[plan.leaving :], new.y[plan.leaving :])
         return plan.after.tolist()
 
     assert live.walk(new, steps) == [0, 0, 1, 1]
-    assert live.ledger.ids == [2, 3]
+    assert live.index.ids == [2, 3]
     twice = live.arrivals(np.zeros((2, 1)), np.zeros(2), ["x", "x"], None)
     with pytest.raises(RepeatedId):
         live.walk(twice, steps)
     back = live.arrivals(np.zeros((1, 1)), np.zeros(1), [3], None)
     with pytest.raises(RepeatedId):
         live.walk(back, steps)
-    assert live.ledger.ids == [2, 3]
-    late = LiveRows(1, Penalty(), intercept=True, policy=KeepAll())
+    assert live.index.ids == [2, 3]
+    late = LiveRows(1, Fixed(), intercept=True, policy=KeepAll())
     backwards = late.arrivals(np.zeros((2, 1)), np.zeros(2), None, [2.0, 1.0])
     assert late.walk(backwards, steps) is None
-    assert len(late.ledger) == 0
+    assert len(late.index) == 0

@@ -106,7 +106,7 @@ def test_rows_may_come_and_leave_in_any_way(shrinks):
         else:
             spread.extend(X[t : t + 1], np.zeros(1))
             live.append(t)
-        rows, responses = spread.rows()
+        rows, responses, _ = spread.values()
         assert (rows == X[live]).all()
         assert not responses.any()
         assert spread.n_rows == len(live)

@@ -13,7 +13,7 @@ import numpy as np
 from efface.engine.jit.views import Ints, Matrix, Vector
 from efface.inputs.times import Times
 from efface.live.live_rows import LiveRows
-from efface.live.memory import FIXED, Penalty
+from efface.live.penalties import Fixed
 from efface.live.policies import KeepAll, Policy, Schedule
 from efface.models.intervals import Method
 
@@ -38,7 +38,7 @@ class Regression(NamedTuple):
     def start(self, width: int, policy: Policy) -> LiveRows:
         """No rows yet."""
         way = {"intercept": self.intercept, "standardize": self.standardize}
-        return LiveRows(width, Penalty(FIXED, self.alpha), policy=policy, **way)
+        return LiveRows(width, Fixed(self.alpha), policy=policy, **way)
 
 
 @final
@@ -83,7 +83,7 @@ def slide_spans(
         none = np.zeros(0)
         return Fits(np.zeros((0, d)), none, np.zeros(0, dtype=np.int64), none, none)
     assert trace.coef is not None
-    memory = live.memory
+    memory = live.solver
     return Fits(
         np.vstack([trace.coef[1:], memory.coef]),
         np.append(trace.intercept[1:], memory.intercept),

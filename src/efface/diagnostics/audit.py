@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 
 from efface.diagnostics import reference as witness
 from efface.inputs.arrays import as_row
+from efface.inputs.ids import Id, some_ids
 from efface.live import snapshot as archive
-from efface.live.index import Id, some_ids
 from efface.live.snapshot import Snapshot
 from efface.models.linear import from_snapshot
 from efface.models.regression import Model
@@ -179,7 +179,7 @@ def audit(model: Model, forgotten: Id | Iterable[Id] = ()) -> Audit:
     rows, reference = _Rows(live), _refit(live, fresh.penalty_)
     error = reference.distance(model.coef_, model.intercept_)
     tolerance = max(_PROMISED * max(1.0, reference.sensitivity / _TAME), reference.grain)
-    canonical = archive.encode(fresh._snapshot()) == content and model._alive().memory.clean
+    canonical = archive.encode(fresh._snapshot()) == content and model._alive().solver.rows.clean
     flaws = [
         *_difference(model, fresh.penalty_, rows.rank, error, tolerance),
         *_company(remembered, len(claimed)),

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from efface.inputs.ids import Id
 from efface.inputs.parameters import whole
-from efface.live.index import Id
 from efface.models.regression import Model
 from efface.theory.geometry import Array, binary_unit, deviations, dust, spectrum, standardized
 

@@ -1,12 +1,12 @@
-"""The ids and times of the live rows, oldest first.
+"""The index of the live rows: their ids and times, oldest first.
 
-A row is called by an id, an int or a str, which no two live rows share. Ids that the caller does
-not give are numbered on from the largest live int. A counter of arrivals would do as well, but it
-would remember rows that were deleted; so what is kept here follows from the live rows alone, and
-an id may come again once its row has left.
+An id is an int or a str. No two live rows share one. Ids that the caller does not give are numbered
+on from the largest live int. A counter of arrivals would be simpler, but it would reveal rows that
+were deleted. So the index follows from the live rows alone, and an id may come again once its row
+has left.
 
 Either every live row has a time or none has, and all times are of one kind (see ``times``). Rows
-lie in the order of their times; those of the same time in the order in which they came.
+lie in the order of their times; rows of the same time in the order of their arrival.
 """
 
 from __future__ import annotations
@@ -14,64 +14,24 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.errors import BadTime, InvalidValue, RepeatedId, UnknownId, unusable
-from efface.inputs.frames import items
+from efface.errors import BadTime, RepeatedId, UnknownId
+from efface.inputs.ids import Id
 from efface.inputs.times import Time, Times, kind_name, pack
 
-Id = int | str
 
+class RowIndex:
+    """The ids of the live rows, and their times.
 
-def as_id(id: object) -> Id:
-    """One id: an int or a str, nothing that only looks like one.
+    As long as ids are consecutive numbers and rows have no times, it holds two ints.
 
-    >>> as_id(np.int64(7)), as_id("ann")
-    (7, 'ann')
-    """
-    if type(id) is int:
-        return id
-    if isinstance(id, str):
-        return str(id)
-    if isinstance(id, int | np.integer) and not isinstance(id, bool | np.timedelta64):
-        return int(id)
-    raise InvalidValue(unusable("id", id, "an int or a str", "name the row by one"))
-
-
-def as_ids(ids: Iterable[object], count: int) -> list[Id]:
-    """One id for each of ``count`` rows."""
-    if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
-        raise InvalidValue(unusable("ids", ids, f"{count} ids", "pass one a row, in a list"))
-    known = [as_id(id) for id in _plain(ids)]
-    if len(known) != count:
-        raise InvalidValue(unusable("ids", f"{len(known)} long", f"{count} ids", "pass one a row"))
-    return known
-
-
-def some_ids(ids: object) -> list[Id]:
-    """One id or many, each once."""
-    if isinstance(ids, str | int | np.integer) or not isinstance(ids, Iterable):
-        return [as_id(ids)]
-    return list(dict.fromkeys(as_id(id) for id in _plain(ids)))
-
-
-def _plain(given: Iterable[Any]) -> Iterable[Any]:
-    ids: Iterable[Any] = items(given)
-    return ids.tolist() if isinstance(ids, np.ndarray) and ids.dtype.kind in "iuU" else ids
-
-
-class Ledger:
-    """Who the live rows are, and since when.
-
-    As long as rows are numbered one after the other and have no times, two ints say it all.
-
-    >>> ledger = Ledger()
-    >>> ledger.append(ledger.next_id(), None)
-    >>> ledger.append("ann", None)
-    >>> ledger.ids
+    >>> index = RowIndex()
+    >>> index.append(index.next_id(), None)
+    >>> index.append("ann", None)
+    >>> index.ids
     [0, 'ann']
     """
 
@@ -86,7 +46,7 @@ class Ledger:
         self._ids: deque[Id] = deque()
         self._live: set[Id] = set()
         self._times: deque[Time] = deque()
-        self._largest: int | None = -1  # None: not known, the row that had it has left
+        self._largest: int | None = -1  # None: unknown, as the row that had it has left
 
     def __len__(self) -> int:
         return len(self._ids) if self.named else self.stop - self.start
@@ -106,12 +66,12 @@ class Ledger:
 
     @property
     def since(self) -> deque[Time]:
-        """The times again, to be read from the oldest on without a copy."""
+        """The times, without a copy, oldest first."""
         return self._times
 
     @property
     def kind(self) -> type | None:
-        """What the next row's time must be: calendar, number, or None for no time."""
+        """The type that the time of the next row must have: int, float, or None for no time."""
         return type(self._times[0]) if self._times else None
 
     @property
@@ -128,13 +88,13 @@ class Ledger:
         return max(self._largest, -1) + 1
 
     def place(self, time: Time | None) -> int:
-        """Where a row of this time belongs: behind all that are not later."""
+        """The position of a row of this time: behind all rows that are not later."""
         if time is None or not self._times or time >= self._times[-1]:
             return len(self)
         return bisect_right(self._times, time)
 
     def positions(self, ids: Collection[Id]) -> NDArray[np.intp]:
-        """Where these rows are, in order of age."""
+        """The positions of these rows, oldest first."""
         for id in ids:
             if id not in self:
                 raise UnknownId(
@@ -145,14 +105,14 @@ class Ledger:
         return np.array(found, dtype=np.intp)
 
     def refuse_time(self, kind: type | None) -> None:
-        """Raise unless a row with a time of this kind, or with none, may join the live rows."""
+        """Raise unless a row with a time of this type, or with none, may join the live rows."""
         if len(self) and kind is not self.kind:
             got, had = kind_name(kind), kind_name(self.kind)
             advice = "give every row a time of the same kind, or none at all"
             raise BadTime(f"'at' is {got}: expected {had}, as for the live rows; {advice}.")
 
     def append(self, id: Id, time: Time | None) -> None:
-        """The newest row."""
+        """Add the newest row."""
         if not self.named:
             if time is None and self._follow((id,)):
                 return
@@ -163,13 +123,13 @@ class Ledger:
             self._times.append(time)
 
     def insert(self, position: int, id: Id, time: Time) -> None:
-        """A row that belongs before others."""
+        """Add a row at a position among the others."""
         self._ids.insert(position, id)
         self._times.insert(position, time)
         self._know(id)
 
     def extend(self, ids: Sequence[Id], times: Iterable[Time] | None) -> None:
-        """Many newest rows."""
+        """Add many newest rows."""
         if not self.named:
             if times is None and self._follow(ids):
                 return
@@ -181,7 +141,7 @@ class Ledger:
             self._times.extend(times)
 
     def drop(self, count: int) -> None:
-        """The oldest rows leave."""
+        """Remove the oldest rows."""
         if count == len(self):
             self._clear()
             return
@@ -195,7 +155,7 @@ class Ledger:
                 self._times.popleft()
 
     def remove(self, positions: Iterable[int]) -> None:
-        """Rows leave from anywhere."""
+        """Remove rows from anywhere."""
         leaving = set(positions)
         ids = [id for at, id in enumerate(self.ids) if at not in leaving]
         times = [time for at, time in enumerate(self._times) if at not in leaving]
@@ -207,7 +167,7 @@ class Ledger:
         return self.ids[:count]
 
     def _follow(self, ids: Sequence[Id]) -> bool:
-        """Number on, if these ids do."""
+        """Extend the range of numbers if these ids follow it."""
         first = ids[0] if ids and self.start == self.stop else self.stop
         if not isinstance(first, int) or first < 0:
             return False
@@ -230,7 +190,7 @@ class Ledger:
 
 
 def repeated(id: Id) -> RepeatedId:
-    """The error for an id that a live row has."""
+    """The error for an id that a live row has already."""
     return RepeatedId(
         f"'id' is {id!r}: a live row has it; forget that row first, or leave ids out."
     )

@@ -1,46 +1,49 @@
-"""The live rows of a model: their numbers, their names and times, and the policy that plans.
+"""The live rows of a model: raw values, ids and times, and the policy that plans which rows leave.
 
-Memory and ledger change together here, and nowhere else. Every method first checks and plans, then
-applies; what it refuses, it refuses before anything changed.
+The solver (with its row store) and the index of ids change together here, and nowhere else. Every
+method first checks and plans, then applies. What it refuses, it refuses before anything changed.
 """
 
 from __future__ import annotations
 
+import copy
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import InvalidValue, unusable
+from efface.inputs.ids import Id, as_id, as_ids, some_ids
 from efface.inputs.times import Time, Times, as_time, as_times, kind_of
-from efface.live.batches import LONG, Passage
-from efface.live.index import Id, Ledger, as_id, as_ids, repeated, some_ids
-from efface.live.memory import Memory, Penalty
-from efface.live.plugin import memory_for
+from efface.live.batches import LONG, SlidingReplay
+from efface.live.index import RowIndex, repeated
+from efface.live.penalties import Penalty
 from efface.live.policies import Policy, Schedule
+from efface.live.solver import Solver
+from efface.live.solvers import solver_for
 from efface.live.trace import Asked, Gauges, Trace, joined
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Window = tuple[Matrix, Vector, Vector]  # rows, responses, weights
-Windows = Iterable[Window]  # the live rows of each entry, or of all
+Windows = Iterable[Window]  # the live rows at each entry, or at all
 T = TypeVar("T")
 Widths = Callable[[Gauges, "LiveRows", Windows], Vector]
 
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:
-    """Checked rows that are about to be learned, in the order in which they come."""
+    """Checked rows that are about to be learned, in the order of their arrival."""
 
     X: Matrix
     y: Vector
     ids: Sequence[Id]
     times: Times | None
-    numbered: bool  # by us: the ids follow from the live rows
+    numbered: bool  # no ids were given: they are numbered on from the live rows
     weights: Vector
 
     def __len__(self) -> int:
@@ -72,70 +75,79 @@ class LiveRows:
         policy: Policy,
         standardize: bool = False,
     ) -> None:
-        way = {"intercept": intercept, "shrinks": policy.shrinks, "standardize": standardize}
-        self._begin(partial(memory_for, width, penalty, **way), width, intercept, policy)
+        fresh = partial(
+            solver_for,
+            width,
+            penalty,
+            intercept=intercept,
+            shrinks=policy.shrinks,
+            standardize=standardize,
+        )
+        self._begin(fresh, width, policy)
 
-    def _begin(
-        self, fresh: Callable[..., Memory], width: int, intercept: bool, policy: Policy
-    ) -> None:
+    def _begin(self, fresh: Callable[..., Any], width: int, policy: Policy) -> None:
         self._fresh = fresh
         self.shape = (width,)
-        self.intercept = intercept
         self.policy = policy
         self.timed = policy.needs_time
         self.phase = 0
-        self.passed = 0  # rows, in replays
-        self.memory = self._fresh()
-        self.ledger = Ledger()
+        self.replayed = 0  # rows, since the last rebuild
+        self.solver: Solver = self._fresh()
+        self.index = RowIndex()
+
+    @property
+    def intercept(self) -> bool:
+        """Does the regression have an intercept?"""
+        return self.solver.intercepts
 
     # -- one row comes ---------------------------------------------------------------------------
 
     def learn_one(self, x: Vector, y: float, id: object, at: object, weight: float = 1.0) -> None:
-        """Learn a row, and let leave what must."""
-        ledger = self.ledger
-        if at is not None or self.timed or ledger.named:
+        """Learn a row; the rows leave that the policy says."""
+        index = self.index
+        if at is not None or self.timed or index.named:
             self._learn_named(x, y, id, at, weight)
             return
-        if id is not None and as_id(id) != ledger.stop:
+        if id is not None and as_id(id) != index.stop:
             self._learn_named(x, y, id, at, weight)
             return
-        n_rows = ledger.stop - ledger.start + 1
+        n_rows = index.stop - index.start + 1
         leaving, self.phase = self.policy.after(n_rows, self.phase)
-        self.memory.learn(x, y, leaving, weight)
+        self.solver.learn(x, y, leaving, weight)
         if leaving == n_rows:
-            ledger.drop(n_rows - 1)
+            index.drop(n_rows - 1)
         else:
-            ledger.stop += 1
-            ledger.start += leaving
+            index.stop += 1
+            index.start += leaving
 
     def _learn_named(self, x: Vector, y: float, id: object, at: object, weight: float) -> None:
-        """Learn a row that has an id or a time of its own, where it belongs."""
-        ledger, policy = self.ledger, self.policy
+        """Learn a row that has an id or a time of its own, at its place in time."""
+        index, policy = self.index, self.policy
         time = None if at is None else as_time(at)
         self._refuse_kind(None if time is None else type(time))
-        name = ledger.next_id() if id is None else as_id(id)
+        name = index.next_id() if id is None else as_id(id)
         now = None if time is None else self._clock(time)
-        expired = 0 if now is None else policy.expired(ledger.since, now)
-        if name in ledger and name not in ledger.oldest(expired):
+        expired = 0 if now is None else policy.expired(index.since, now)
+        if name in index and name not in index.oldest(expired):
             raise repeated(name)
         self._drop(expired)
         if time is None or now is None or not policy.expired((time,), now):
             self._place(x, y, name, time, weight)
 
     def _place(self, x: Vector, y: float, id: Id, time: Time | None, weight: float) -> None:
-        """Learn a row where its time belongs; one that would leave at once never enters."""
-        position, n_rows = self.ledger.place(time), len(self.ledger)
+        """Learn a row at its place in time; a row that would leave at once never enters."""
+        position, n_rows = self.index.place(time), len(self.index)
         leaving, self.phase = self.policy.after(n_rows + 1, self.phase)
         if position < leaving:
             self._drop(leaving - 1)
             return
         if time is None or position == n_rows:
-            self.memory.learn(x, y, leaving, weight)
-            self.ledger.append(id, time)
-            self.ledger.drop(leaving)
+            self.solver.learn(x, y, leaving, weight)
+            self.index.append(id, time)
+            self.index.drop(leaving)
         else:
-            self.memory.insert(position, x, y, weight)
-            self.ledger.insert(position, id, time)
+            self.solver.insert(position, x, y, weight)
+            self.index.insert(position, id, time)
             self._drop(leaving)
 
     # -- many rows come --------------------------------------------------------------------------
@@ -148,25 +160,25 @@ class LiveRows:
         at: object,
         weights: Vector | None = None,
     ) -> Arrivals:
-        """Check what comes with the rows; ids that are not given are numbered on."""
+        """Check ids, times and weights of rows; ids that are not given are numbered on."""
         weights = np.ones(len(y)) if weights is None else weights
         times = None if at is None else as_times(at, len(y))
         if len(y):
             self._refuse_kind(kind_of(times))
         if ids is not None:
             return Arrivals(X, y, as_ids(ids, len(y)), times, False, weights)
-        first = self.ledger.next_id()
+        first = self.index.next_id()
         return Arrivals(X, y, range(first, first + len(y)), times, True, weights)
 
     def learn(self, new: Arrivals) -> None:
-        """Learn rows as if one by one, at the cost of those that stay."""
-        plan, n_rows = self._plan(new), len(self.ledger)
+        """Learn rows as if one by one, at the cost of the rows that stay."""
+        plan, n_rows = self._plan(new), len(self.index)
         if plan is None:
             self._rearrange(new, *self._survivors(new))
             return
         self._drop(min(plan.leaving, n_rows))
         kept = new.since(max(0, plan.leaving - n_rows))
-        self.memory.extend(kept.X, kept.y, kept.weights)
+        self.solver.extend(kept.X, kept.y, kept.weights)
         self._enter(kept.ids, kept.times)
         self.phase = plan.phase
 
@@ -177,24 +189,24 @@ class LiveRows:
 
         ``widths`` says how far to each side of a prediction an interval reaches.
         """
-        plan, n_rows = self._plan(new), len(self.ledger)
+        plan, n_rows = self._plan(new), len(self.index)
         if plan is None:
             self._survivors(new)  # refuses a repeated id before anything changes
             rows = range(len(new))
             return joined([self._replay_one(new.since(t), coef, diagnostics, widths) for t in rows])
-        past = self._window() if widths else None
-        trace = self._pass(new, plan, Asked(coef, diagnostics, widths is not None))
+        past = self.values() if widths else None
+        trace = self._replay_in_order(new, plan, Asked(coef, diagnostics, widths is not None))
         if widths is not None and past is not None:
             trace = self._bounded(trace, widths, past, new)
         self._settle(new, plan, n_rows)
         return trace
 
     def walk(self, new: Arrivals, steps: Callable[[Schedule], T]) -> T | None:
-        """Rows that come in order of time go through ``steps``, which changes the memory.
+        """Apply ``steps``, which changes the solver, to rows that come in order of time.
 
-        None for others, and nothing has changed: those can be learned one by one.
+        None for other rows, with nothing changed: those can be learned one by one.
         """
-        plan, n_rows = self._plan(new), len(self.ledger)
+        plan, n_rows = self._plan(new), len(self.index)
         if plan is None:
             self._survivors(new)  # refuses a repeated id
             return None
@@ -203,21 +215,22 @@ class LiveRows:
         return result
 
     def _settle(self, new: Arrivals, plan: Schedule, n_rows: int) -> None:
-        """The ledger and the phase follow the memory, which had ``n_rows`` rows."""
-        self.ledger.drop(min(plan.leaving, n_rows))
+        """Let the index and the phase follow the solver, which had ``n_rows`` rows."""
+        self.index.drop(min(plan.leaving, n_rows))
         kept = new.since(max(0, plan.leaving - n_rows))
         self._enter(kept.ids, kept.times)
         self.phase = plan.phase
 
-    def _window(self) -> Window:
-        return *self.memory.rows(), self.memory.weights
+    def values(self) -> Window:
+        """Copies of the live rows, their responses and weights, oldest first."""
+        return self.solver.values()
 
-    def _pass(self, new: Arrivals, plan: Schedule, asked: Asked) -> Trace:
-        """Let the rows through the memory; a long stream in strides."""
-        self.passed += len(new)
+    def _replay_in_order(self, new: Arrivals, plan: Schedule, asked: Asked) -> Trace:
+        """Replay rows that come in order of time; a long stream in batches of windows."""
+        self.replayed += len(new)
         rows = new.X, new.y, plan.before, plan.after, new.weights
-        passage = Passage(self.memory, self.intercept, asked)
-        return passage.replay(*rows) if self.passed >= LONG else passage.one_by_one(*rows)
+        replay = SlidingReplay(self.solver, asked)
+        return replay.batched(*rows) if self.replayed >= LONG else replay.one_by_one(*rows)
 
     def _bounded(self, trace: Trace, widths: Widths, past: Window, new: Arrivals) -> Trace:
         """The trace with its intervals."""
@@ -234,77 +247,74 @@ class LiveRows:
         lower, upper = trace.prediction - half, trace.prediction + half
         return trace._replace(lower=lower, upper=upper, gauges=None)
 
-    def scratch(self) -> Memory:
-        """No rows, regressed on like these; for rows that come and do not leave."""
-        return self._fresh(shrinks=False)
+    def scratch(self) -> Solver:
+        """A solver of the same kind without rows, for rows that never leave by themselves."""
+        solver: Solver = self._fresh(shrinks=False)
+        return solver
+
+    def clone(self) -> LiveRows:
+        """A copy with the same rows and the same state, bit for bit."""
+        return copy.deepcopy(self)
 
     def _replay_one(
         self, new: Arrivals, coef: bool, diagnostics: bool, widths: Widths | None
     ) -> Trace:
-        """The first of some rows, wherever its time belongs, predicted by a copy of the memory."""
+        """Replay the first of some rows, at its place in time, by a copy of the solver."""
         x, y, (name, time) = new.X[:1], new.y[:1], self._welcome(new)
-        copy, none = self._fresh(), np.zeros(1, dtype=np.int64)
-        past, weights = self._window(), new.weights[:1]
-        copy.extend(*past)
-        trace = copy.replay(
-            x,
-            y,
-            none,
-            none,
-            coef=coef,
-            diagnostics=diagnostics,
-            gauges=widths is not None,
-            weights=weights,
-        )
+        solver, none = self._fresh(), np.zeros(1, dtype=np.int64)
+        past, weights = self.values(), new.weights[:1]
+        solver.extend(*past)
+        asked = Asked(coef, diagnostics, widths is not None)
+        trace: Trace = solver.replay(x, y, none, none, asked, weights)
         if widths is not None:
             trace = self._bounded(trace, widths, past, new.upto(1))
-        copy.drop(copy.n_rows)
+        solver.drop(solver.rows.n_rows)
         self.learn_one(x[0], float(y[0]), name, time, float(weights[0]))
         return trace
 
     def _welcome(self, new: Arrivals) -> tuple[Id, Time | None]:
-        """The name and the time of the first of some rows; what is too old by then has left."""
+        """The id and the time of the first of some rows; rows that are too old by then leave."""
         time = None if new.times is None else new.times[0].item()
-        name = self.ledger.next_id() if new.numbered else new.ids[0]
+        name = self.index.next_id() if new.numbered else new.ids[0]
         if time is not None:
-            self._drop(self.policy.expired(self.ledger.since, self._clock(time)))
+            self._drop(self.policy.expired(self.index.since, self._clock(time)))
         return name, time
 
     # -- rows leave ------------------------------------------------------------------------------
 
     def forget(self, ids: object) -> None:
-        """Rows leave by name, as one rebuild."""
-        self._remove(self.ledger.positions(some_ids(ids)))
+        """Rows leave by id, as one rebuild."""
+        self._remove(self.index.positions(some_ids(ids)))
 
     def expire(self, now: object) -> int:
-        """Rows that are too old at ``now`` leave, as one rebuild; how many."""
+        """Rows that are too old at ``now`` leave, as one rebuild; return how many."""
         if not self.policy.needs_time:
             advice = "use window='90d' or KeepFor to give rows a time to leave"
             raise InvalidValue(unusable("window", self.policy, "a duration to expire by", advice))
         time = as_time(now)
         self._refuse_kind(type(time))
-        count = self.policy.expired(self.ledger.since, time)
+        count = self.policy.expired(self.index.since, time)
         self._remove(np.arange(count, dtype=np.intp))
         return count
 
     def rebuild(self) -> None:
-        """Be as if the live rows had just been learned, and no other ever came."""
-        self.memory.rebuild()
-        self.passed = 0
+        """Make the state that of a model that has just learned the live rows, and no other row."""
+        self.solver.rebuild()
+        self.replayed = 0
 
     def wipe(self) -> None:
-        """Everything leaves."""
-        self._drop(len(self.ledger))
+        """All rows leave."""
+        self._drop(len(self.index))
 
     def _remove(self, positions: NDArray[np.intp]) -> None:
         if positions.size:
-            self.memory.remove(positions)
-            self.ledger.remove(positions.tolist())
+            self.solver.remove(positions)
+            self.index.remove(positions.tolist())
 
     def _drop(self, count: int) -> None:
         if count:
-            self.memory.drop(count)
-            self.ledger.drop(count)
+            self.solver.drop(count)
+            self.index.drop(count)
 
     def restore(
         self,
@@ -315,11 +325,11 @@ class LiveRows:
         phase: int,
         weights: Vector | None = None,
     ) -> None:
-        """Take over live rows as they were; nothing may have been learned before."""
+        """Take over live rows of a snapshot; nothing may have been learned before."""
         names = as_ids(ids, len(y))
         if names:
             self._refuse_kind(kind_of(times))
-        self.memory.extend(X, y, weights)
+        self.solver.extend(X, y, weights)
         self._enter(names, times)
         self.phase = phase
 
@@ -327,42 +337,42 @@ class LiveRows:
 
     def _refuse_kind(self, kind: type | None) -> None:
         self.policy.refuse_time(kind)
-        self.ledger.refuse_time(kind)
+        self.index.refuse_time(kind)
 
     def _clock(self, time: Time) -> Time:
-        newest = self.ledger.newest
+        newest = self.index.newest
         return time if newest is None or time > newest else newest
 
     def _plan(self, new: Arrivals) -> Schedule | None:
-        """The schedule of rows that come in order of time, each under a name of its own.
+        """The schedule of rows that come in order of time, each under an id of its own.
 
-        None for others: there, who is alive decides where a row goes or what it is called.
+        None for other rows: their places or ids depend on which rows are alive when they come.
         """
         if not len(new):
             return Schedule(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), self.phase)
-        times, newest = new.times, self.ledger.newest
+        times, newest = new.times, self.index.newest
         if times is not None and not (
             (times[1:] >= times[:-1]).all() and (newest is None or times[0] >= newest)
         ):
             return None
-        if times is not None and self.policy.needs_time and len(self.ledger):
-            times = np.concatenate([self.ledger.times, times])
-        plan = self.policy.schedule(len(self.ledger), len(new), self.phase, times)
-        if new.numbered:  # on and on, unless no row is left to number on from
-            return plan if (plan.alive(len(self.ledger))[:-1] > 0).all() else None
-        fresh = len(set(new.ids)) == len(new) and not any(id in self.ledger for id in new.ids)
+        if times is not None and self.policy.needs_time and len(self.index):
+            times = np.concatenate([self.index.times, times])
+        plan = self.policy.schedule(len(self.index), len(new), self.phase, times)
+        if new.numbered:  # numbered on, unless no live row is left to number on from
+            return plan if (plan.alive(len(self.index))[:-1] > 0).all() else None
+        fresh = len(set(new.ids)) == len(new) and not any(id in self.index for id in new.ids)
         return plan if fresh else None
 
     def _survivors(self, new: Arrivals) -> tuple[list[int], list[Id], int]:
-        """One arrival after the other, without numbers: who is alive in the end, oldest first.
+        """Which rows are alive at the end, oldest first, their ids, and the phase; rows one by one.
 
-        Rows are counted from the oldest live one on through the arrivals.
+        Rows are counted from the oldest live row on through the arrivals.
         """
-        names: list[Id] = self.ledger.ids
-        since: Sequence[Time] = self.ledger.since or [0.0] * len(names)
+        names: list[Id] = self.index.ids
+        since: Sequence[Time] = self.index.since or [0.0] * len(names)
         coming: list[Time] = [0.0] * len(new) if new.times is None else new.times.tolist()
         heap = [(time, k) for k, time in enumerate(since)]  # sorted, hence a heap
-        live, phase, largest = set(names), self.phase, self.ledger.next_id() - 1
+        live, phase, largest = set(names), self.phase, self.index.next_id() - 1
         now = since[-1] if names else coming[0]
 
         def leave() -> None:
@@ -394,18 +404,16 @@ class LiveRows:
     # -- changes ---------------------------------------------------------------------------------
 
     def _enter(self, ids: Sequence[Id], times: Times | None) -> None:
-        self.ledger.extend(ids, None if times is None else times.tolist())
+        self.index.extend(ids, None if times is None else times.tolist())
 
     def _rearrange(self, new: Arrivals, order: list[int], ids: list[Id], phase: int) -> None:
         """Live and new rows, those of ``order``, as one rebuild."""
-        pairs = zip(self._window(), (new.X, new.y, new.weights), strict=True)
+        pairs = zip(self.values(), (new.X, new.y, new.weights), strict=True)
         rows = [np.concatenate(pair)[order] for pair in pairs]
         times = new.times
         if times is not None:
-            times = np.concatenate([*([self.ledger.times] if len(self.ledger) else []), times])[
-                order
-            ]
+            times = np.concatenate([*([self.index.times] if len(self.index) else []), times])[order]
         self.wipe()
-        self.memory.extend(*rows)
+        self.solver.extend(*rows)
         self._enter(ids, times)
         self.phase = phase

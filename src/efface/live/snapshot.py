@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import DamagedFile, ForeignFile, NewerFile
+from efface.inputs.ids import Id
 from efface.inputs.times import Times
-from efface.live.index import Id
 
 _NAME = b"efface model "
 _PLAIN, _WEIGHED = 1, 2  # versions: a reader of the first would overlook weights

@@ -50,7 +50,7 @@ class Spread:
 
     def insert(self, position: int, x: Vector, y: float, weight: float = 1.0) -> None:
         """A row that belongs before others."""
-        self._restart(np.insert(self.rows()[0], position, x, axis=0))
+        self._restart(np.insert(self.values()[0], position, x, axis=0))
 
     def extend(self, X: Matrix, y: Vector, weights: Vector | None = None) -> None:
         """Many newest rows."""
@@ -68,22 +68,17 @@ class Spread:
 
     def remove(self, positions: NDArray[np.intp]) -> None:
         """Rows leave from anywhere."""
-        X, _ = self.rows()
+        X, _, _ = self.values()
         self._restart(np.delete(X, positions, axis=0))
         X[:] = 0.0
 
     def rebuild(self) -> None:
         """Nothing to be done: what is kept is made of live rows."""
 
-    def rows(self) -> tuple[Matrix, Vector]:
-        """Copies of the live rows, oldest first, and a response of 0 for each."""
+    def values(self) -> tuple[Matrix, Vector, Vector]:
+        """Copies of the live rows, oldest first; responses of 0 and weights of 1."""
         head, end = self._range.dials[[HEAD, END]]
-        return self._range.x[head:end].copy(), np.zeros(end - head)
-
-    @property
-    def weights(self) -> Vector:
-        """A weight of 1 for each live row."""
-        return np.ones(self.n_rows)
+        return self._range.x[head:end].copy(), np.zeros(end - head), np.ones(end - head)
 
     # -- what is known of them -------------------------------------------------------------------
 
@@ -144,7 +139,7 @@ class Spread:
 
     def _decide(self) -> None:
         """Mean and variance where there are doubts, from exact sums."""
-        found, X = self._range.found, self.rows()[0]
+        found, X = self._range.found, self.values()[0]
         for j in np.flatnonzero(found[2]):
             found[:2, j] = exact_moments(X[:, j])
         self._range.dials[KNOWN] = 1
@@ -159,7 +154,7 @@ class Spread:
         if self.n_rows + count <= places * 4 // 5:
             self._compact()
         else:
-            self._reserve(max(self.n_rows + count, self.n_rows * 3 // 2), self.rows()[0])
+            self._reserve(max(self.n_rows + count, self.n_rows * 3 // 2), self.values()[0])
 
     def _compact(self) -> None:
         """Move the live rows to the front of their array and zero the places they leave."""

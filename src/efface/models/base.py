@@ -13,8 +13,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from efface.errors import InvalidValue, NotFitted
+from efface.inputs.ids import Id
 from efface.live import snapshot as archive
-from efface.live.index import Id
 from efface.live.live_rows import LiveRows
 from efface.live.policies import from_plain, to_plain
 
@@ -59,12 +59,12 @@ class Keeper(BaseEstimator, ABC, Generic[L]):
     @property
     def n_rows_(self) -> int:
         """How many rows are alive."""
-        return len(self._alive().ledger)
+        return len(self._alive().index)
 
     @property
     def ids_(self) -> list[Id]:
         """The ids of the live rows, oldest first."""
-        return self._alive().ledger.ids
+        return self._alive().index.ids
 
     # -- files and copies ------------------------------------------------------------------------
 
@@ -94,15 +94,15 @@ class Keeper(BaseEstimator, ABC, Generic[L]):
     def _snapshot(self) -> archive.Snapshot:
         """The live rows and what is needed to go on with them."""
         live = self._alive()
-        (X, y), weights = live.memory.rows(), live.memory.weights
+        X, y, weights = live.values()
         names = getattr(self, "feature_names_in_", None)
         return archive.Snapshot(
             model=type(self).__name__,
             parameters={name: _plain(name, value) for name, value in self._parameters.items()},
             phase=live.phase,
             features=None if names is None else [str(name) for name in names],
-            ids=live.ledger.ids,
-            times=live.ledger.times,
+            ids=live.index.ids,
+            times=live.index.times,
             X=X,
             y=y,
             weights=None if (weights == 1.0).all() else weights,

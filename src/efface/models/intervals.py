@@ -28,8 +28,8 @@ from efface.errors import InvalidValue, unusable
 from efface.inputs.frames import Table
 from efface.inputs.parameters import probability
 from efface.live.live_rows import LiveRows, Windows
-from efface.live.memory import Memory
-from efface.live.trace import Gauges
+from efface.live.solver import Solver
+from efface.live.trace import Asked, Gauges
 
 MethodName = Literal["gaussian", "self-normalized", "conformal"]
 
@@ -93,14 +93,14 @@ class Method(ABC):
 
     def around(self, live: LiveRows, X: Matrix) -> Interval:
         """The intervals of rows that may come next."""
-        gauges = live.memory.gauge(X)
-        prediction = X @ live.memory.coef + live.memory.intercept
-        half = self.widths(gauges, live, [(*live.memory.rows(), live.memory.weights)])
+        gauges = live.solver.gauge(X)
+        prediction = X @ live.solver.coef + live.solver.intercept
+        half = self.widths(gauges, live, [live.values()])
         reason = None if np.isfinite(half).all() else self._reason(gauges, live)
         return Interval(prediction, prediction - half, prediction + half, reason)
 
     def _reason(self, gauges: Gauges, live: LiveRows) -> str:
-        n, lost = live.memory.n_rows, np.isinf(gauges.reach)
+        n, lost = live.solver.rows.n_rows, np.isinf(gauges.reach)
         text = "no row is alive" if n == 0 else self.shortage(gauges, live)
         if text is None and lost.any():
             return (
@@ -237,7 +237,7 @@ class Conformal(Method):
         return _times(np.array(quantiles), np.sqrt(1.0 + gauges.reach))
 
     def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
-        if int((live.memory.weights > 0.0).sum()) // _SHARE >= self._needed:
+        if int((live.solver.rows.weights > 0.0).sum()) // _SHARE >= self._needed:
             return None
         least = _SHARE * self._needed
         return f"level {self.level:g} needs {least}, of which the newest third give scores"
@@ -247,7 +247,7 @@ class Conformal(Method):
         """Scores below which no quantile of them will do."""
         return math.ceil(round(1.0 / self.alpha - 1.0, 9))
 
-    def _quantile(self, scratch: Memory, X: Matrix, y: Vector, weights: Vector) -> float:
+    def _quantile(self, scratch: Solver, X: Matrix, y: Vector, weights: Vector) -> float:
         heard = weights > 0.0
         m = min(int(heard.sum()) // _SHARE, math.ceil(_BEYOND / self.alpha))
         if m < self._needed:
@@ -256,12 +256,12 @@ class Conformal(Method):
         return float(adapted_quantile(scores, self.alpha, self.alpha / _PACE))
 
 
-def _scores(scratch: Memory, X: Matrix, y: Vector, weights: Vector, count: int) -> Vector:
+def _scores(scratch: Solver, X: Matrix, y: Vector, weights: Vector, count: int) -> Vector:
     """How far the last ``count`` rows lie from what those before them say; not where it is mute."""
     first, none = len(y) - count, np.zeros(count, np.int64)
     scratch.extend(X[:first], y[:first], weights[:first])
-    wanted = {"coef": False, "diagnostics": False, "gauges": True}
-    trace = scratch.replay(X[first:], y[first:], none, none, **wanted, weights=weights[first:])
+    wanted = Asked(coef=False, diagnostics=False, gauges=True)
+    trace = scratch.replay(X[first:], y[first:], none, none, wanted, weights[first:])
     scratch.drop(len(y))
     reach = trace.gauges.reach if trace.gauges is not None else np.zeros(count)
     scores = np.abs(y[first:] - trace.prediction) / np.sqrt(1.0 / weights[first:] + reach)

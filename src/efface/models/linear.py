@@ -14,13 +14,13 @@ max|theta| the paper plugs in sd(y) and 1; ``noise`` and ``theta_max`` say what 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any, final
 
 from efface.errors import DamagedFile
 from efface.inputs.parameters import choice, non_negative, positive, probability
 from efface.live import snapshot as archive
-from efface.live.memory import ADAPTIVE, FIXED, SWITCHING, Penalty
-from efface.live.plugin import AUTO, RESIDUAL, RESPONSE
+from efface.live.penalties import AUTO, RESIDUAL, RESPONSE, Fixed, Lemma3
 from efface.models.regression import Model
 from efface.models.scaler import WindowScaler
 
@@ -41,8 +41,8 @@ class OLS(Model):
         self.fit_intercept = fit_intercept
         self.standardize = standardize
 
-    def _penalty(self) -> Penalty:
-        return Penalty(FIXED, 0.0)
+    def _penalty(self) -> Fixed:
+        return Fixed()
 
 
 @final
@@ -66,8 +66,8 @@ class Ridge(Model):
         self.fit_intercept = fit_intercept
         self.standardize = standardize
 
-    def _penalty(self) -> Penalty:
-        return Penalty(FIXED, non_negative("alpha", self.alpha))
+    def _penalty(self) -> Fixed:
+        return Fixed(non_negative("alpha", self.alpha))
 
 
 _NOISE = {"residual": RESIDUAL, "response": RESPONSE}
@@ -109,8 +109,8 @@ class AdaptiveRidge(Model):
         self.fit_intercept = fit_intercept
         self.standardize = standardize
 
-    def _penalty(self) -> Penalty:
-        return _lemma_3(self, ADAPTIVE)
+    def _penalty(self) -> Lemma3:
+        return _lemma_3(self)
 
 
 @final
@@ -145,16 +145,15 @@ class SwitchingRidge(Model):
         self.fit_intercept = fit_intercept
         self.standardize = standardize
 
-    def _penalty(self) -> Penalty:
-        switch_at = non_negative("switch_at", self.switch_at)
-        return _lemma_3(self, SWITCHING)._replace(switch_at=switch_at)
+    def _penalty(self) -> Lemma3:
+        return replace(_lemma_3(self), switch_at=non_negative("switch_at", self.switch_at))
 
 
-def _lemma_3(model: AdaptiveRidge | SwitchingRidge, kind: int) -> Penalty:
+def _lemma_3(model: AdaptiveRidge | SwitchingRidge) -> Lemma3:
     noise = _NOISE[choice("noise", model.noise, tuple(_NOISE))]
     auto = isinstance(model.theta_max, str) and model.theta_max == "auto"
     theta_max = AUTO if auto else positive("theta_max", model.theta_max, 'or "auto"')
-    return Penalty(kind, 0.0, probability("delta", model.delta), theta_max, noise=noise)
+    return Lemma3(probability("delta", model.delta), theta_max, noise)
 
 
 MODELS = {model.__name__: model for model in (OLS, Ridge, AdaptiveRidge, SwitchingRidge)}

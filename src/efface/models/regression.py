@@ -28,10 +28,10 @@ from efface.inputs.arrays import (
     refuse_no_row,
 )
 from efface.inputs.frames import Table, eager, values
+from efface.inputs.ids import Id
 from efface.inputs.parameters import choice, truth
-from efface.live.index import Id
 from efface.live.live_rows import Arrivals, LiveRows
-from efface.live.memory import Penalty
+from efface.live.penalties import Penalty
 from efface.live.policies import as_policy
 from efface.models.base import Keeper
 from efface.models.intervals import Interval, MethodName, as_method
@@ -116,7 +116,7 @@ class Model(RegressorMixin, Keeper[LiveRows]):
             and x.flags.c_contiguous
         ):
             x = as_row(x, live.shape[0])
-        prediction = live.memory.predict(x)
+        prediction = live.solver.predict(x)
         if not isfinite(prediction):
             as_row(x, live.shape[0])  # refuses what is not finite; else the sum itself overflowed
         return prediction
@@ -168,7 +168,7 @@ class Model(RegressorMixin, Keeper[LiveRows]):
         live, X = self._alive(), eager(X)
         rows = as_matrix(X)
         self._name_features(X, reset=False)
-        prediction = np.asarray(rows @ live.memory.coef + live.memory.intercept)
+        prediction = np.asarray(rows @ live.solver.coef + live.solver.intercept)
         table = Table.of(X) if self._output_kind() == "native" else None
         return prediction if table is None else table.series("prediction", prediction)
 
@@ -251,22 +251,22 @@ class Model(RegressorMixin, Keeper[LiveRows]):
     @property
     def coef_(self) -> NDArray[np.float64]:
         """One coefficient a feature."""
-        return self._alive().memory.coef
+        return self._alive().solver.coef
 
     @property
     def intercept_(self) -> float:
         """The prediction where all features are zero."""
-        return self._alive().memory.intercept
+        return self._alive().solver.intercept
 
     @property
     def penalty_(self) -> float:
         """The penalty on the squared norm of the coefficients."""
-        return self._alive().memory.penalty_value
+        return self._alive().solver.penalty_value
 
     @property
     def rank_(self) -> int:
         """The rank of the live rows; with an intercept, of their deviations from the mean."""
-        return self._alive().memory.rank
+        return self._alive().solver.rank
 
     # -- within ----------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from efface.models.regression import Model
 if TYPE_CHECKING:
     import pandas as pd
 
-    from efface.live.index import Id
+    from efface.inputs.ids import Id
     from efface.live.live_rows import LiveRows
 
 Kind = frozenset[Hashable]  # the features that a row names
@@ -79,7 +79,7 @@ class Regressor(base.MiniBatchRegressor):
         names, response, weight = list(x), as_response(y), as_weight(w)
         row = as_row([x[name] for name in names], None) if names else np.zeros(0)
         features, live = self._wide_enough(names)
-        name = live.ledger.next_id() if id is None else id
+        name = live.index.next_id() if id is None else id
         wide = _spread(dict(zip(names, row, strict=True)), features)
         live.learn_one(wide, response, id, at, weight)
         self._install(features, live, [name], frozenset(names))
@@ -88,7 +88,7 @@ class Regressor(base.MiniBatchRegressor):
         """What the live rows say of one more row; 0.0 if there are none."""
         if self._live is None:
             return 0.0
-        return self._live.memory.predict(as_row(_spread(x, self._features), len(self._features)))
+        return self._live.solver.predict(as_row(_spread(x, self._features), len(self._features)))
 
     # -- mini-batches ----------------------------------------------------------------------------
 
@@ -116,7 +116,7 @@ class Regressor(base.MiniBatchRegressor):
         predictions = np.zeros(len(X))
         if self._live is not None:
             rows = _arranged(as_matrix(X), list(X.columns), self._features)
-            predictions = rows @ self._live.memory.coef + self._live.memory.intercept
+            predictions = rows @ self._live.solver.coef + self._live.solver.intercept
         return pd.Series(predictions, index=X.index)
 
     # -- rows leave ------------------------------------------------------------------------------
@@ -135,13 +135,13 @@ class Regressor(base.MiniBatchRegressor):
     def unlearn_one(self, x: Mapping[Hashable, float], y: float) -> None:
         """The oldest live row that is equal to this one leaves."""
         live = self._alive()
-        X, responses = live.memory.rows()
+        X, responses, _ = live.values()
         same = (_spread(x, self._features) == X).all(axis=1) & (responses == as_response(y))
         if not same.any() or not set(self._features).issuperset(x):
             raise UnknownId(
                 f"'{dict(x)}' with the response {y!r} equals no live row: pass a row that is alive."
             )
-        self.forget(live.ledger.ids[int(same.argmax())])
+        self.forget(live.index.ids[int(same.argmax())])
 
     # -- what was learned ------------------------------------------------------------------------
 
@@ -150,16 +150,16 @@ class Regressor(base.MiniBatchRegressor):
         """One coefficient a feature that a live row names."""
         if self._live is None:
             return {}
-        return dict(zip(self._features, self._live.memory.coef.tolist(), strict=True))
+        return dict(zip(self._features, self._live.solver.coef.tolist(), strict=True))
 
     @property
     def intercept(self) -> float:
-        return 0.0 if self._live is None else self._live.memory.intercept
+        return 0.0 if self._live is None else self._live.solver.intercept
 
     @property
     def ids(self) -> list[Id]:
         """The ids of the live rows, oldest first."""
-        return [] if self._live is None else self._live.ledger.ids
+        return [] if self._live is None else self._live.index.ids
 
     # -- within ----------------------------------------------------------------------------------
 
@@ -177,10 +177,9 @@ class Regressor(base.MiniBatchRegressor):
         """The same rows with other columns."""
         live, old = self.model._start(len(features)), self._live
         if old is not None:
-            X, y = old.memory.rows()
+            X, y, weights = old.values()
             wide = _arranged(X, self._features, features)
-            ledger, weights = old.ledger, old.memory.weights
-            live.restore(wide, y, ledger.ids, ledger.times, old.phase, weights)
+            live.restore(wide, y, old.index.ids, old.index.times, old.phase, weights)
         return live
 
     def _install(
@@ -198,10 +197,10 @@ class Regressor(base.MiniBatchRegressor):
     def _settle(self) -> None:
         """Forget the features that only rows that left have named."""
         live, kinds = self._alive(), len(self._kinds)
-        while self._rows and self._rows[0][0] not in live.ledger:
+        while self._rows and self._rows[0][0] not in live.index:
             self._kinds[self._rows.popleft()[1]] -= 1
-        if len(self._rows) != len(live.ledger):  # some left from the middle
-            self._rows = deque(row for row in self._rows if row[0] in live.ledger)
+        if len(self._rows) != len(live.index):  # some left from the middle
+            self._rows = deque(row for row in self._rows if row[0] in live.index)
             self._kinds = Counter(kind for _, kind in self._rows)
         if not all(self._kinds.values()):
             self._kinds = +self._kinds

@@ -14,8 +14,8 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from efface.errors import InvalidValue, unusable
 from efface.inputs.arrays import Matrix, Vector, as_matrix, as_row, refuse_no_row
+from efface.inputs.ids import Id
 from efface.inputs.parameters import truth
-from efface.live.index import Id
 from efface.live.live_rows import Arrivals, LiveRows
 from efface.live.policies import Policy, as_policy
 from efface.live.spread import Spread
@@ -28,17 +28,17 @@ T = TypeVar("T")
 class ScaledRows(LiveRows):
     """Live rows of which only the spread is wanted."""
 
-    memory: Any  # a Spread, which keeps rows just as a Memory does
+    solver: Any  # a Spread, which has the methods of a Solver that change rows
 
     def __init__(self, width: int, policy: Policy, *, with_mean: bool, with_std: bool) -> None:
         self.with_mean = with_mean
         self.with_std = with_std
         fresh: Any = partial(Spread, width, shrinks=policy.shrinks)
-        self._begin(fresh, width, True, policy)
+        self._begin(fresh, width, policy)
 
     @property
     def spread(self) -> Spread:
-        spread: Spread = self.memory
+        spread: Spread = self.solver
         return spread
 
     def scaled(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -201,7 +201,7 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, Keeper[ScaledRows]):
     def _some(self) -> ScaledRows:
         """The live rows, of which there is at least one."""
         live = self._alive()
-        if not len(live.ledger):
+        if not len(live.index):
             raise NotFittedModel(
                 "'WindowScaler' has no live row to scale by: learn one first, "
                 "or use 'rolling_transform', which gives NaN."

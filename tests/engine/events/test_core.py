@@ -3,7 +3,6 @@ import pytest
 from twins import regression as naive
 
 from efface.engine.events.core import (
-    carve,
     centre_dual,
     finish,
     form_dual,
@@ -11,20 +10,23 @@ from efface.engine.events.core import (
     gather,
     join,
     join_all,
+    lay_out_core,
+    lay_out_outside,
     place,
-    room_for,
 )
 from efface.engine.jit.views import weighed
 from efface.engine.linalg.dense import SAFE
-from efface.engine.sums.sliding import NEVER, SEEN, depth_for
+from efface.engine.sums.sliding import depth_for, lay_out_sums, start_sums
 
 
 def made(d, p, k, rows):
     depth = depth_for(rows, 1)
-    floats, ints = room_for(d, p, k, depth)
-    held = np.zeros(floats), np.zeros(ints, np.int64)
-    sums, core, outside = carve(*held, d, p, k, depth)
-    sums.dials[SEEN] = NEVER
+    held = np.zeros(100_000)
+    sums, end = lay_out_sums(held, 0, d, depth)
+    core, end = lay_out_core(held, end, p, k, sums.centre)
+    outside, end = lay_out_outside(held, end, p, k)
+    assert end <= held.size
+    start_sums(sums, False)
     return sums, core, outside, held
 
 

@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
 
-from efface.live.memory import ADAPTIVE, FIXED, Memory, Penalty
+from efface.live.penalties import Fixed, Lemma3
+from efface.live.solver import EventSolver
+from efface.live.trace import Asked
 from efface.theory.quantities import forgetting_regret_term
 
-PENALTIES = [Penalty(), Penalty(FIXED, 2.0), Penalty(ADAPTIVE)]
+PENALTIES = [Fixed(), Fixed(2.0), Lemma3()]
 
 
 def stream(n, d, seed=0):
@@ -18,29 +20,29 @@ def stream(n, d, seed=0):
 @pytest.mark.parametrize("s", [3, 20])
 def test_a_replay_is_the_same_events_one_by_one(penalty, intercept, s):
     X, y = stream(70, 4)
-    batch, single = (Memory(4, penalty, intercept=intercept) for _ in range(2))
+    batch, single = (EventSolver(4, penalty, intercept=intercept) for _ in range(2))
     n = np.arange(70)
     before, after = (n % 11 == 10).astype(np.int64), (n >= s).astype(np.int64)
     after[n % 11 == 9] = 0
-    trace = batch.replay(X, y, before, after, coef=True, diagnostics=False)
+    trace = batch.replay(X, y, before, after, Asked(True, False, False))
     for t in range(70):
         single.drop(int(before[t]))
-        assert trace.n_rows[t] == single.n_rows
+        assert trace.n_rows[t] == single.rows.n_rows
         assert trace.prediction[t] == pytest.approx(single.predict(X[t]), rel=1e-9, abs=1e-12)
         assert trace.penalty[t] == pytest.approx(single.penalty_value, rel=1e-12)
         np.testing.assert_allclose(trace.coef[t], single.coef, rtol=1e-9, atol=1e-12)
         single.learn(X[t], y[t], int(after[t]))
-    assert batch.rows()[0].tolist() == single.rows()[0].tolist()
+    assert batch.values()[0].tolist() == single.values()[0].tolist()
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("s", [3, 12, 40])
 def test_diagnostics_are_the_papers_quantities(penalty, s):
     X, y = stream(s + 40, 5, seed=s)
-    memory = Memory(5, penalty, intercept=False)
-    memory.extend(X[:s], y[:s])
+    solver = EventSolver(5, penalty, intercept=False)
+    solver.extend(X[:s], y[:s])
     none, one = np.zeros(40, np.int64), np.ones(40, np.int64)
-    trace = memory.replay(X[s:], y[s:], none, one, coef=False, diagnostics=True)
+    trace = solver.replay(X[s:], y[s:], none, one, Asked(False, True, False))
     for t in range(40):
         window = X[t : t + s]
         term = forgetting_regret_term(window, window[0], X[s + t], penalty=float(trace.penalty[t]))
@@ -51,10 +53,10 @@ def test_diagnostics_are_the_papers_quantities(penalty, s):
 
 def test_leverage_with_an_intercept_counts_the_mean():
     X, y = stream(60, 3)
-    memory = Memory(3, Penalty(), intercept=True)
-    memory.extend(X[:30], y[:30])
+    solver = EventSolver(3, Fixed(), intercept=True)
+    solver.extend(X[:30], y[:30])
     none, one = np.zeros(30, np.int64), np.ones(30, np.int64)
-    trace = memory.replay(X[30:], y[30:], none, one, coef=False, diagnostics=True)
+    trace = solver.replay(X[30:], y[30:], none, one, Asked(False, True, False))
     for t in range(30):
         rows = np.column_stack([X[t : t + 30], np.ones(30)])
         hat = rows @ np.linalg.inv(rows.T @ rows) @ rows.T
@@ -64,8 +66,8 @@ def test_leverage_with_an_intercept_counts_the_mean():
 def test_what_was_not_asked_for_is_not_there():
     X, y = stream(10, 2)
     none = np.zeros(10, np.int64)
-    trace = Memory(2, Penalty(FIXED, 1.0), intercept=True).replay(
-        X, y, none, none, coef=False, diagnostics=False
+    trace = EventSolver(2, Fixed(1.0), intercept=True).replay(
+        X, y, none, none, Asked(False, False, False)
     )
     assert trace.coef is None
     assert trace.rank is None

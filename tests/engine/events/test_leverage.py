@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from efface.live.memory import ADAPTIVE, FIXED, Memory, Penalty
+from efface.live.penalties import Fixed, Lemma3
+from efface.live.solver import EventSolver
+from efface.live.trace import Asked
 
-PENALTIES = [Penalty(), Penalty(FIXED, 2.0), Penalty(ADAPTIVE)]
+PENALTIES = [Fixed(), Fixed(2.0), Lemma3()]
 intercepts = pytest.mark.parametrize("intercept", [False, True])
 penalties = pytest.mark.parametrize("penalty", PENALTIES)
 
@@ -49,11 +51,11 @@ weighings = pytest.mark.parametrize("weighed", [False, True])
 def test_leverages_of_a_replay_through_any_rank(penalty, intercept, s, rows, weighed):
     X, y = rows(s + 25, 5, seed=s)
     w = weigh(s + 25, weighed)
-    memory = Memory(5, penalty, intercept=intercept)
-    memory.extend(X[:s], y[:s], w[:s])
+    solver = EventSolver(5, penalty, intercept=intercept)
+    solver.extend(X[:s], y[:s], w[:s])
     none, one = np.zeros(25, np.int64), np.ones(25, np.int64)
-    asked = {"coef": False, "diagnostics": True, "gauges": True, "weights": w[s:]}
-    trace = memory.replay(X[s:], y[s:], none, one, **asked)
+    asked = Asked(coef=False, diagnostics=True, gauges=True)
+    trace = solver.replay(X[s:], y[s:], none, one, asked, w[s:])
     for t in range(25):
         window, new, v = X[t : t + s], X[s + t], w[t : t + s]
         system, mean, base = inverse(window, trace.penalty[t], intercept, v)
@@ -76,11 +78,11 @@ def test_leverages_of_a_replay_through_any_rank(penalty, intercept, s, rows, wei
 def test_gauges_are_sums_over_the_live_rows(penalty, intercept, s, weighed):
     X, y = stream(s + 30, 5, seed=s)
     w = weigh(s + 30, weighed)
-    memory = Memory(5, penalty, intercept=intercept)
-    memory.extend(X[:s], y[:s], w[:s])
+    solver = EventSolver(5, penalty, intercept=intercept)
+    solver.extend(X[:s], y[:s], w[:s])
     none, one = np.zeros(30, np.int64), np.ones(30, np.int64)
-    asked = {"coef": True, "diagnostics": False, "gauges": True, "weights": w[s:]}
-    trace = memory.replay(X[s:], y[s:], none, one, **asked)
+    asked = Asked(coef=True, diagnostics=False, gauges=True)
+    trace = solver.replay(X[s:], y[s:], none, one, asked, w[s:])
     for t in range(30):
         window, responses, gauges, v = X[t : t + s], y[t : t + s], trace.gauges, w[t : t + s]
         residuals = responses - window @ trace.coef[t] - trace.intercept[t]
@@ -100,22 +102,22 @@ def test_gauges_are_sums_over_the_live_rows(penalty, intercept, s, weighed):
 def test_a_row_that_was_a_giant_leaves_nothing_in_the_gauges(penalty, intercept):
     X, y = stream(60, 3)
     X[5], y[5] = 1e8 * X[5], 1e9
-    memory = Memory(3, penalty, intercept=intercept)
-    memory.extend(X[:20], y[:20])
-    memory.predict(X[20])
+    solver = EventSolver(3, penalty, intercept=intercept)
+    solver.extend(X[:20], y[:20])
+    solver.predict(X[20])
     none, one = np.zeros(40, np.int64), np.ones(40, np.int64)
-    memory.replay(X[20:], y[20:], none, one, coef=False, diagnostics=True, gauges=True)
-    fresh = Memory(3, penalty, intercept=intercept)
+    solver.replay(X[20:], y[20:], none, one, Asked(False, True, True))
+    fresh = EventSolver(3, penalty, intercept=intercept)
     fresh.extend(X[40:], y[40:])
-    for got, want in zip(memory.gauge(X[:2]), fresh.gauge(X[:2]), strict=True):
+    for got, want in zip(solver.gauge(X[:2]), fresh.gauge(X[:2]), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-9)
 
 
 @intercepts
 def test_a_row_outside_the_span_is_out_of_reach(intercept):
     X, y = np.eye(4)[[0, 1, 2, 0, 1, 2, 1]], np.arange(7.0)
-    memory = Memory(4, Penalty(), intercept=intercept)
-    memory.extend(X, y)
-    inside, outside = memory.gauge(np.eye(4)[2:]).reach
+    solver = EventSolver(4, Fixed(), intercept=intercept)
+    solver.extend(X, y)
+    inside, outside = solver.gauge(np.eye(4)[2:]).reach
     assert np.isfinite(inside)
     assert np.isinf(outside)

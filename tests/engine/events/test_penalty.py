@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from twins import regression as naive
 
-from efface.live.memory import ADAPTIVE, SWITCHING, Memory, Penalty
+from efface.live.penalties import Lemma3
+from efface.live.solver import EventSolver
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -10,18 +11,18 @@ def test_the_largest_row_takes_its_maximum_along(intercept):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
     X[10, 1] = 50.0
-    memory = Memory(3, Penalty(ADAPTIVE, delta=0.1, theta_max=2.0), intercept=intercept)
+    solver = EventSolver(3, Lemma3(delta=0.1, theta_max=2.0), intercept=intercept)
     for t in range(60):
-        memory.learn(X[t], y[t], int(memory.n_rows == 12))
+        solver.learn(X[t], y[t], int(solver.rows.n_rows == 12))
         live = slice(max(0, t - 11), t + 1)
         expected = naive.adaptive_penalty(X[live], y[live], 0.1, 2.0, intercept)
-        assert memory.penalty_value == pytest.approx(expected, rel=1e-12, abs=1e-300)
+        assert solver.penalty_value == pytest.approx(expected, rel=1e-12, abs=1e-300)
 
 
 def test_with_an_intercept_a_shift_changes_nothing():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
-    here, there = (Memory(2, Penalty(ADAPTIVE), intercept=True) for _ in range(2))
+    here, there = (EventSolver(2, Lemma3(), intercept=True) for _ in range(2))
     here.extend(X, y)
     there.extend(X + 1000.0, y - 500.0)
     assert here.penalty_value == pytest.approx(there.penalty_value, rel=1e-11)
@@ -30,21 +31,21 @@ def test_with_an_intercept_a_shift_changes_nothing():
 
 def test_switching_drops_the_penalty_past_its_number_of_rows():
     rng = np.random.default_rng(2)
-    memory = Memory(3, Penalty(SWITCHING, switch_at=2.0), intercept=False)
+    solver = EventSolver(3, Lemma3(switch_at=2.0), intercept=False)
     penalties = []
     for _ in range(9):
-        memory.append(rng.normal(size=3), float(rng.normal()))
-        penalties.append(memory.penalty_value)
+        solver.learn(rng.normal(size=3), float(rng.normal()), 0)
+        penalties.append(solver.penalty_value)
     assert penalties[0] == 0.0
     assert min(penalties[1:6]) > 0.0
     assert penalties[6:] == [0.0, 0.0, 0.0]
 
 
 def test_a_constant_response_needs_no_penalty():
-    memory = Memory(2, Penalty(ADAPTIVE), intercept=False)
-    memory.extend(np.eye(2), np.ones(2))
-    assert memory.penalty_value == 0.0
-    np.testing.assert_allclose(memory.coef, [1.0, 1.0])
+    solver = EventSolver(2, Lemma3(), intercept=False)
+    solver.extend(np.eye(2), np.ones(2))
+    assert solver.penalty_value == 0.0
+    np.testing.assert_allclose(solver.coef, [1.0, 1.0])
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -54,21 +55,21 @@ def test_rows_count_as_often_as_they_weigh(intercept, scale):
     X, y = rng.normal(size=(80, 3)) + 20.0, rng.normal(size=80) + 1e5
     w = scale * rng.integers(0, 4, size=80)
     X[30], y[30], w[30] = 1e8, 1e8, 0.0  # the largest of them says nothing
-    memory = Memory(3, Penalty(ADAPTIVE, delta=0.1, theta_max=2.0), intercept=intercept)
+    solver = EventSolver(3, Lemma3(delta=0.1, theta_max=2.0), intercept=intercept)
     for t in range(80):
-        memory.learn(X[t], y[t], int(memory.n_rows == 12), w[t])
+        solver.learn(X[t], y[t], int(solver.rows.n_rows == 12), w[t])
         live = slice(max(0, t - 11), t + 1)
         expected = naive.adaptive_penalty(X[live], y[live], 0.1, 2.0, intercept, w[live])
-        assert memory.penalty_value == pytest.approx(expected, rel=1e-9, abs=1e-300)
+        assert solver.penalty_value == pytest.approx(expected, rel=1e-9, abs=1e-300)
 
 
 def test_switching_counts_weights():
     rng = np.random.default_rng(4)
-    memory = Memory(3, Penalty(SWITCHING, switch_at=2.0), intercept=False)
+    solver = EventSolver(3, Lemma3(switch_at=2.0), intercept=False)
     penalties = []
     for weight in (0.0, 1.0, 0.5, 2.5, 2.0, 0.0, 0.5):
-        memory.append(rng.normal(size=3), float(rng.normal()), weight)
-        penalties.append(memory.penalty_value)
+        solver.learn(rng.normal(size=3), float(rng.normal()), 0, weight)
+        penalties.append(solver.penalty_value)
     assert penalties[:3] == [0.0, 0.0, 0.0]  # less than two rows
     assert min(penalties[3:6]) > 0.0
     assert penalties[6] == 0.0

@@ -1,14 +1,17 @@
 """The pilot fit: its noise level and degrees of freedom, in every form that a core can take."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from twins import regression as naive
 
 from efface.engine.events.pilot import AUTO, RESIDUAL, RESPONSE
-from efface.live.memory import ADAPTIVE, SWITCHING, Penalty
-from efface.live.plugin import Pilot
+from efface.live.penalties import Lemma3
+from efface.live.solver import EventSolver
+from efface.live.trace import Asked
 
-BOTH = Penalty(ADAPTIVE, theta_max=AUTO, noise=RESIDUAL)
+BOTH = Lemma3(theta_max=AUTO, noise=RESIDUAL)
 
 
 def direct(X, y, intercept, w):
@@ -50,30 +53,31 @@ def test_a_sliding_window_equals_its_singular_values(d, s, weighing, intercept):
     X = rng.normal(size=(2 * s + 30, d))
     y = X @ rng.normal(size=d) + rng.normal(size=len(X)) + 2.0
     w = WEIGHINGS[weighing](rng, len(X))
-    pilot, twin = (Pilot(d, BOTH, intercept=intercept) for _ in range(2))
+    pilot, twin = (EventSolver(d, BOTH, intercept=intercept) for _ in range(2))
     after = (np.arange(len(y)) >= s).astype(np.int64)
-    penalties = twin.plug_in_all(X, y, 0 * after, after, w)
+    asked = Asked(coef=False, diagnostics=False, gauges=False)
+    penalties = twin.replay(X, y, 0 * after, after, asked, w).penalty
     for t in range(len(y) - 1):
         pilot.learn(X[t], y[t], int(after[t]), w[t])
         live = slice(max(0, t + 1 - s), t + 1)
         if t > 2 and w[live].sum() >= 2 and np.count_nonzero(w[live]) > 2:
             want = direct(X[live], y[live], intercept, w[live])
-            assert pilot.plug_in() == pytest.approx(want, rel=1e-8)
-        assert penalties[t + 1] == pytest.approx(pilot.plug_in(), rel=1e-9)
+            assert pilot.penalty_value == pytest.approx(want, rel=1e-8)
+        assert penalties[t + 1] == pytest.approx(pilot.penalty_value, rel=1e-9)
 
 
 @pytest.mark.parametrize("noise", [RESPONSE, RESIDUAL])
 def test_without_an_event_nothing_is_plugged_in(noise):
-    pilot = Pilot(2, Penalty(ADAPTIVE, theta_max=AUTO, noise=noise), intercept=True)
-    assert pilot.plug_in() == 0.0
-    pilot.append(np.ones(2), 1.0)
-    assert pilot.plug_in() == 0.0
+    pilot = EventSolver(2, Lemma3(theta_max=AUTO, noise=noise), intercept=True)
+    assert pilot.penalty_value == 0.0
+    pilot.learn(np.ones(2), 1.0, 0)
+    assert pilot.penalty_value == 0.0
 
 
 @pytest.mark.parametrize("intercept", [False, True])
 def test_limits_are_finite(intercept):
     for noise in (RESPONSE, RESIDUAL):
-        penalty = Penalty(ADAPTIVE, theta_max=AUTO, noise=noise)
+        penalty = Lemma3(theta_max=AUTO, noise=noise)
         cases = {
             "constant response": (np.eye(4), np.full(4, 0.1)),
             "no response": (np.eye(4), np.zeros(4)),
@@ -83,9 +87,9 @@ def test_limits_are_finite(intercept):
             "no noise": (np.eye(4)[[0, 1, 2, 3, 0, 1, 2, 3]], np.tile([1.0, 2.0, 3.0, 5.0], 2)),
         }
         for name, (X, y) in cases.items():
-            pilot = Pilot(X.shape[1], penalty, intercept=intercept)
+            pilot = EventSolver(X.shape[1], penalty, intercept=intercept)
             pilot.extend(X, y)
-            found = pilot.plug_in()
+            found = pilot.penalty_value
             noise_name = {RESPONSE: "response", RESIDUAL: "residual"}[noise]
             expected = naive.plugged_penalty(X, y, 0.05, noise_name, "auto", intercept)
             assert np.isfinite(found), name
@@ -94,17 +98,17 @@ def test_limits_are_finite(intercept):
 
 def test_no_coefficient_at_all_gives_the_largest_penalty_there_is():
     X, y = np.array([[1.0], [-1.0], [1.0], [-1.0]]), np.array([1.0, 1.0, -1.0, -1.0])
-    pilot = Pilot(1, BOTH, intercept=False)
+    pilot = EventSolver(1, BOTH, intercept=False)
     pilot.extend(X, y)
-    assert pilot.plug_in() == pytest.approx(np.sqrt(8 * np.log(40)) * 2.0)
+    assert pilot.penalty_value == pytest.approx(np.sqrt(8 * np.log(40)) * 2.0)
 
 
 def test_past_the_switch_the_pilot_rests():
     rng = np.random.default_rng(0)
-    pilot = Pilot(3, BOTH._replace(kind=SWITCHING, switch_at=2.0), intercept=True)
+    pilot = EventSolver(3, replace(BOTH, switch_at=2.0), intercept=True)
     for t in range(9):
-        assert (pilot.plug_in() > 0.0) == (2 <= t <= 6)
-        pilot.append(rng.normal(size=3), float(rng.normal()))
+        assert (pilot.penalty_value > 0.0) == (2 <= t <= 6)
+        pilot.learn(rng.normal(size=3), float(rng.normal()), 0)
 
 
 def test_from_the_papers_penalty_the_iteration_runs_away():
@@ -119,7 +123,7 @@ def test_from_the_papers_penalty_the_iteration_runs_away():
         theta = np.abs(np.linalg.solve(X.T @ X + lam[-1] * np.eye(5), X.T @ y)).max()
         sigma = np.sqrt((y @ y - y @ hat @ y) / (60 - np.trace(hat)))
         lam.append(scale * sigma / theta)
-    pilot = Pilot(5, BOTH, intercept=False)
+    pilot = EventSolver(5, BOTH, intercept=False)
     pilot.extend(X, y)
-    assert max(lam[20:]) > 1e3 * pilot.plug_in()
-    assert pilot.plug_in() < 3 * scale / 10.0
+    assert max(lam[20:]) > 1e3 * pilot.penalty_value
+    assert pilot.penalty_value < 3 * scale / 10.0

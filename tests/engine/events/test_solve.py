@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from twins import regression as naive
 
-from efface.live.memory import ADAPTIVE, Memory, Penalty
+from efface.live.penalties import Lemma3
+from efface.live.solver import EventSolver
 
 
 def test_a_jump_of_the_penalty_is_followed_at_once():
@@ -12,11 +13,11 @@ def test_a_jump_of_the_penalty_is_followed_at_once():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 4)), rng.normal(size=80)
     y[30] = 1000.0
-    memory = Memory(4, Penalty(ADAPTIVE), intercept=True)
+    solver = EventSolver(4, Lemma3(), intercept=True)
     rule = ("AdaptiveRidge", {"delta": 0.05, "theta_max": 1.0})
     for t in range(80):
-        memory.learn(X[t], y[t], int(memory.n_rows == 25))
+        solver.learn(X[t], y[t], int(solver.rows.n_rows == 25))
         live = slice(max(0, t - 24), t + 1)
         coef, level, _, _ = naive.refit(X[live], y[live], rule, True)
-        np.testing.assert_allclose(memory.coef, coef, rtol=1e-9, atol=1e-11)
-        assert memory.intercept == pytest.approx(level, rel=1e-9, abs=1e-10)
+        np.testing.assert_allclose(solver.coef, coef, rtol=1e-9, atol=1e-11)
+        assert solver.intercept == pytest.approx(level, rel=1e-9, abs=1e-10)

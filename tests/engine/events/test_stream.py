@@ -1,12 +1,14 @@
 import numpy as np
 import pytest
 
-from efface.engine.events.stream import block_for
-from efface.live.memory import Memory, Penalty
+from efface.engine.events.state import tail_for
+from efface.live.penalties import Fixed
+from efface.live.solver import EventSolver
+from efface.live.trace import Asked
 
 
 def test_tails_grow_with_the_number_of_features():
-    lengths = [block_for(width) for width in (1, 10, 100, 300, 1000)]
+    lengths = [tail_for(width) for width in (1, 10, 100, 300, 1000)]
     assert lengths == sorted(lengths)
     assert lengths[0] < lengths[-1]
 
@@ -14,11 +16,11 @@ def test_tails_grow_with_the_number_of_features():
 @pytest.mark.parametrize("width", [3, 40])
 def test_asking_twice_changes_nothing(width):
     rng = np.random.default_rng(1)
-    memory = Memory(width, Penalty(), intercept=True)
-    memory.extend(rng.normal(size=(60, width)), rng.normal(size=60))
+    solver = EventSolver(width, Fixed(), intercept=True)
+    solver.extend(rng.normal(size=(60, width)), rng.normal(size=60))
     x = rng.normal(size=width)
-    assert memory.predict(x) == memory.predict(x)
-    assert memory.coef.tolist() == memory.coef.tolist()
+    assert solver.predict(x) == solver.predict(x)
+    assert solver.coef.tolist() == solver.coef.tolist()
 
 
 @pytest.mark.parametrize(("kind", "s"), [("plain", 20), ("scaled", 60), ("rotated", 20)])
@@ -30,13 +32,13 @@ def test_rank_swings_event_by_event(kind, s):
     if kind == "rotated":
         X = X @ np.linalg.qr(rng.normal(size=(20, 20)))[0]
     y = rng.normal(size=200)
-    memory = Memory(20, Penalty(), intercept=False)
+    solver = EventSolver(20, Fixed(), intercept=False)
     for t in range(200):
-        memory.learn(X[t], y[t], int(memory.n_rows == s))
+        solver.learn(X[t], y[t], int(solver.rows.n_rows == s))
         live = slice(max(0, t + 1 - s), t + 1)
         answer, _, rank, _ = np.linalg.lstsq(X[live], y[live], rcond=None)
-        np.testing.assert_allclose(memory.coef, answer, atol=1e-10)
-        assert memory.rank == rank
+        np.testing.assert_allclose(solver.coef, answer, atol=1e-10)
+        assert solver.rank == rank
 
 
 @pytest.mark.slow
@@ -50,8 +52,8 @@ def test_rank_swings_for_five_thousand_steps(kind, s):
     if kind == "rotated":
         X = X @ np.linalg.qr(rng.normal(size=(20, 20)))[0]
     y, after = rng.normal(size=5000), (np.arange(5000) >= s).astype(np.int64)
-    memory = Memory(20, Penalty(), intercept=False)
-    trace = memory.replay(X, y, 0 * after, after, coef=True, diagnostics=False)
+    solver = EventSolver(20, Fixed(), intercept=False)
+    trace = solver.replay(X, y, 0 * after, after, Asked(True, False, False))
     for t in range(1, 5000):
         live = slice(max(0, t - s), t)
         answer, _, rank, _ = np.linalg.lstsq(X[live], y[live], rcond=None)

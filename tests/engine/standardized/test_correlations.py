@@ -3,15 +3,19 @@
 import numpy as np
 import pytest
 
-from efface.engine.standardized.correlations import open_frame, room_for_frame
+from efface.engine.jit.records import words
+from efface.engine.standardized.correlations import lay_out_frame
 
 
 @pytest.mark.parametrize("d", [1, 4])
 def test_a_frame_takes_all_of_its_room_and_nothing_twice(d):
-    room = np.zeros(room_for_frame(d))
-    frame = open_frame(room, d)
-    for part in frame:
+    store = np.zeros(words(lay_out_frame, d))
+    frame, end = lay_out_frame(store, 0, d)
+    for name in frame.state.dtype.names:
+        setattr(frame.state, name, 1.0)
+    for part in frame[1:]:
         part += 1.0
-    assert (room == 1.0).all()
+    assert end == store.size
+    assert (store == 1.0).all()
     assert frame.products.shape == frame.system.shape == (d, d)
-    assert {part.size for part in frame[2:10]} == {d}
+    assert {part.size for part in frame[3:11]} == {d}

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from twins import scaling as naive_scaling
 
-from efface.live.memory import FIXED, Penalty
-from efface.live.standardized import StandardizedMemory
+from efface.live.penalties import Fixed
+from efface.live.standardized_solver import StandardizedSolver
+from efface.live.trace import Asked
 
 
 def rows(n=30, d=3):
@@ -21,10 +22,10 @@ def rows(n=30, d=3):
 @pytest.mark.parametrize("window", [3, 15])
 def test_states_are_those_of_dense_algebra(alpha, intercept, window):
     X, y = rows()
-    memory = StandardizedMemory(3, Penalty(FIXED, alpha), intercept=intercept)
+    solver = StandardizedSolver(3, Fixed(alpha), intercept=intercept)
     none = np.zeros(30, np.int64)
     after = np.where(np.arange(30) >= window, 1, 0)
-    trace = memory.replay(X, y, none, after, coef=True, diagnostics=True, gauges=True)
+    trace = solver.replay(X, y, none, after, Asked(True, True, True))
     for t in range(5, 30):
         live = slice(t - min(t, window), t)
         Z, mean, sd = naive_scaling.standardise(X[live])
@@ -53,12 +54,12 @@ def test_states_are_those_of_dense_algebra(alpha, intercept, window):
 def test_a_value_never_seen_of_a_constant_feature_is_out_of_reach():
     X, y = rows()
     X[:, 1] = 0.1
-    memory = StandardizedMemory(3, Penalty(FIXED, 0.0), intercept=True)
-    memory.extend(X, y)
+    solver = StandardizedSolver(3, Fixed(0.0), intercept=True)
+    solver.extend(X, y)
     new = np.array([X[0], X[0]])
     new[1, 1] = 0.2
-    assert np.isfinite(memory.gauge(new).reach).tolist() == [True, False]
-    penalised = StandardizedMemory(3, Penalty(FIXED, 2.0), intercept=True)
+    assert np.isfinite(solver.gauge(new).reach).tolist() == [True, False]
+    penalised = StandardizedSolver(3, Fixed(2.0), intercept=True)
     penalised.extend(X, y)
     near, far = penalised.gauge(new).reach
     assert far - near == pytest.approx(0.1**2 / 2.0)  # not scaled, as a scaler would not

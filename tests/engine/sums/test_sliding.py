@@ -3,24 +3,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from efface.engine.jit.records import words
 from efface.engine.jit.views import weighed
 from efface.engine.sums.sliding import (
-    NEVER,
-    SEEN,
-    carve_sums,
     depth_for,
-    room_for_sums,
+    lay_out_sums,
     shift_down,
     slide_to,
+    start_sums,
 )
 
 
 def made(d, rows, unit):
     depth = depth_for(rows, unit)
-    floats, ints = room_for_sums(d, depth)
-    held = np.zeros(floats), np.zeros(ints, np.int64)
-    sums = carve_sums(*held, d, depth)
-    sums.dials[SEEN] = NEVER
+    held = np.zeros(words(lay_out_sums, d, depth))
+    sums, end = lay_out_sums(held, 0, d, depth)
+    assert end == held.size
+    start_sums(sums, False)
     return sums, held
 
 
@@ -70,7 +69,7 @@ def test_the_centre_of_a_constant_feature_is_its_value_to_the_last_bit():
 def test_nothing_of_a_giant_row_remains_once_it_is_out_of_range():
     x, y = np.ones((60, 2)), np.ones(60)
     x[5] = 1e8
-    sums, (floats, _) = made(2, 60, 4)
+    sums, floats = made(2, 60, 4)
     for a in range(0, 20, 2):
         slide_to(sums, x, weighed(y), a, a + 30, 2, False)
     assert np.abs(floats[np.isfinite(floats)]).max() < 1e3
@@ -82,7 +81,7 @@ def test_a_giant_without_weight_moves_neither_centre_nor_bounds():
     x[5], y[5] = 1e8, 1e8
     w = np.where(np.arange(40) == 5, 0.0, 1.0)
     sums, _held = made(2, 40, 2)
-    sums.dials[3] = 1
+    start_sums(sums, True)
     slide_to(sums, x, weighed(y, w), 0, 40, 2, True)
     kept = np.delete(np.arange(40), 5)
     np.testing.assert_allclose(sums.centre, [*x[kept].mean(axis=0), 0.0, y[kept].mean()])
@@ -92,7 +91,7 @@ def test_a_giant_without_weight_moves_neither_centre_nor_bounds():
 def test_bounds_follow_the_largest_row_out():
     x, y = np.arange(40.0)[::-1, None].copy(), np.zeros(40)
     sums, _held = made(1, 40, 2)
-    sums.dials[3] = 1
+    start_sums(sums, True)
     for a in range(30):
         slide_to(sums, x, weighed(y), a, a + 5, 2, False)
         assert sums.bounds[:, 0].tolist() == [39.0 - a, 35.0 - a]
@@ -129,4 +128,4 @@ def test_the_stack_never_runs_out_of_room(unit):
     sums, _held = made(1, 1500, unit)
     for a in range(0, 4500, unit):
         slide_to(sums, x, weighed(y), a, a + 1500, unit, False)
-        assert sums.dials[2] < sums.starts.size - 1
+        assert sums.state.entries < sums.starts.size - 1

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from efface.engine.events.core import gather
+from efface.engine.jit.records import words
 from efface.engine.jit.simd import LANES, aligned
 from efface.engine.jit.views import weighed
-from efface.engine.sums.sliding import NEVER, SEEN, carve_sums, depth_for, room_for_sums
+from efface.engine.sums.sliding import depth_for, lay_out_sums, start_sums
 from efface.engine.windows.systems import (
     EXPLAINED,
     INVERSE,
@@ -38,10 +39,9 @@ class Systems:
         self._store = aligned(self.at.size * LANES)
         self.f = self._store.reshape(-1, LANES)
         depth = depth_for(S, LANES)
-        floats, ints = room_for_sums(d, depth)
-        self._floats, self._ints = np.zeros(floats), np.zeros(ints, np.int64)
-        sums = carve_sums(self._floats, self._ints, d, depth)
-        sums.dials[SEEN] = NEVER
+        self._sums = np.zeros(words(lay_out_sums, d, depth))
+        sums = lay_out_sums(self._sums, 0, d, depth)[0]
+        start_sums(sums, False)
         responses = weighed(self.y)
         gather(sums, self.X, responses, windows - 1, S, windows, intercept)
         prepare(self.f, self.at, d, S, intercept)

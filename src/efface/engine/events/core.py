@@ -1,20 +1,20 @@
-"""A core of rows, solved once, and the rows outside it, which come and go.
+"""A core of rows that is solved once, and the rows outside it, which come and go.
 
 M is the inverse of the core's system. For the rows U outside the core, Z = U M,
-S = rho I + Z U' and r = y - U theta; with those of them whose indices are J, the coefficients are
+S = rho I + Z U' and r = y - U theta. With those of them whose indices are J, the coefficients are
 
     theta_J = theta + r_J' S_JJ^-1 Z_J.
 
-So a row joins by a row of Z and S, and leaves by not being in J: rows are only ever added, and
-nothing of a row that has left is in any number. There are two forms of the same thing.
-Primal: M = (X'X + penalty I)^-1 and rho = 1, the intercept being a feature without penalty.
+So a row joins by one row of Z and S, and leaves by not being in J. Rows are only ever added, and no
+number depends on a row that has left. There are two forms.
+Primal: M = (X'X + penalty I)^-1 and rho = 1. The intercept is a feature without penalty.
 Dual, for at most as many rows as features: M = I - X' (XX' + penalty I)^-1 X and rho = penalty, so
-that M / rho is the inverse again, and penalty 0 is the minimum-norm answer. The intercept is then a
-penalised constant, undone by a second response of ones: coefficients theta_y - beta theta_1, with
-beta such that the constant has the coefficient 0.
+that M / rho is the inverse again, and penalty 0 gives the minimum-norm answer. The intercept is
+then a penalised constant. A second response of ones undoes that penalty: the coefficients are
+theta_y - beta theta_1, with beta such that the constant has the coefficient 0.
 
-Rows are weighed as they are placed: all of a row, its constant and its responses are multiplied by
-the root of its weight. One without weight is zeros, which say nothing, or a pivot of 0.
+Rows are weighted when they are placed: the features, the constant and the responses of a row are
+multiplied by the square root of its weight. A row of weight 0 becomes zeros.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ import numpy as np
 
 from efface.engine.jit.blas import multiply, multiply_transposed
 from efface.engine.jit.compilation import INNER, carving, shared
+from efface.engine.jit.records import Record, record
 from efface.engine.jit.views import (
     ROOT,
     VALUE,
     WEIGHT,
-    Ints,
     Matrix,
     Responses,
     Vector,
@@ -50,36 +50,29 @@ from efface.engine.linalg.dense import (
     lopsided,
     symmetric_times,
 )
-from efface.engine.sums.sliding import (
-    NEVER,
-    SEEN,
-    TURN,
-    Sums,
-    carve_sums,
-    room_for_sums,
-    slide_to,
-    turn_over,
-    weight_of,
-)
+from efface.engine.sums.sliding import NEVER, Sums, slide_to, turn_over, weight_of
 
-PENALTY, RHO, CONSTANT, LEAST = 0, 1, 2, 3
-DUAL, SIZE, RESPONSES = 0, 1, 2
-_LEAST_PENALTY = float(np.finfo(np.float64).tiny) / EPS  # for each row: hides what underflowed
-FAR = 100.0  # variances: the square of a mean that far from the centre costs digits
+_LEAST_PENALTY = float(np.finfo(np.float64).tiny) / EPS  # per row: larger than what underflowed
+FAR = 100.0  # variances: beyond, the square of the mean's distance from the centre costs digits
+
+core_state, _STATE = record(
+    ints=["dual", "n_rows", "responses"], floats=["penalty", "rho", "constant", "margin"]
+)
 
 
 class Core(NamedTuple):
     """A solved core; p = d features (+ 1 with an intercept)."""
 
+    # dual form?; its rows, in the dual form; responses (2 with an intercept in the dual form);
+    # penalty, rho, the value of the constant feature, and the smallest margin to be trusted
+    state: Record
     inverse: Matrix  # (p, p): M, or (XX' + penalty I)^-1 in the dual form
     rows: Matrix  # (p, p): X, in the dual form
     theta: Matrix  # (2, p)
-    terms: Matrix  # (2, p): the largest of what each entry of theta is a sum of
-    centre: Vector  # (d + 2,): what x and y are measured from, shared with the sums
-    values: Vector  # penalty, rho, the constant feature, the least margin to be trusted
-    dials: Ints  # dual?, rows in the core if so, responses (2 with an intercept in the dual form)
+    terms: Matrix  # (2, p): the largest term that each entry of theta is a sum of
     scale: Vector  # (p,): the squared lengths of the features
     scratch: Vector  # (p^2 + 2 p k + 96 p,)
+    centre: Vector  # (d + 2,): the origin of x and y, shared with the sums
 
 
 class Outside(NamedTuple):
@@ -88,47 +81,46 @@ class Outside(NamedTuple):
     rows: Matrix  # (k, p): U
     images: Matrix  # (k, p): Z
     schur: Matrix  # (k, k): S
-    weight: Vector  # (k,): what the pivots of S are measured against
+    weight: Vector  # (k,): what the pivots of S are compared with
     residual: Matrix  # (2, k): r, for the response and for ones
 
 
 @carving
-def room_for(d: int, p: int, k: int, depth: int) -> tuple[int, int]:
-    """How many floats and ints ``carve`` needs."""
-    sums, ints = room_for_sums(d, depth)
-    core = 2 * p * p + 5 * p + 4 + (p * p + 2 * p * k + 96 * p)
-    return sums + core + 2 * k * p + k * k + 3 * k, 3 + ints
+def lay_out_core(store: Vector, at: int, p: int, k: int, centre: Vector) -> tuple[Core, int]:
+    """The core that lies in a flat array, and the offset behind it."""
+    inverse, scratch = at + _STATE, at + _STATE + 2 * p * p + 5 * p
+    end = scratch + p * p + 2 * p * k + 96 * p
+    core = Core(
+        core_state(part(store, at, inverse)),
+        take(store, inverse, p, p),
+        take(store, inverse + p * p, p, p),
+        take(store, inverse + 2 * p * p, 2, p),
+        take(store, inverse + 2 * p * p + 2 * p, 2, p),
+        part(store, scratch - p, scratch),
+        part(store, scratch, end),
+        centre,
+    )
+    return core, end
 
 
 @carving
-def carve(
-    floats: Vector, ints: Ints, d: int, p: int, k: int, depth: int
-) -> tuple[Sums, Core, Outside]:
-    """Lay it all out in two flat arrays: one pair crosses from Python faster than thirty."""
-    f, i = floats, ints
-    o, _ = room_for_sums(d, depth)
-    sums = carve_sums(f, part(i, 3, i.size), d, depth)
-    theta, terms = take(f, o + 2 * p * p, 2, p), take(f, o + 2 * p * p + 2 * p, 2, p)
-    scratch = o + 2 * p * p + 5 * p + 4
-    values, scale = part(f, scratch - p - 4, scratch - p), part(f, scratch - p, scratch)
-    end = scratch + p * p + 2 * p * k + 96 * p
-    inverse, rows = take(f, o, p, p), take(f, o + p * p, p, p)
-    dials, scratch = part(i, 0, 3), part(f, scratch, end)
-    core = Core(inverse, rows, theta, terms, sums.centre, values, dials, scale, scratch)
-    o = end + 2 * k * p
+def lay_out_outside(store: Vector, at: int, p: int, k: int) -> tuple[Outside, int]:
+    """The rows outside a core that lie in a flat array, and the offset behind them."""
+    schur = at + 2 * k * p
+    weight = schur + k * k
     outside = Outside(
-        take(f, end, k, p),
-        take(f, end + k * p, k, p),
-        take(f, o, k, k),
-        part(f, o + k * k, o + k * k + k),
-        take(f, o + k * k + k, 2, k),
+        take(store, at, k, p),
+        take(store, at + k * p, k, p),
+        take(store, schur, k, k),
+        part(store, weight, weight + k),
+        take(store, weight + k, 2, k),
     )
-    return sums, core, outside
+    return outside, weight + 3 * k
 
 
 @shared()
 def gather(s: Sums, x: Matrix, y: Responses, a: int, b: int, unit: int, intercept: bool) -> None:
-    """The sums over the core [a, b), around a centre that costs no digits."""
+    """The sums over the core [a, b), around a centre near enough to the mean to lose no digits."""
     for _ in range(2):
         slide_to(s, x, y, a, b, unit, intercept)
         if not _off_centre(s, x.shape[1], b, intercept):
@@ -138,9 +130,9 @@ def gather(s: Sums, x: Matrix, y: Responses, a: int, b: int, unit: int, intercep
 
 @numba.njit(**INNER)
 def _off_centre(s: Sums, d: int, b: int, intercept: bool) -> bool:
-    """Has the response, or a feature, wandered so far from the centre that sums lose digits?"""
+    """Is the mean of the response or of a feature so far from the centre that sums lose digits?"""
     n = s.total[d, d]
-    if s.dials[TURN] == b or n == 0.0:
+    if s.state.turn == b or n == 0.0:
         return False
     for j in range(0 if intercept else d + 1, d + 2):
         mean = (s.total[d, j] if j <= d else s.total[j, d]) / n
@@ -151,16 +143,16 @@ def _off_centre(s: Sums, d: int, b: int, intercept: bool) -> bool:
 
 @numba.njit(**INNER)
 def carried_off(s: Sums, d: int, outside: float, intercept: bool) -> bool:
-    """Can rows outside the core, which weigh so much, take the mean too far from its centre?
+    """Can rows outside the core, of total weight ``outside``, move the mean too far away?
 
-    The square of their pull is at most their weight over the core's, in variances of all rows.
+    In variances of all rows, the squared shift is at most their weight over that of the core.
     """
     return intercept and outside > FAR * s.total[d, d]
 
 
 @shared()
 def form_primal(c: Core, total: Matrix, d: int, penalty: float, intercept: bool) -> float:
-    """Solve a core of at least p rows from the total of its sums; the margin."""
+    """Solve a core of at least p rows from its sums; return the margin."""
     p = c.inverse.shape[0]
     for i in range(p):
         for j in range(i + 1):
@@ -176,7 +168,7 @@ def form_primal(c: Core, total: Matrix, d: int, penalty: float, intercept: bool)
     for i in range(p):
         target[i] = total[d + 1, i] + shift * total[d, i]
     symmetric_times(c.inverse, target, theta)
-    # The product with an inverse loses twice the digits of a solve; its own residual returns them.
+    # A product with an inverse loses twice the digits of a solve; one refinement restores them.
     for i in range(p):
         below = dot(part(total[i], 0, i + 1), part(theta, 0, i + 1))
         for j in range(i + 1, p):
@@ -186,9 +178,9 @@ def form_primal(c: Core, total: Matrix, d: int, penalty: float, intercept: bool)
     add_row(1.0, step, theta)
     for i in range(p):
         c.terms[0, i] = abs(theta[i])
-    c.values[PENALTY], c.values[RHO], c.values[CONSTANT] = penalty, 1.0, 1.0
-    c.values[LEAST] = SAFE
-    c.dials[DUAL], c.dials[SIZE], c.dials[RESPONSES] = 0, 0, 1
+    c.state.penalty, c.state.rho, c.state.constant = penalty, 1.0, 1.0
+    c.state.margin = SAFE
+    c.state.dual, c.state.n_rows, c.state.responses = 0, 0, 1
     return margin
 
 
@@ -196,9 +188,9 @@ def form_primal(c: Core, total: Matrix, d: int, penalty: float, intercept: bool)
 def trusted(
     scale: Vector, total: Matrix, centre: Vector, d: int, penalty: float, intercept: bool
 ) -> float:
-    """0 where a feature is constant but for rounding, or too small beside another; else 1.
+    """0 if a feature is constant up to rounding, or far smaller than another, or no row has weight.
 
-    And 0 where no row has weight. One that is 0 in all rows does no harm if it is penalised.
+    Else 1. A feature that is 0 in all rows is harmless if it is penalised.
     """
     n = total[d, d]
     if n == 0.0:
@@ -215,18 +207,18 @@ def trusted(
 
 @shared()
 def centre_dual(s: Sums, x: Matrix, y: Responses, a: int, b: int, intercept: bool) -> None:
-    """Centre on the mean of [a, b); the sums are not kept in this form: they start anew."""
+    """Centre on the mean of [a, b). The dual form keeps no sums: they start anew."""
     turn_over(s, x, y, a, b, intercept)
-    s.dials[SEEN] = NEVER
+    s.state.seen = NEVER
 
 
 @shared()
 def form_dual(
     c: Core, x: Matrix, y: Responses, a: int, b: int, first: int, penalty: float, intercept: bool
 ) -> float:
-    """Solve the core [a, b) of at most p rows, centred before; the margin.
+    """Solve the core [a, b) of at most p rows, centred before; return the margin.
 
-    The rows from ``first`` on are those that the constant feature is to resemble.
+    The constant feature is made about as large as the rows from ``first`` on.
     """
     d, n = x.shape[1], b - a
     constant = _place_core(c, x, y, a, b, first, intercept)
@@ -255,9 +247,9 @@ def form_dual(
         symmetric_times(inverse, target, step)
         add_rows(step, rows, 1.0, theta)
         note_terms(alpha, rows, c.terms[response])
-    c.values[PENALTY], c.values[RHO], c.values[CONSTANT] = penalty, penalty, constant
-    c.values[LEAST] = 10.0 * SAFE  # Z is what is left of a row: it has lost digits already
-    c.dials[DUAL], c.dials[SIZE], c.dials[RESPONSES] = 1, n, responses
+    c.state.penalty, c.state.rho, c.state.constant = penalty, penalty, constant
+    c.state.margin = 10.0 * SAFE  # Z is a difference, and has lost digits already
+    c.state.dual, c.state.n_rows, c.state.responses = 1, n, responses
     fill(c.scale, 0.0)
     for i in range(n):
         for j in range(c.scale.size):
@@ -269,7 +261,7 @@ def form_dual(
 def _place_core(
     c: Core, x: Matrix, y: Responses, a: int, b: int, first: int, intercept: bool
 ) -> float:
-    """Copy the core's rows, centred and weighed; the constant feature."""
+    """Copy the rows of the core, centred and weighted; return the constant feature."""
     d = x.shape[1]
     fill(c.rows, 0.0)
     for i in range(a, b):
@@ -304,9 +296,9 @@ def add_rows(w: Vector, rows: Matrix, sign: float, out: Vector) -> None:
 def place(
     c: Core, o: Outside, x: Matrix, y: Responses, row: int, count: int, at: int, intercept: bool
 ) -> None:
-    """Put ``count`` rows of x, from ``row`` on, outside the core from place ``at`` on: U and r."""
+    """Copy ``count`` rows, from ``row`` on, to the places from ``at`` on outside the core: U, r."""
     d, centre, theta = x.shape[1], c.centre, c.theta
-    dual, constant = c.dials[DUAL] == 1, c.values[CONSTANT]
+    dual, constant = c.state.dual == 1, c.state.constant
     shift = centre[d + 1] if intercept else 0.0
     for i in range(count):
         u, root = o.rows[at + i], y[row + i, ROOT]
@@ -322,10 +314,10 @@ def place(
 @numba.njit(**INNER)
 def apply(c: Core, u: Vector, z: Vector) -> None:
     """z = M u."""
-    if c.dials[DUAL] == 0:
+    if c.state.dual == 0:
         symmetric_times(c.inverse, u, z)
         return
-    n = c.dials[SIZE]
+    n = c.state.n_rows
     inside, alpha = part(c.scratch, 0, n), part(c.scratch, n, 2 * n)
     for i in range(n):
         inside[i] = dot(c.rows[i], u)
@@ -336,8 +328,8 @@ def apply(c: Core, u: Vector, z: Vector) -> None:
 
 @shared()
 def join(c: Core, o: Outside, lo: int, at: int, count: int) -> None:
-    """Rows of Z and S for the rows placed at ``at``; S against those from ``lo`` on."""
-    rho, dual = c.values[RHO], c.dials[DUAL] == 1
+    """Z and S of the rows placed at ``at``; S against the rows from ``lo`` on."""
+    rho, dual = c.state.rho, c.state.dual == 1
     for i in range(at, at + count):
         apply(c, o.rows[i], o.images[i])
         for j in range(lo, i + 1):
@@ -350,10 +342,10 @@ def join(c: Core, o: Outside, lo: int, at: int, count: int) -> None:
 def join_all(c: Core, o: Outside, k: int) -> None:
     """Z = U M and S = rho I + Z U' for the first k rows outside the core."""
     u, z = part(o.rows, 0, k), part(o.images, 0, k)
-    if c.dials[DUAL] == 0:
+    if c.state.dual == 0:
         multiply(u, c.inverse, z, 1.0, 0.0)
     else:
-        n = c.dials[SIZE]
+        n = c.state.n_rows
         rows, inverse = part(c.rows, 0, n), take(c.inverse, 0, n, n)
         inside, alpha = take(c.scratch, 0, k, n), take(c.scratch, k * n, k, n)
         multiply_transposed(u, rows, inside, 1.0, 0.0)
@@ -362,12 +354,12 @@ def join_all(c: Core, o: Outside, k: int) -> None:
             copy(u[i], z[i])
         multiply(alpha, rows, z, -1.0, 1.0)
     multiply_transposed(z, u, block(o.schur, 0, k, 0, k), 1.0, 0.0)
-    weigh(o, c.values[RHO], c.dials[DUAL] == 1, k - u.shape[0], k)
+    weigh(o, c.state.rho, c.state.dual == 1, k - u.shape[0], k)
 
 
 @numba.njit(**INNER)
 def weigh(o: Outside, rho: float, dual: bool, lo: int, hi: int) -> None:
-    """Add rho I to S, and note what its pivots were before other rows were projected out."""
+    """Add rho I to S, and note its diagonal before other rows are projected out."""
     for i in range(lo, hi):
         o.schur[i, i] += rho
         o.weight[i] = dot(o.rows[i], o.rows[i]) + rho if dual else o.schur[i, i]
@@ -375,13 +367,13 @@ def weigh(o: Outside, rho: float, dual: bool, lo: int, hi: int) -> None:
 
 @shared()
 def finish(c: Core, theta: Matrix, d: int, intercept: bool, coef: Vector) -> float:
-    """From the solution in centred features to coefficients and intercept."""
+    """Coefficients and intercept of the features as they are, from those of centred features."""
     for j in range(d):
         coef[j] = theta[0, j]
     if not intercept:
         return 0.0
     level = theta[0, d]
-    if c.dials[DUAL] == 1:
+    if c.state.dual == 1:
         level = theta[0, d] / theta[1, d]
         for j in range(d):
             coef[j] -= level * theta[1, j]

@@ -1,10 +1,18 @@
-"""A whole array of events, compiled: predict, learn, let go, row by row, and what each cost."""
+"""A whole array of events, compiled: predict, learn and drop, row by row, with diagnostics.
+
+Rows that leave are overwritten at once. What was derived from them is overwritten at the end, by
+``release_rows``, which the caller must call before it returns.
+"""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numba
+import numpy as np
 
 from efface.engine.events.leverage import (
+    GAUGES,
     REACH,
     SPECTRAL,
     STRETCH,
@@ -15,112 +23,126 @@ from efface.engine.events.leverage import (
     summarise,
     within_core,
 )
-from efface.engine.events.penalty import ALPHA, DIRTY, END, HEAD, LAMBDA, LEVEL, MUTE, RANK, WIDTH
-from efface.engine.events.stream import COMPACT, DONE, Stream, learn_row, open_stream, refresh
+from efface.engine.events.pilot import refresh_both
+from efface.engine.events.rows import Rows, open_rows
+from efface.engine.events.state import Stream, open_stream
+from efface.engine.events.stream import COMPACT, DONE, push, up_to_date
 from efface.engine.jit.compilation import INNER, KERNEL, shared
+from efface.engine.jit.records import Record
 from efface.engine.jit.views import VALUE, WEIGHT, Ints, Matrix, Responses, Vector
 from efface.engine.linalg.dense import copy, dot
+
+
+class Events(NamedTuple):
+    """The rows of a replay, and where the state that predicts each of them is written."""
+
+    rows: Matrix
+    responses: Responses
+    leaving: Ints  # (n,): how many of the oldest rows leave once row t is learned
+    states: Matrix  # (8, n): prediction, penalty, intercept, leverages, FRT, phi2, condition
+    counts: Ints  # (3, n): rows, rank, rows that have weight
+    coef: Matrix  # (n, d), or (0, d) where it is not wanted
+    gauges: Matrix  # (n, GAUGES), or (0, GAUGES) where they are not wanted
+
+    @classmethod
+    def of(
+        cls, X: Matrix, responses: Responses, leaving: Ints, *, coef: bool, gauges: bool
+    ) -> Events:
+        n, d = X.shape
+        return cls(
+            X,
+            responses,
+            leaving,
+            np.full((8, n), np.nan),
+            np.zeros((3, n), np.int64),
+            np.empty((n if coef else 0, d)),
+            np.full((n if gauges else 0, GAUGES), np.nan),
+        )
 
 
 @numba.njit(**KERNEL, nogil=True)
 def replay_rows(
     x: Matrix,
     y: Responses,
-    floats: Vector,
-    ints: Ints,
-    rows: Matrix,
-    responses: Responses,
-    leaving: Ints,  # (n,): how many of the oldest rows go once row t is learned
-    states: Matrix,  # its first six rows: prediction, penalty, intercept, leverages, FRT
-    counts: Ints,  # (3, n): rows, rank, rows that have weight
-    coef: Matrix,  # (n, d), or (0, d) where it is not wanted
-    given: Vector,  # (n,): the penalty before row t, or (0,) where it follows from the rows
+    span: Ints,
+    store: Vector,
+    pilot: Vector | None,
+    events: Events,
     start: int,
     watched: bool | None,
+    known: float,
 ) -> tuple[int, int]:
-    """Predict, then learn, row by row; what is written at t is the state that predicted row t.
+    """Predict, then learn, row by row; column t holds the state that predicted row t.
 
-    The row at which something else is to be done first, and what; or the end, DONE.
+    Returns the row at which the caller must do something first, and what; or the end, and DONE.
+    ``known`` is the penalty of row ``start`` if the caller refitted the pilot's rows, else NaN.
     """
-    s = open_stream(floats, ints)
-    for t in range(start, responses.shape[0]):
-        if given.size > 0:
-            s.values[ALPHA] = given[t]
-        code = refresh(s, x, y, watched)
+    s, r = open_stream(store), open_rows(x, y, span)
+    for t in range(start, events.responses.shape[0]):
+        code = refresh_both(s, pilot, r, watched, known if t == start else np.nan)
         if code != DONE:
             return t, code
-        record(s, rows[t], t, states, counts, coef)
-        response, weight = responses[t, VALUE], responses[t, WEIGHT]
-        if not learn_row(x, y, s.dials, rows[t], response, weight, leaving[t]):
+        record(s.state, s.coef, r, events, t)
+        if not learn_event(r, events, t):
             return t, COMPACT
-    return responses.shape[0], DONE
+    return events.responses.shape[0], DONE
 
 
 @numba.njit(**KERNEL, nogil=True)
 def diagnose_rows(
     x: Matrix,
     y: Responses,
-    floats: Vector,
-    ints: Ints,
-    rows: Matrix,
-    responses: Responses,
-    leaving: Ints,
-    states: Matrix,
-    counts: Ints,
-    coef: Matrix,
-    given: Vector,
-    gauges: Matrix,  # (n, GAUGES), or (0, GAUGES) where they are not wanted
+    span: Ints,
+    store: Vector,
+    pilot: Vector | None,
+    events: Events,
     room: Matrix,
-    span: tuple[int, int, int],  # from, up to, and the row that needs no more measuring
-    certain: int,  # the rows from this place on are of full rank for sure; -1: none are
+    bounds: tuple[int, int, int],  # from, up to, and the row that is measured already
+    certain: int,  # the rows from this place on have full rank for sure; -1: unknown
     count: int,  # 2 for leverages and rank, 1 for gauges alone
     watched: bool | None,
+    known: float,
 ) -> tuple[int, int]:
     """``replay_rows`` with leverages and rank, with gauges, or with both.
 
     SPECTRAL where the row must be measured by singular values, UNRANKED where only the rank is
-    missing; then it needs no more measuring.
+    missing; the caller then says that the row is measured.
     """
-    s = open_stream(floats, ints)
-    start, stop, measured = span
+    s, r = open_stream(store), open_rows(x, y, span)
+    start, stop, measured = bounds
     for t in range(start, stop):
-        solved = s.dials[DIRTY] == 1  # now; or else by a refit
-        if given.size > 0:
-            s.values[ALPHA] = given[t]
-        code = refresh(s, x, y, watched)
+        by_core = not up_to_date(s.state, r)  # else it was solved by a refit
+        code = refresh_both(s, pilot, r, watched, known if t == start else np.nan)
         if code != DONE:
             return t, code
         if t != measured:
-            record(s, rows[t], t, states, counts, coef)
-            if counts[0, t] > 0:
-                if not within_core(s, solved):
+            record(s.state, s.coef, r, events, t)
+            if events.counts[0, t] > 0:
+                if not within_core(s, by_core):
                     return t, SPECTRAL
-                _measure(s, x, y, rows[t], t, states, gauges, room, count)
-            if count == 2 and counts[1, t] < 0:
-                if s.dials[HEAD] > certain:
+                _measure(s, r, events, t, room, count)
+            if count == 2 and events.counts[1, t] < 0:
+                if r.span.head > certain:
                     return t, UNRANKED
-                counts[1, t] = s.dials[WIDTH]
-        response, weight = responses[t, VALUE], responses[t, WEIGHT]
-        if not learn_row(x, y, s.dials, rows[t], response, weight, leaving[t]):
+                events.counts[1, t] = s.state.width
+        if not learn_event(r, events, t):
             return t, COMPACT
     return stop, DONE
 
 
 @numba.njit(**INNER)
-def _measure(
-    s: Stream,
-    x: Matrix,
-    y: Responses,
-    row: Vector,
-    t: int,
-    states: Matrix,
-    gauges: Matrix,
-    room: Matrix,
-    count: int,
-) -> None:
+def learn_event(r: Rows, events: Events, t: int) -> bool:
+    """Learn row t and drop the rows that leave then; False if there is no free place."""
+    response, weight = events.responses[t, VALUE], events.responses[t, WEIGHT]
+    return push(r, events.rows[t], response, weight, events.leaving[t])
+
+
+@numba.njit(**INNER)
+def _measure(s: Stream, r: Rows, events: Events, t: int, room: Matrix, count: int) -> None:
+    gauges, states = events.gauges, events.states
     if gauges.shape[0] > 0:
-        summarise(s, x, y, room, gauges[t])
-    new, cross = leverages(s, x, y, row, room, count)
+        summarise(s, r, room, gauges[t])
+    new, cross = leverages(s, r, events.rows[t], room, count)
     if gauges.shape[0] > 0:
         gauges[t, REACH], gauges[t, STRETCH] = new, stretch(s, room)
     if count == 2:
@@ -129,15 +151,17 @@ def _measure(
 
 
 @numba.njit(**INNER)
-def record(s: Stream, row: Vector, t: int, states: Matrix, counts: Ints, coef: Matrix) -> None:
-    states[0, t] = dot(s.coef, row) + s.values[LEVEL]
-    states[1, t] = s.values[LAMBDA]
-    states[2, t] = s.values[LEVEL]
-    counts[0, t] = s.dials[END] - s.dials[HEAD]
-    counts[1, t] = s.dials[RANK]
-    counts[2, t] = counts[0, t] - s.dials[MUTE]
+def record(state: Record, coefficients: Vector, r: Rows, events: Events, t: int) -> None:
+    """Write prediction, penalty, intercept, counts and coefficients of row t."""
+    states, counts, coef = events.states, events.counts, events.coef
+    states[0, t] = dot(coefficients, events.rows[t]) + state.intercept
+    states[1, t] = state.penalty
+    states[2, t] = state.intercept
+    counts[0, t] = r.span.end - r.span.head
+    counts[1, t] = state.rank
+    counts[2, t] = counts[0, t] - r.span.weightless
     if coef.shape[0] > 0:
-        copy(s.coef, coef[t])
+        copy(coefficients, coef[t])
 
 
 @shared()

@@ -1,11 +1,11 @@
-"""How far a row lies from the live rows, and how far those lie from their regression.
+"""Leverages of rows, and the residuals of the live rows, from the core and the rows outside it.
 
-A row u has the leverage u' H^-1 u, H being the system of the live rows: Phi + penalty I, and the
-unpenalised constant where there is an intercept. Live rows are those of the system, multiplied by
-the roots of their weights; a new row weighs 1. Rows outside the core have their images under its
-inverse already, a row that comes costs one product with it, and conjugate gradients take the
-products to the penalty of the moment, all rows in one pass over the inverse. Where the core does
-not hold, or says nothing about the rank, the singular values of the rows do (see ``spectrum``).
+A row u has the leverage u' H^-1 u, where H is the system of the live rows: Phi + penalty I, and the
+unpenalised constant where there is an intercept. Live rows are multiplied by the square roots of
+their weights; a new row has weight 1. Rows outside the core have their images under its inverse
+already. A new row costs one product with it. Conjugate gradients take the products to the present
+penalty, all rows in one pass over the inverse. Where there is no usable core, or the core does not
+show the rank, the singular values of the rows are used (see ``spectrum``).
 """
 
 from __future__ import annotations
@@ -13,31 +13,21 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from efface.engine.events.core import CONSTANT, DUAL, PENALTY, RHO, SIZE, Core, apply
-from efface.engine.events.penalty import (
-    END,
-    FIRST,
-    HARD,
-    HEAD,
-    INTERCEPT,
-    LAMBDA,
-    START,
-    STOP,
-    VALID,
-    WIDTH,
-)
-from efface.engine.events.solve import withdraw
-from efface.engine.events.stream import COMPACT, Stream, open_stream
+from efface.engine.events.core import Core, apply
+from efface.engine.events.rows import Rows, open_rows
+from efface.engine.events.solve import outside_rows, place_of, residual_square, withdraw
+from efface.engine.events.state import Stream, open_stream
+from efface.engine.events.stream import COMPACT
 from efface.engine.jit.compilation import FAST, INNER, KERNEL
-from efface.engine.jit.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, take
+from efface.engine.jit.views import ROOT, WEIGHT, Ints, Matrix, Responses, Vector, part, take
 from efface.engine.linalg.dense import add_row, copy, dot, fill, solve
 
-# Beside what a stream needs: singular values of the rows, their rank.
+# Further codes: the row is to be measured by singular values; the rank is missing.
 SPECTRAL, UNRANKED = COMPACT + 1, COMPACT + 2
 REACH, STRETCH, UNEXPLAINED, SCATTER, SIZE_2, HEFT = range(6)  # places in a column of gauges
 GAUGES = 6
 _ROOM = 14
-GAUGES_KEPT = 1e-6  # of the responses' squares: less left, and residuals are summed from the rows
+GAUGES_KEPT = 1e-6  # of the squared responses: with less left, residuals are summed by row
 _CLOSE = 1e-11  # of a leverage
 _MOST_STEPS = 40
 
@@ -50,24 +40,23 @@ def room_for(width: int, intercept: int, outside: int) -> Matrix:
 
 @numba.njit(**INNER)
 def within_core(s: Stream, solved: bool) -> bool:
-    """Do the core and the rows outside it tell leverages? Else ``spectrum`` does."""
-    bare = s.core.dials[DUAL] == 1 and s.values[LAMBDA] == 0.0
-    return solved and s.dials[VALID] == 1 and s.dials[HARD] == 0 and not bare
+    """Do leverages follow from the core and the rows outside it? Else from ``spectrum``."""
+    state = s.state
+    unpenalised = s.core.state.dual == 1 and state.penalty == 0.0
+    return solved and state.valid == 1 and state.refit == 0 and not unpenalised
 
 
 @numba.njit(**INNER)
-def leverages(
-    s: Stream, x: Matrix, y: Responses, row: Vector, room: Matrix, count: int
-) -> tuple[float, float]:
+def leverages(s: Stream, r: Rows, row: Vector, room: Matrix, count: int) -> tuple[float, float]:
     """<row, row> and, if ``count`` is 2, <row, oldest> in the inverse of the live rows' system.
 
-    Leaves rows in room[:2], their images in room[2:4], and what those lack in room[4:6].
+    Leaves the rows in room[:2], their images in room[2:4], and the residuals of those in room[4:6].
     """
-    c, w, dials, d, p = s.core, s.work, s.dials, s.dials[WIDTH], room.shape[1]
-    head, penalty = dials[HEAD], s.values[LAMBDA]
-    lo, k = head - dials[FIRST], dials[START] - head + dials[END] - dials[STOP]
+    c, w, d, p = s.core, s.work, s.state.width, room.shape[1]
+    x, y, head, penalty = r.x, r.y, r.span.head, s.state.penalty
+    lo, k = outside_rows(s, r)
     images, factor = part(s.outside.images, lo, lo + k), take(w.factor, 0, k, k)
-    work, dual = take(room, _ROOM * p, 2, max(p, k)), c.dials[DUAL] == 1
+    work, dual = take(room, _ROOM * p, 2, max(p, k)), c.state.dual == 1
     u, z = part(room, 0, count), part(room, 2, 2 + count)
     for j in range(d):
         u[0, j] = row[j] - c.centre[j]
@@ -76,15 +65,15 @@ def leverages(
             u[1, j] = y[head, ROOT] * (x[head, j] - c.centre[j])
     for i in range(count):
         if p > d:
-            u[i, d] = (y[head, ROOT] if i == 1 else 1.0) * c.values[CONSTANT]
-        if i == 1 and k > 0 and dials[START] > head:
+            u[i, d] = (y[head, ROOT] if i == 1 else 1.0) * c.state.constant
+        if i == 1 and k > 0 and s.state.core_start > head:
             copy(images[0], z[i])
         else:
             apply(c, u[i], z[i])
     _withdraw_all(c, images, factor, work, u, z)
     fill(part(room, 4, 6), 0.0)
-    if penalty != c.values[PENALTY]:
-        _bridge(c, images, factor, work, room, count, penalty, p if dual else d)
+    if penalty != c.state.penalty:
+        _descend(c, images, factor, work, room, count, penalty, p if dual else d)
     new, cross = _product(room, 0, 0), _product(room, 0, 1) if count == 2 else 0.0
     if dual and p > d:
         new += _constant(s, u[0], u[0])
@@ -96,32 +85,32 @@ def leverages(
 def oldest_leverage(s: Stream, room: Matrix) -> float:
     """<oldest, oldest>, after ``leverages`` with a count of 2."""
     old = _product(room, 1, 1)
-    if s.core.dials[DUAL] == 1 and room.shape[1] > s.dials[WIDTH]:
+    if s.core.state.dual == 1 and room.shape[1] > s.state.width:
         old += _constant(s, room[1], room[1])
     return old
 
 
 @numba.njit(**INNER)
 def _product(room: Matrix, i: int, j: int) -> float:
-    """u_i' H^-1 u_j from approximate images: what is left out is a product of two residuals."""
+    """u_i' H^-1 u_j from approximate images; the error is a product of two residuals."""
     return dot(room[i], room[2 + j]) + dot(room[2 + i], room[4 + j])
 
 
 @numba.njit(**INNER)
 def _constant(s: Stream, u: Vector, v: Vector) -> float:
-    """What the dual form's penalty on the constant takes from a product, by Sherman and Morrison.
+    """The correction of a product for the dual form's penalty on the constant (Sherman-Morrison).
 
     With theta_1, the solution for ones, penalty H^-1 e = e - constant theta_1.
     """
-    d, ones, constant = s.dials[WIDTH], s.work.theta[1], s.core.values[CONSTANT]
-    weight = constant / (s.values[LAMBDA] * ones[d])
+    d, ones, constant = s.state.width, s.work.theta[1], s.core.state.constant
+    weight = constant / (s.state.penalty * ones[d])
     return weight * (u[d] / constant - dot(u, ones)) * (v[d] / constant - dot(v, ones))
 
 
 @numba.njit(**INNER)
 def _apply_all(c: Core, rows: Matrix, out: Matrix) -> None:
     """``apply`` for each row; for two of them the inverse is read once, two of its rows a time."""
-    if c.dials[DUAL] == 1 or rows.shape[0] == 1:
+    if c.state.dual == 1 or rows.shape[0] == 1:
         for i in range(rows.shape[0]):
             apply(c, rows[i], out[i])
         return
@@ -160,10 +149,10 @@ def _withdraw_all(
     solve(factor, second)
     for j in range(k):
         _add_rows(first[j], second[j], images[j], out[0], out[1])
-    if c.values[RHO] != 1.0:
+    if c.state.rho != 1.0:
         for j in range(out.shape[1]):
-            out[0, j] /= c.values[RHO]
-            out[1, j] /= c.values[RHO]
+            out[0, j] /= c.state.rho
+            out[1, j] /= c.state.rho
 
 
 @numba.njit(**INNER, fastmath=FAST)
@@ -174,7 +163,7 @@ def _add_rows(a: float, b: float, row: Vector, first: Vector, second: Vector) ->
 
 
 @numba.njit(**INNER)
-def _bridge(
+def _descend(
     c: Core,
     images: Matrix,
     factor: Matrix,
@@ -184,8 +173,8 @@ def _bridge(
     penalty: float,
     free: int,
 ) -> None:
-    """A bridge for images, until the leverages stand: half the steps that a vector needs."""
-    shift = penalty - c.values[PENALTY]
+    """Conjugate gradients for images, until the leverages converge: half the steps of a vector."""
+    shift = penalty - c.state.penalty
     z, r, y = part(room, 2, 2 + count), part(room, 4, 4 + count), part(room, 6, 6 + count)
     step, image, past = part(room, 8, 8 + count), part(room, 10, 10 + count), part(room, 12, 14)
     fill(part(room, 8, 12), 0.0)
@@ -203,7 +192,7 @@ def _bridge(
             ratio = energy / past[i, 0] if turn > 0 else 0.0
             _advance(y[i], r[i], step[i], image[i], z[i], shift, free, ratio, energy)
             past[i, 0] = energy
-            # The next step gains at least as much as this one did, and need not be seen to.
+            # The next step gains at least as much as this one did, and needs no check.
             running |= turn == 0 or energy * ratio > close
         if not running:
             return
@@ -233,98 +222,42 @@ def _advance(
 
 
 @numba.njit(**INNER)
-def summarise(s: Stream, x: Matrix, y: Responses, room: Matrix, gauge: Vector) -> None:
-    """The residuals' squares, scatter and weight of the rows, the squares of the coefficients."""
-    c, d, dials = s.core, s.dials[WIDTH], s.dials
-    lo, k = dials[HEAD] - dials[FIRST], dials[START] - dials[HEAD] + dials[END] - dials[STOP]
-    rows, start = part(s.outside.rows, lo, lo + k), dials[START]
-    total, sums, dual = s.sums.total, room[_ROOM - 1], c.dials[DUAL] == 1
-    scatter, heft = 0.0, 0.0 if dual else total[d, d]
+def summarise(s: Stream, r: Rows, room: Matrix, gauge: Vector) -> None:
+    """Squared residuals, scatter and weight of the live rows, and squared coefficients."""
+    c, d, y, (lo, k) = s.core, s.state.width, r.y, outside_rows(s, r)
+    rows, start = part(s.outside.rows, lo, lo + k), s.state.core_start
+    total, sums, dual = s.sums.total, room[_ROOM - 1], c.state.dual == 1
+    scatter, weight = 0.0, 0.0 if dual else total[d, d]
     for j in range(d):
         scatter += 0.0 if dual else total[j, j]
         sums[j] = 0.0 if dual else total[d, j]
     for i in range(k):
-        at = _place_of(dials, i, k)
+        at = place_of(s, r, i, k)
         scatter += dot(part(rows[i], 0, d), part(rows[i], 0, d))
         add_row(y[at, ROOT], part(rows[i], 0, d), part(sums, 0, d))
-        heft += y[at, WEIGHT]
-    for i in range(c.dials[SIZE] if dual else 0):
+        weight += y[at, WEIGHT]
+    for i in range(c.state.n_rows if dual else 0):
         scatter += dot(part(c.rows[i], 0, d), part(c.rows[i], 0, d))
         add_row(y[start + i, ROOT], part(c.rows[i], 0, d), part(sums, 0, d))
-        heft += y[start + i, WEIGHT]
-    if dials[INTERCEPT] == 1:
-        scatter -= dot(part(sums, 0, d), part(sums, 0, d)) / heft
-    gauge[SCATTER], gauge[HEFT] = max(scatter, 0.0), heft
+        weight += y[start + i, WEIGHT]
+    if s.state.has_intercept == 1:
+        scatter -= dot(part(sums, 0, d), part(sums, 0, d)) / weight
+    gauge[SCATTER], gauge[HEFT] = max(scatter, 0.0), weight
     gauge[SIZE_2] = dot(s.coef, s.coef)
-    gauge[UNEXPLAINED] = _unexplained(s, x, y, room, gauge[SIZE_2], k)
-
-
-@numba.njit(**INNER)
-def _place_of(dials: Ints, i: int, k: int) -> int:
-    """Where the i-th of the k live rows outside the core lies."""
-    return dials[HEAD] + i if i < dials[START] - dials[HEAD] else dials[END] - k + i
-
-
-@numba.njit(**INNER)
-def _unexplained(s: Stream, x: Matrix, y: Responses, room: Matrix, size: float, k: int) -> float:
-    """The residual sum of squares: what the core leaves, and r' S^-1 r for the rows outside it.
-
-    A penalty that moved by ``shift`` moves the penalised sum by shift theta_0' theta.
-    """
-    c, w, dials, total = s.core, s.work, s.dials, s.sums.total
-    if c.dials[DUAL] == 1:
-        return _summed(s, x, y, room[_ROOM - 1])
-    d, p, lo = dials[WIDTH], room.shape[1], dials[HEAD] - dials[FIRST]
-    penalty, theta, start = s.values[LAMBDA], w.theta[0], room[_ROOM - 1]
-    offset = 0.0 if dials[INTERCEPT] == 1 else c.centre[d + 1]
-    middle = c.centre[d + 1] - offset
-    count, linear = total[d, d], total[d + 1, d]
-    squares = total[d + 1, d + 1] + offset * (2.0 * linear + offset * count)
-    left = squares
-    for j in range(p):
-        left -= (total[d + 1, j] + offset * total[d, j]) * c.theta[0, j]
-    copy(c.theta[0], start)
-    for i in range(k):
-        weight = w.weights[0, i]
-        left += s.outside.residual[0, lo + i] * weight
-        add_row(weight, s.outside.images[lo + i], start)
-        at = _place_of(dials, i, k)
-        squares += (y[at, ROOT] * (y[at, VALUE] - middle)) ** 2
-    shift = penalty - c.values[PENALTY]
-    if shift != 0.0:
-        left += shift * dot(part(start, 0, d), part(theta, 0, d))
-    left -= penalty * size
-    return left if left > GAUGES_KEPT * squares else _summed(s, x, y, start)
-
-
-@numba.njit(**INNER)
-def _summed(s: Stream, x: Matrix, y: Responses, away: Vector) -> float:
-    """The residual sum of squares, row by row."""
-    c, d, theta = s.core, s.dials[WIDTH], s.work.theta
-    middle, level = 0.0, 0.0
-    if s.dials[INTERCEPT] == 1:
-        middle = c.centre[d + 1]
-        level = theta[0, d] / theta[1, d] if c.dials[DUAL] == 1 else theta[0, d]
-    total = 0.0
-    for i in range(s.dials[HEAD], s.dials[END]):
-        for j in range(d):
-            away[j] = x[i, j] - c.centre[j]
-        residual = y[i, VALUE] - middle - level - dot(part(away, 0, d), s.coef)
-        total += y[i, WEIGHT] * (residual * residual)
-    return total
+    gauge[UNEXPLAINED] = residual_square(s, r, sums, GAUGES_KEPT)
 
 
 @numba.njit(**KERNEL, nogil=True)
 def gauge_rows(
-    x: Matrix, y: Responses, floats: Vector, ints: Ints, rows: Matrix, gauges: Matrix, room: Matrix
+    x: Matrix, y: Responses, span: Ints, store: Vector, rows: Matrix, gauges: Matrix, room: Matrix
 ) -> bool:
-    """Gauges, one column for each of ``rows``, of a stream solved by its core; or False."""
-    s = open_stream(floats, ints)
+    """Gauges of each of ``rows``, of a stream that was solved by its core; False if it was not."""
+    s, r = open_stream(store), open_rows(x, y, span)
     if not within_core(s, True):
         return False
-    summarise(s, x, y, room, gauges[0])
+    summarise(s, r, room, gauges[0])
     for t in range(rows.shape[0]):
-        gauges[t, REACH], _ = leverages(s, x, y, rows[t], room, 1)
+        gauges[t, REACH], _ = leverages(s, r, rows[t], room, 1)
         gauges[t, STRETCH] = stretch(s, room)
         for i in range(UNEXPLAINED, GAUGES):
             gauges[t, i] = gauges[0, i]
@@ -334,5 +267,5 @@ def gauge_rows(
 @numba.njit(**INNER)
 def stretch(s: Stream, room: Matrix) -> float:
     """The squared length of the row's image, after ``leverages``."""
-    image = part(room[2], 0, s.dials[WIDTH])
+    image = part(room[2], 0, s.state.width)
     return dot(image, image)

@@ -1,23 +1,23 @@
-"""A pilot fit, and the penalty of Lemma 3 with what it found plugged in.
+"""A pilot fit of the live rows, and the penalty of Lemma 3 with its estimates plugged in.
 
-Lemma 3 asks for the noise level sigma and for max|theta|. A fit of the live rows tells both, if it
-is hardly penalised: started from a strong penalty, coefficients are small and residuals large, so
-the next penalty is larger still. The pilot fit is a ridge regression with the penalty
+Lemma 3 needs the noise level sigma and max|theta|. A fit of the live rows estimates both, if its
+penalty is small. With a large penalty, coefficients are too small and residuals too large, so the
+next penalty would be larger still. The pilot fit is a ridge regression with the penalty
 
     lam0 = PILOT_SHARE 2^rint(log2(tr(Phi) / n)),
 
-a small share of the mean squared length of a row: no more than a safeguard where rows are about as
-many as features. With H0 its hat matrix (without the intercept's share),
+a small share of the mean squared length of a row, as a safeguard where there are about as many rows
+as features. With H0 its hat matrix (without the share of the intercept),
 
     sigma^2    = y'(I - H0)y / (n - intercept - tr(H0))
     max|theta| = the largest coefficient, or sigma / sqrt(tr(Phi)) if all are smaller,
 
-both finite for any number of rows. The lower limit is at most the standard error of a coefficient;
-it keeps the penalty finite where all coefficients vanish.
+both finite for any number of rows. The lower limit is at most the standard error of a coefficient.
+It keeps the penalty finite where all coefficients vanish.
 
-With weights, n is their sum, and Phi, H0 and the squares are weighted: as if each row came as often
-as it weighs. Rows that weigh less than 1 on average are fewer than the coefficients could use up;
-there n - intercept - tr(H0) is that of the m rows that have weight, times n / m.
+With weights, n is their sum, and Phi, H0 and the squares are weighted, as if each row came as often
+as its weight says. Where the mean weight is below 1, the degrees of freedom n - intercept - tr(H0)
+are those of the m rows that have weight, times n / m.
 """
 
 from __future__ import annotations
@@ -25,32 +25,14 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from efface.engine.events.core import CONSTANT, DUAL, SIZE
-from efface.engine.events.penalty import (
-    DELTA,
-    END,
-    FIRST,
-    HEAD,
-    INTERCEPT,
-    KEPT,
-    LAMBDA,
-    LARGEST,
-    MUTE,
-    NOISE,
-    START,
-    STOP,
-    SWITCH_AT,
-    THETA_MAX,
-    TRACE,
-    VARIANCE,
-    WIDTH,
-    live_weight,
-    plugged,
-    weight_upto,
-)
-from efface.engine.events.stream import COMPACT, DONE, Stream, learn_row, open_stream, refresh
+from efface.engine.events.penalty import KEPT, lemma_3, live_weight, too_few
+from efface.engine.events.rows import Rows, open_rows, span_of
+from efface.engine.events.solve import outside_rows, residual_square
+from efface.engine.events.state import Stream, open_stream
+from efface.engine.events.stream import DONE, refit_rows, refresh, up_to_date
 from efface.engine.jit.blas import multiply_transposed
-from efface.engine.jit.compilation import INNER, KERNEL
+from efface.engine.jit.compilation import INNER, KERNEL, shared
+from efface.engine.jit.records import Record
 from efface.engine.jit.views import (
     ROOT,
     VALUE,
@@ -60,179 +42,125 @@ from efface.engine.jit.views import (
     Responses,
     Vector,
     block,
-    part,
     take,
 )
-from efface.engine.linalg.dense import EPS, copy, dot, solve
+from efface.engine.linalg.dense import EPS, dot, solve
 from efface.engine.linalg.spectrum import centred, mean_of
-from efface.engine.sums.sliding import first_heard
+from efface.engine.sums.sliding import first_weighted
 
-AUTO = 0.0  # in the place of a largest coefficient: that of the pilot fit
-RESPONSE, RESIDUAL = 0, 1  # whose standard deviation stands for the noise
-
-
-@numba.njit(**KERNEL)
-def plug_in(x: Matrix, y: Responses, floats: Vector, ints: Ints) -> float:
-    """The penalty of the live rows, from a pilot fit that is up to date."""
-    return _plug_in(open_stream(floats, ints), x, y)
-
-
-@numba.njit(**KERNEL, nogil=True)
-def plug_in_rows(
-    x: Matrix,
-    y: Responses,
-    floats: Vector,
-    ints: Ints,
-    rows: Matrix,
-    responses: Responses,
-    leaving: Ints,  # (n,): how many of the oldest rows go once row t is learned
-    penalties: Vector,  # (n,): NaN where it is not known yet
-    start: int,
-) -> tuple[int, int]:
-    """The penalty before each row, which is then learned.
-
-    The row at which something else is to be done first, and what; or the end, DONE.
-    """
-    s = open_stream(floats, ints)
-    for t in range(start, responses.shape[0]):
-        if np.isnan(penalties[t]):
-            penalties[t] = 0.0
-            if not idle(y, s.dials, s.values):
-                code = refresh(s, x, y, True)
-                penalties[t] = _plug_in(s, x, y) if code == DONE else np.nan
-                if code != DONE:
-                    return t, code
-        response, weight = responses[t, VALUE], responses[t, WEIGHT]
-        if not learn_row(x, y, s.dials, rows[t], response, weight, leaving[t]):
-            return t, COMPACT
-    return responses.shape[0], DONE
-
-
-@numba.njit(**KERNEL)
-def idle(y: Responses, dials: Ints, values: Vector) -> bool:
-    """Is there no penalty, whatever the fit?"""
-    if weight_upto(y, dials, 2.0) < 2.0:
-        return True
-    most = values[SWITCH_AT] * dials[WIDTH]
-    return most < np.inf and weight_upto(y, dials, most) > most
-
-
-@numba.njit(**KERNEL)
-def penalty_from(
-    values: Vector, n: float, d: int, unexplained: float, freedom: float, theta: float
-) -> float:
-    """Lemma 3, for what a pilot fit left unexplained and its largest coefficient."""
-    square = unexplained / freedom if values[NOISE] == RESIDUAL else values[VARIANCE]
-    noise = np.sqrt(square)
-    if noise == 0.0:
-        return 0.0
-    if values[THETA_MAX] != AUTO:
-        theta = values[THETA_MAX]
-    else:
-        theta = max(theta, noise / np.sqrt(values[TRACE]))
-    return plugged(n, d, values[DELTA], noise, values[LARGEST], theta)
-
-
-@numba.njit(**KERNEL)
-def constant(values: Vector, level: float, intercept: bool) -> bool:
-    """Is the response constant but for rounding, so that an intercept explains it?"""
-    return intercept and values[VARIANCE] <= (16.0 * EPS * level) ** 2
+AUTO = 0.0  # as ``theta_max``: the largest coefficient of the pilot fit
+RESPONSE, RESIDUAL = 0, 1  # whose standard deviation is the noise level
+ASKED_BY_PILOT = 16  # added to a code: the pilot stream needs it
 
 
 @numba.njit(**INNER)
-def _plug_in(s: Stream, x: Matrix, y: Responses) -> float:
-    dials, d = s.dials, s.dials[WIDTH]
-    intercept, first = dials[INTERCEPT] == 1, first_heard(y, dials[HEAD], dials[END])
-    if s.values[TRACE] == 0.0 or constant(s.values, y[first, VALUE], intercept):
-        return 0.0
-    n = live_weight(s.stats, dials)
-    theta = 0.0
-    for j in range(d):
-        theta = max(theta, abs(s.coef[j]))
-    unexplained, freedom = 0.0, 1.0
-    if s.values[NOISE] == RESIDUAL:
-        freedom = counted(_freedom(s, x, y), dials[END] - dials[HEAD] - dials[MUTE], n)
-        unexplained = _unexplained(s, x, y)
-    return penalty_from(s.values, n, d, unexplained, freedom, theta)
+def refresh_both(
+    s: Stream, pilot: Vector | None, r: Rows, watched: bool | None, known: float
+) -> int:
+    """``refresh``, with the penalty of a pilot fit where there is a pilot store.
+
+    ``known`` is that penalty if the caller had to refit the pilot's rows, else NaN.
+    """
+    if pilot is not None:  # noqa: SIM102 - alone, so that the branch is not even compiled
+        if not up_to_date(s.state, r):
+            s.state.alpha = known
+            if np.isnan(known):
+                p = open_stream(pilot)
+                s.state.alpha = 0.0
+                if not too_few(r, p.state):
+                    code = refresh(p, r, True)
+                    if code != DONE:
+                        return code + ASKED_BY_PILOT
+                    s.state.alpha = _plug_in(p, r)
+    return refresh(s, r, watched)
 
 
 @numba.njit(**KERNEL)
-def counted(freedom: float, rows: int, n: float) -> float:
-    """Degrees of freedom, those of ``rows`` rows, where these count for n."""
+def predict_row(
+    x: Matrix,
+    y: Responses,
+    span: Ints,
+    store: Vector,
+    pilot: Vector | None,
+    row: Vector,
+    watched: bool | None,
+    known: float,
+) -> tuple[float, int]:
+    """The prediction of one more row from the live rows, if the code is DONE."""
+    s = open_stream(store)
+    code = refresh_both(s, pilot, open_rows(x, y, span), watched, known)
+    return dot(s.coef, row) + s.state.intercept, code
+
+
+@shared()
+def penalty_from(
+    state: Record, n: float, unexplained: float, freedom: float, theta: float
+) -> float:
+    """Lemma 3, from the residuals, degrees of freedom and largest coefficient of a pilot fit."""
+    noise = np.sqrt(unexplained / freedom if state.noise == RESIDUAL else state.variance)
+    if noise == 0.0:
+        return 0.0
+    theta = max(theta, noise / np.sqrt(state.trace_phi))
+    theta = theta if state.theta_max == AUTO else state.theta_max
+    return lemma_3(n, state.width, state.delta, noise, state.largest, theta)
+
+
+@shared()
+def constant(state: Record, level: float) -> bool:
+    """Is the response constant up to rounding, so that an intercept explains it?"""
+    return state.has_intercept == 1 and state.variance <= (16.0 * EPS * level) ** 2
+
+
+@numba.njit(**INNER)
+def _plug_in(s: Stream, r: Rows) -> float:
+    """The penalty of the live rows, from a pilot fit that is up to date."""
+    state = s.state
+    first = first_weighted(r.y, r.span.head, r.span.end)
+    if state.trace_phi == 0.0 or constant(state, r.y[first, VALUE]):
+        return 0.0
+    n = live_weight(s, r)
+    theta = 0.0
+    for j in range(state.width):
+        theta = max(theta, abs(s.coef[j]))
+    unexplained, freedom = 0.0, 1.0
+    if state.noise == RESIDUAL:
+        freedom = weighted_freedom(_freedom(s, r), r.span.end - r.span.head - r.span.weightless, n)
+        # y'(I - H0)y: the squared residuals and the penalty on the coefficients
+        unexplained = residual_square(s, r, s.work.vectors[0], KEPT)
+        unexplained += state.penalty * dot(s.coef, s.coef)
+    return penalty_from(state, n, unexplained, freedom, theta)
+
+
+@shared()
+def weighted_freedom(freedom: float, rows: int, n: float) -> float:
+    """Degrees of freedom of ``rows`` rows whose weights sum to n."""
     return freedom + (n - rows) if n >= rows else freedom * (n / rows)
 
 
 @numba.njit(**INNER)
-def _unexplained(s: Stream, x: Matrix, y: Responses) -> float:
-    """y'(I - H0)y: the squared residuals and the penalty on the coefficients."""
-    if s.core.dials[DUAL] == 0:
-        before, after = _unexplained_by_sums(s)
-        if after > KEPT * before:
-            return after
-    c, d, intercept = s.core, s.dials[WIDTH], s.dials[INTERCEPT] == 1
-    level, total = 0.0, s.values[LAMBDA] * dot(s.coef, s.coef)
-    if intercept:
-        level = s.work.theta[0, d]
-        if c.dials[DUAL] == 1:
-            level /= s.work.theta[1, d]
-        level += c.centre[d + 1]
-    for i in range(s.dials[HEAD], s.dials[END]):
-        left = y[i, VALUE] - level
-        for j in range(d):
-            left -= (x[i, j] - c.centre[j]) * s.coef[j]
-        total += y[i, WEIGHT] * (left * left)
-    return total
-
-
-@numba.njit(**INNER)
-def _unexplained_by_sums(s: Stream) -> tuple[float, float]:
-    """y'y and y'(I - H0)y, from a core in primal form and the rows outside it."""
-    c, total, theta = s.core, s.sums.total, s.core.theta[0]
-    d, n = s.dials[WIDTH], total[s.dials[WIDTH], s.dials[WIDTH]]
-    shift = 0.0 if s.dials[INTERCEPT] == 1 else c.centre[d + 1]
-    before = total[d + 1, d + 1] + shift * (2.0 * total[d + 1, d] + shift * n)
-    explained = 0.0
-    for i in range(theta.size):
-        explained += theta[i] * (total[d + 1, i] + shift * total[d, i])
-    lo, k = _outside(s)
-    residual, weights = part(s.outside.residual[0], lo, lo + k), part(s.work.weights[1], 0, k)
-    copy(residual, weights)
-    solve(take(s.work.factor, 0, k, k), weights)
-    added = dot(residual, weights)
-    return before + added, before - explained + added
-
-
-@numba.njit(**INNER)
-def _outside(s: Stream) -> tuple[int, int]:
-    """The first of the live rows outside the core, and their number."""
-    lo = s.dials[HEAD] - s.dials[FIRST]
-    return lo, s.dials[START] - s.dials[HEAD] + s.dials[END] - s.dials[STOP]
-
-
-@numba.njit(**INNER)
-def _freedom(s: Stream, x: Matrix, y: Responses) -> float:
+def _freedom(s: Stream, r: Rows) -> float:
     """m - intercept - tr(H0), from the trace of the inverse of the system of the m live rows.
 
     That inverse is M - Z' S^-1 Z (see ``core``); in the dual form, rho times it.
     """
-    c, d, penalty = s.core, s.dials[WIDTH], s.values[LAMBDA]
-    p, size, trace = c.inverse.shape[0], c.dials[SIZE], 0.0
-    if c.dials[DUAL] == 0:
+    c, d, penalty = s.core, s.state.width, s.state.penalty
+    p, size, trace = c.inverse.shape[0], c.state.n_rows, 0.0
+    if c.state.dual == 0:
         for i in range(d):
             trace += c.inverse[i, i]
-        n = s.dials[END] - s.dials[HEAD] - s.dials[MUTE]
-        return n - p + penalty * (trace - _outer_trace(s, d))
+        n = r.span.end - r.span.head - r.span.weightless
+        return n - p + penalty * (trace - _outer_trace(s, r, d))
     inverse = take(c.inverse, 0, size, size)
     for i in range(size):
         trace += inverse[i, i]
-    freedom = penalty * trace + _outside(s)[1] - _outer_trace(s, p) - s.dials[MUTE]
-    return freedom - _share_of_ones(s, x, y) if s.dials[INTERCEPT] == 1 else freedom
+    freedom = penalty * trace + outside_rows(s, r)[1] - _outer_trace(s, r, p) - r.span.weightless
+    return freedom - _share_of_ones(s, r) if s.state.has_intercept == 1 else freedom
 
 
 @numba.njit(**INNER)
-def _outer_trace(s: Stream, columns: int) -> float:
+def _outer_trace(s: Stream, r: Rows, columns: int) -> float:
     """tr(Z' S^-1 Z), for the first columns of Z."""
-    lo, k = _outside(s)
+    lo, k = outside_rows(s, r)
     images, total = block(s.outside.images, lo, lo + k, 0, columns), 0.0
     factor, products = take(s.work.factor, 0, k, k), take(s.work.weights[1], 0, 1, k)
     for i in range(k):
@@ -243,33 +171,39 @@ def _outer_trace(s: Stream, columns: int) -> float:
 
 
 @numba.njit(**INNER)
-def _share_of_ones(s: Stream, x: Matrix, y: Responses) -> float:
-    """What the intercept takes: q'G^2 q / q'Gq, q the roots of the weights, G the dual inverse."""
-    c, d, theta = s.core, s.dials[WIDTH], s.work.theta[1]
+def _share_of_ones(s: Stream, r: Rows) -> float:
+    """The share of the intercept, q'G^2 q / q'Gq: q the roots of weights, G the dual inverse."""
+    c, d, theta = s.core, s.state.width, s.work.theta[1]
     total, squares = 0.0, 0.0
-    for i in range(s.dials[HEAD], s.dials[END]):
-        left = 1.0 - c.values[CONSTANT] * theta[d]
+    for i in range(r.span.head, r.span.end):
+        left = 1.0 - c.state.constant * theta[d]
         for j in range(d):
-            left -= (x[i, j] - c.centre[j]) * theta[j]
-        total += y[i, WEIGHT] * left
-        squares += y[i, WEIGHT] * (left * left)
+            left -= (r.x[i, j] - c.centre[j]) * theta[j]
+        total += r.y[i, WEIGHT] * left
+        squares += r.y[i, WEIGHT] * (left * left)
     return squares / total
 
 
-def plug_in_directly(
-    x: Matrix, y: Responses, values: Vector, coef: Vector, intercept: bool
-) -> float:
-    """``plug_in`` from the rows themselves, where they had to be refitted."""
-    heard = y[:, WEIGHT] > 0.0
-    x, y = x[heard], y[heard]
-    (m, d), n = x.shape, float(y[:, WEIGHT].sum())
-    if values[TRACE] == 0.0 or constant(values, y[0, VALUE], intercept):
+def refit_pilot(x: Matrix, y: Responses, span: Ints, store: Vector) -> float:
+    """Refit the rows of a pilot store; return the penalty that follows."""
+    refit_rows(x, y, span, store)
+    s, at = open_stream(store), span_of(span)
+    s.state.solved_end = -1  # the core and the work space do not hold this solution
+    return plug_in_directly(x[at.head : at.end], y[at.head : at.end], s.state, s.coef)
+
+
+def plug_in_directly(x: Matrix, y: Responses, state: Record, coef: Vector) -> float:
+    """The penalty from the rows themselves and their coefficients under ``state.penalty``."""
+    weighted, intercept, penalty = y[:, WEIGHT] > 0.0, bool(state.has_intercept), state.penalty
+    x, y = x[weighted], y[weighted]
+    m, n = len(y), float(y[:, WEIGHT].sum())
+    if state.trace_phi == 0.0 or constant(state, y[0, VALUE]):
         return 0.0
-    rows, penalty = centred(x, y[:, WEIGHT], intercept), values[LAMBDA]
+    rows = centred(x, y[:, WEIGHT], intercept)
     left = y[:, VALUE] - mean_of(y[:, VALUE], y[:, WEIGHT], intercept) - rows @ coef
     left = y[:, ROOT] * (left - mean_of(left, y[:, WEIGHT], intercept))
     squares = np.linalg.svd(y[:, ROOT, np.newaxis] * rows, compute_uv=False) ** 2
     freedom = m - intercept - squares.size + (penalty / (squares + penalty)).sum()
     unexplained = left @ left + penalty * (coef @ coef)
-    freedom = counted(freedom, m, n)
-    return float(penalty_from(values, n, d, unexplained, freedom, np.abs(coef).max()))
+    freedom = weighted_freedom(freedom, m, n)
+    return float(penalty_from(state, n, unexplained, freedom, np.abs(coef).max()))

@@ -1,7 +1,7 @@
-"""Standardised rows, from sums over them: mean, deviation, Z'Z and Z'y.
+"""Standardised rows from sums over the rows: mean, deviation, Z'Z and Z'y.
 
-Z'Z is the rows' correlations times their number, and follows from the same sums as everything else
-(see ``sums``): no row is standardised, whatever comes or leaves.
+Z'Z is the correlation matrix of the rows times their number. It follows from the same sums as all
+else (see ``sliding``), so no row is standardised when rows come or leave.
 """
 
 from __future__ import annotations
@@ -13,21 +13,27 @@ import numpy as np
 
 from efface.engine.events.penalty import KEPT
 from efface.engine.jit.compilation import INNER, carving
+from efface.engine.jit.records import Record, record
 from efface.engine.jit.views import VALUE, WEIGHT, Matrix, Responses, Vector, part, take
 from efface.engine.linalg.dense import EPS
-from efface.engine.sums.sliding import TURN, Sums, first_heard, slide_to, turn_over
+from efface.engine.sums.sliding import Sums, first_weighted, slide_to, turn_over
 
-_LEAST_KEPT = 1e-3  # of a feature's squares around the centre: less, and its digits are missing
-# Places among the facts: the rows' weight, the responses' mean from the centre of the sums, their
-# scatter around it, the largest |z|, and how many features have a spread.
-WORTH, MIDDLE, SCATTER, REACH, SPREADING = range(5)
-_FACTS = 5
+_LEAST_KEPT = 1e-3  # of a feature's squares around the centre: with less, digits are missing
 _VECTORS = 8
+
+frame_state, _STATE = record(
+    floats=[
+        "weight",  # the sum of the weights
+        *("middle", "scatter"),  # of the responses: mean, from the centre of the sums; squares
+        *("largest", "spreading"),  # the largest |z|; how many features have a spread
+    ]
+)
 
 
 class Frame(NamedTuple):
-    """The rows at hand, standardised: what is known of them, and where they are solved."""
+    """Standardised rows: their mean, deviation and products, and the space to solve them."""
 
+    state: Record
     products: Matrix  # (d, d), upper triangle: Z'Z
     system: Matrix  # (d, d): the factors of Z'Z + penalty I
     shift: Vector  # (d,): the mean, from the centre of the sums
@@ -38,23 +44,20 @@ class Frame(NamedTuple):
     coef: Vector  # (d,): of the standardised features
     scale: Vector  # (d,)
     row: Vector  # (d,) scratch
-    facts: Vector
     scratch: Vector  # (d^2 + 96 d,)
 
 
-def room_for_frame(d: int) -> int:
-    """How many floats ``open_frame`` needs."""
-    return 3 * d * d + _VECTORS * d + 96 * d + _FACTS
-
-
 @carving
-def open_frame(room: Vector, d: int) -> Frame:
-    """The frame that lies in a flat array."""
-    f, o = room, 2 * d * d
-    end = o + _VECTORS * d
-    return Frame(
-        take(f, 0, d, d),
-        take(f, d * d, d, d),
+def lay_out_frame(store: Vector, at: int, d: int) -> tuple[Frame, int]:
+    """The frame that lies in a flat array, and the offset behind it."""
+    f, products = store, at + _STATE
+    o = products + 2 * d * d
+    scratch = o + _VECTORS * d
+    end = scratch + d * d + 96 * d
+    frame = Frame(
+        frame_state(part(f, at, products)),
+        take(f, products, d, d),
+        take(f, products + d * d, d, d),
         part(f, o, o + d),
         part(f, o + d, o + 2 * d),
         part(f, o + 2 * d, o + 3 * d),
@@ -62,17 +65,17 @@ def open_frame(room: Vector, d: int) -> Frame:
         part(f, o + 4 * d, o + 5 * d),
         part(f, o + 5 * d, o + 6 * d),
         part(f, o + 6 * d, o + 7 * d),
-        part(f, o + 7 * d, end),
-        part(f, end, end + _FACTS),
-        part(f, end + _FACTS, end + _FACTS + d * d + 96 * d),
+        part(f, o + 7 * d, scratch),
+        part(f, scratch, end),
     )
+    return frame, end
 
 
 @numba.njit(**INNER)
 def _off_centre(s: Sums) -> bool:
-    """Has a feature or the response moved so far from the centre that sums lose digits?
+    """Is the mean of a feature or of the response so far from the centre that sums lose digits?
 
-    Not if it is as near as a mean can be rounded: a constant feature would ask again and again.
+    Not if it is as near as a mean can be rounded, as for a constant feature.
     """
     q, total = s.centre.size, s.total
     n = total[q - 2, q - 2]
@@ -86,7 +89,7 @@ def _off_centre(s: Sums) -> bool:
 
 @numba.njit(**INNER)
 def _describe(f: Frame, s: Sums, n: int) -> bool:
-    """Standardise the n rows of the sums; False where digits are missing."""
+    """Mean and deviation of the n rows of the sums; False where digits are missing."""
     d, total = f.shift.size, s.total
     weight, largest, spreading = total[d, d], 0.0, 0.0
     for j in range(d):
@@ -107,14 +110,14 @@ def _describe(f: Frame, s: Sums, n: int) -> bool:
         high, low = high - s.centre[j] - f.shift[j], f.shift[j] - (low - s.centre[j])
         largest = max(largest, high / f.deviation[j], low / f.deviation[j])
         spreading += 1.0
-    f.facts[WORTH], f.facts[REACH], f.facts[SPREADING] = weight, largest, spreading
+    f.state.weight, f.state.largest, f.state.spreading = weight, largest, spreading
     return largest < np.inf
 
 
 @numba.njit(**INNER)
 def _correlate(f: Frame, s: Sums) -> None:
     """Z'Z and Z'y from the sums."""
-    d, total, weight = f.shift.size, s.total, f.facts[WORTH]
+    d, total, weight = f.shift.size, s.total, f.state.weight
     middle = total[d + 1, d] / weight
     for j in range(d):
         f.products[j, j] = weight * f.spreads[j]
@@ -127,18 +130,18 @@ def _correlate(f: Frame, s: Sums) -> None:
 
 @numba.njit(**INNER)
 def _describe_responses(f: Frame, s: Sums, y: Responses, a: int, b: int) -> None:
-    """Mean and scatter of the responses; from themselves where the sums have lost digits."""
+    """Mean and scatter of the responses; from the rows where the sums have lost digits."""
     d = f.shift.size
     first, square = s.total[d + 1, d], s.total[d + 1, d + 1]
-    f.facts[MIDDLE] = first / f.facts[WORTH]
-    f.facts[SCATTER] = square - first * f.facts[MIDDLE]
-    if f.facts[SCATTER] < KEPT * square:
-        mean, scatter, base = 0.0, 0.0, y[first_heard(y, a, b), VALUE]
+    f.state.middle = first / f.state.weight
+    f.state.scatter = square - first * f.state.middle
+    if f.state.scatter < KEPT * square:
+        mean, scatter, base = 0.0, 0.0, y[first_weighted(y, a, b), VALUE]
         for i in range(a, b):
-            mean += y[i, WEIGHT] * (y[i, VALUE] - base) / f.facts[WORTH]
+            mean += y[i, WEIGHT] * (y[i, VALUE] - base) / f.state.weight
         for i in range(a, b):
             scatter += y[i, WEIGHT] * (y[i, VALUE] - base - mean) ** 2
-        f.facts[SCATTER] = scatter
+        f.state.scatter = scatter
 
 
 @numba.njit(**INNER)
@@ -146,7 +149,7 @@ def standardise(f: Frame, s: Sums, x: Matrix, y: Responses, a: int, b: int) -> b
     """The frame of the rows [a, b); False where digits are missing."""
     for _ in range(2):
         slide_to(s, x, y, a, b, 1, True)
-        if s.dials[TURN] == b or not _off_centre(s):
+        if s.state.turn == b or not _off_centre(s):
             break
         turn_over(s, x, y, a, b, True)
     if not _describe(f, s, b - a):

@@ -1,51 +1,52 @@
 """Regression on standardised features, z = (x - mean) / deviation of the rows at hand.
 
 Mean and deviation change with every row that comes or leaves, and with them all of Z. But Z'Z is
-the rows' correlations times their number, which follow from the same sums as everything else, made
-by addition alone (see ``sums``). So a solution costs O(d^2) for the sums and O(d^3) / 6 for its
+the correlation matrix of the rows times their number, which follows from sums made by addition
+alone (see ``sliding``). So a solution costs O(d^2) for the sums and O(d^3) / 6 for its
 factorisation, whatever the number of rows. As Z'1 = 0, an intercept changes the level and nothing
 else. A feature without spread has z = 0, hence the coefficient 0.
 
-The margin of a factorisation (see ``dense``) is that of the rows around the sums' centre, so that
-it also sees digits lost to a mean that has moved. Where it is not safe the caller standardises the
-rows themselves and refits.
+The margin of a factorisation (see ``dense``) is that of the rows around the centre of the sums, so
+that it also shows digits lost to a mean that has moved. Where it is not safe, the rows themselves
+are standardised and refitted.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numba
 import numpy as np
 
 from efface.engine.events.penalty import (
-    ALPHA,
-    DELTA,
-    DIRTY,
-    END,
     FIXED,
-    HARD,
-    HEAD,
-    INTERCEPT,
     KEPT,
-    KIND,
-    LAMBDA,
-    LARGEST,
-    LEVEL,
-    MUTE,
-    NOISE,
-    PILOT_SHARE,
-    RANK,
-    THETA_MAX,
-    TRACE,
-    VARIANCE,
-    WIDTH,
-    plugged,
-    unpenalised,
-    weight_upto,
+    lemma_3,
+    pilot_penalty,
+    too_few,
 )
-from efface.engine.events.pilot import AUTO, RESIDUAL, constant, counted, penalty_from
-from efface.engine.events.stream import DONE, REFIT, Stream, open_stream
-from efface.engine.jit.compilation import INNER, KERNEL
+from efface.engine.events.pilot import (
+    AUTO,
+    RESIDUAL,
+    constant,
+    penalty_from,
+    plug_in_directly,
+    weighted_freedom,
+)
+from efface.engine.events.rows import Rows, open_rows, span_of
+from efface.engine.events.state import STATE_WORDS, Rule, set_rule, stream_state
+from efface.engine.events.stream import (
+    DONE,
+    REFIT,
+    note_no_rows,
+    note_solved,
+    push,
+    up_to_date,
+)
+from efface.engine.jit.compilation import INNER, KERNEL, carving
+from efface.engine.jit.records import Record, words
 from efface.engine.jit.views import (
+    ROOT,
     VALUE,
     WEIGHT,
     Ints,
@@ -65,42 +66,139 @@ from efface.engine.linalg.dense import (
     solve,
     symmetric_times,
 )
-from efface.engine.standardized.correlations import (
-    MIDDLE,
-    REACH,
-    SCATTER,
-    SPREADING,
-    WORTH,
-    Frame,
-    open_frame,
-    room_for_frame,
-    standardise,
-)
-from efface.engine.standardized.zscores import refit_scores
+from efface.engine.linalg.refit import refit
+from efface.engine.standardized.correlations import Frame, lay_out_frame, standardise
+from efface.engine.standardized.zscores import refit_scores, scores
 from efface.engine.sums.sliding import (
-    BOUNDED,
     NEVER,
-    SEEN,
     Sums,
-    carve_sums,
+    clear_total,
     depth_for,
-    first_heard,
-    room_for_sums,
+    first_weighted,
+    lay_out_sums,
+    release_sums,
+    shift_down,
+    start_sums,
 )
 
-_LEAST_FREE = 1e-2  # of the rows, as degrees of freedom: with less, what is left is rounding
+_LEAST_FREE = 1e-2  # of the rows, as degrees of freedom: with less, residuals are rounding
 
 
-# -- solved --------------------------------------------------------------------------------------
+class StandardStream(NamedTuple):
+    """All that is derived from the live rows."""
+
+    state: Record  # that of an event solver, see ``efface.engine.events.state``
+    coef: Vector  # (d,)
+    sums: Sums
+    frame: Frame
+
+
+@carving
+def _lay_out(f: Vector, at: int, size: int, d: int, depth: int) -> tuple[StandardStream, int]:
+    coef = at + size
+    sums, end = lay_out_sums(f, coef + d, d, depth)
+    frame, end = lay_out_frame(f, end, d)
+    state = stream_state(part(f, at, coef))
+    return StandardStream(state, part(f, coef, coef + d), sums, frame), end
+
+
+@carving
+def open_standard(store: Vector) -> StandardStream:
+    """The stream that lies in a store; its state says its shape."""
+    state = stream_state(store)
+    return _lay_out(store, 0, STATE_WORDS, state.width, state.depth)[0]
+
+
+def allocate_standard(width: int, intercept: bool, capacity: int) -> Vector:
+    """A store for the state of at most ``capacity`` rows."""
+    depth = depth_for(capacity)
+    store = np.zeros(words(_lay_out, STATE_WORDS, width, depth))
+    state = stream_state(store)
+    state.width, state.has_intercept, state.depth = width, intercept, depth
+    return store
+
+
+def reset_standard(store: Vector, rule: Rule) -> None:
+    """Overwrite everything but the shape; no row is solved."""
+    state = stream_state(store)
+    shape = state.width, state.has_intercept, state.depth
+    store[:] = 0.0
+    state.width, state.has_intercept, state.depth = shape
+    set_rule(state, rule)
+    start_sums(open_standard(store).sums, True)
+
+
+def shift_standard(store: Vector, by: int) -> None:
+    """Follow rows that have moved ``by`` places towards the front of their array."""
+    s = open_standard(store)
+    s.state.solved_head -= by
+    s.state.solved_end -= by
+    shift_down(s.sums, by)
+
+
+@numba.njit(**KERNEL)
+def release_standard(span: Ints, store: Vector) -> None:
+    """Overwrite all that was derived from rows that have left."""
+    _release(open_standard(store), span_of(span).head)
+
+
+@numba.njit(**INNER)
+def _release(s: StandardStream, head: int) -> None:
+    clear_total(s.sums)
+    release_sums(s.sums, head)
+    f, state = s.frame, s.state
+    for kept in (f.products, f.system):
+        fill(kept, 0.0)
+    for vector in (f.shift, f.deviation, f.spreads, f.pull, f.inflation, f.coef, f.scale, f.row):
+        fill(vector, 0.0)
+    fill(f.scratch, 0.0)
+    fill(s.coef, 0.0)
+    f.state.weight, f.state.middle, f.state.scatter = 0.0, 0.0, 0.0
+    f.state.largest, f.state.spreading = 0.0, 0.0
+    state.intercept, state.penalty = 0.0, 0.0
+    state.variance, state.largest, state.trace_phi = 0.0, 0.0, 0.0
+    state.solved_end = -1
+
+
+@numba.njit(**KERNEL)
+def disturb_standard(store: Vector, place: int) -> None:
+    """A row was put in at ``place``: clear what was built from the rows behind it."""
+    s = open_standard(store)
+    if place < s.sums.state.seen:
+        _release(s, NEVER)
+    s.state.solved_end = -1
+
+
+@numba.njit(**KERNEL)
+def learn_standard(
+    x: Matrix,
+    y: Responses,
+    span: Ints,
+    store: Vector,
+    row: Vector,
+    response: float,
+    weight: float,
+    leaving: int,
+) -> bool:
+    """Append a row, then drop the oldest ``leaving`` rows; False if there is no free place."""
+    r = open_rows(x, y, span)
+    if not push(r, row, response, weight, leaving):
+        return False
+    if leaving > 0:
+        _release(open_standard(store), r.span.head)
+    return True
+
+
+# -- solve ---------------------------------------------------------------------------------------
 
 
 @numba.njit(**INNER)
 def factorise_products(f: Frame, penalty: float, system: Matrix) -> float:
-    """system <- the factors of Z'Z + penalty I, 1 in the place of a 0 on the diagonal; the margin.
+    """system <- the factors of Z'Z + penalty I, with 1 for a 0 on the diagonal; return the margin.
 
-    So the pseudo-inverse where features without spread are all that is missing.
+    So features without spread get the coefficient 0.
     """
-    d, weight = f.shift.size, f.facts[WORTH]
+    d, weight = f.shift.size, f.state.weight
     for i in range(d):
         copy(part(f.products[i], i, d), part(system[i], i, d))
         system[i, i] += penalty
@@ -112,16 +210,16 @@ def factorise_products(f: Frame, penalty: float, system: Matrix) -> float:
 
 @numba.njit(**INNER)
 def _solve(f: Frame, s: Sums, penalty: float, intercept: bool, coef: Vector) -> tuple[float, bool]:
-    """coef <- the coefficients of the features as they are; the intercept, and whether it is safe.
+    """coef <- the coefficients of the features as they are; return the intercept; is it safe?
 
-    With a factorisation that is left in the frame.
+    The factorisation stays in the frame.
     """
     d = coef.size
     if not factorise_products(f, penalty, f.system) >= SAFE:
         return 0.0, False
     copy(f.pull, f.coef)
     solve(f.system, f.coef)
-    level = s.centre[d + 1] + f.facts[MIDDLE] if intercept else 0.0
+    level = s.centre[d + 1] + f.state.middle if intercept else 0.0
     for j in range(d):
         coef[j] = f.coef[j] / f.deviation[j]
         level -= coef[j] * (s.centre[j] + f.shift[j])
@@ -129,136 +227,152 @@ def _solve(f: Frame, s: Sums, penalty: float, intercept: bool, coef: Vector) -> 
 
 
 @numba.njit(**INNER)
-def residual_square(
-    f: Frame, s: Sums, x: Matrix, y: Responses, span: tuple[int, int], intercept: bool
-) -> float:
-    """The residuals' squares for the coefficients in the frame, row by row."""
+def residuals_by_row(f: Frame, s: Sums, r: Rows, intercept: bool) -> float:
+    """The squared residuals for the coefficients in the frame, summed by row."""
     d, total = f.coef.size, 0.0
-    middle = s.centre[d + 1] + f.facts[MIDDLE] if intercept else 0.0
-    for i in range(span[0], span[1]):
-        residual = y[i, VALUE] - middle
+    middle = s.centre[d + 1] + f.state.middle if intercept else 0.0
+    for i in range(r.span.head, r.span.end):
+        residual = r.y[i, VALUE] - middle
         for j in range(d):
-            residual -= (x[i, j] - s.centre[j] - f.shift[j]) / f.deviation[j] * f.coef[j]
-        total += y[i, WEIGHT] * residual * residual
+            residual -= (r.x[i, j] - s.centre[j] - f.shift[j]) / f.deviation[j] * f.coef[j]
+        total += r.y[i, WEIGHT] * residual * residual
     return total
 
 
 @numba.njit(**INNER)
 def responses_square(f: Frame, s: Sums, intercept: bool) -> float:
     """y'y, around the mean if there is an intercept."""
-    middle = s.centre[f.coef.size + 1] + f.facts[MIDDLE]
-    return f.facts[SCATTER] + (0.0 if intercept else f.facts[WORTH] * middle * middle)
+    middle = s.centre[f.coef.size + 1] + f.state.middle
+    return f.state.scatter + (0.0 if intercept else f.state.weight * middle * middle)
 
 
 # -- the penalty ---------------------------------------------------------------------------------
 
 
 @numba.njit(**INNER)
-def _penalty(f: Frame, s: Sums, x: Matrix, y: Responses, dials: Ints, values: Vector) -> float:
+def _penalty(s: StandardStream, r: Rows) -> float:
     """Lemma 3 for the standardised rows; NaN where digits are missing."""
-    n, d = f.facts[WORTH], dials[WIDTH]
-    if idle(y, dials, values):
+    state, f = s.state, s.frame
+    n, d = f.state.weight, state.width
+    if too_few(r, state):
         return 0.0
-    values[VARIANCE], values[LARGEST] = f.facts[SCATTER] / (n - 1), f.facts[REACH]
-    values[TRACE] = f.facts[WORTH] * f.facts[SPREADING]
-    if values[NOISE] == RESIDUAL or values[THETA_MAX] == AUTO:
-        return _piloted(f, s, x, y, dials, values)
-    noise = np.sqrt(values[VARIANCE])
-    return plugged(n, d, values[DELTA], noise, values[LARGEST], values[THETA_MAX])
-
-
-@numba.njit(**KERNEL)
-def idle(y: Responses, dials: Ints, values: Vector) -> bool:
-    """Is there no penalty, whatever the features?"""
-    return weight_upto(y, dials, 2.0) < 2.0 or unpenalised(y, dials, values)
-
-
-@numba.njit(**KERNEL)
-def pilot_penalty(trace: float, n: float) -> float:
-    """That of a pilot fit; see ``pilot``."""
-    return PILOT_SHARE * 2.0 ** np.rint(np.log2(trace / n))
+    state.variance, state.largest = f.state.scatter / (n - 1), f.state.largest
+    state.trace_phi = f.state.weight * f.state.spreading
+    if state.noise == RESIDUAL or state.theta_max == AUTO:
+        return _plug_in(s, r)
+    return lemma_3(n, d, state.delta, np.sqrt(state.variance), state.largest, state.theta_max)
 
 
 @numba.njit(**INNER)
-def _piloted(f: Frame, s: Sums, x: Matrix, y: Responses, dials: Ints, values: Vector) -> float:
-    head, end, d, intercept = dials[HEAD], dials[END], dials[WIDTH], dials[INTERCEPT] == 1
-    level, rows = y[first_heard(y, head, end), VALUE], end - head - dials[MUTE]
-    if values[TRACE] == 0.0 or constant(values, level, intercept):
+def _plug_in(s: StandardStream, r: Rows) -> float:
+    """Lemma 3 with the estimates of a pilot fit; see ``pilot``. NaN where digits are missing."""
+    f, state, d, intercept = s.frame, s.state, s.state.width, s.state.has_intercept
+    level = r.y[first_weighted(r.y, r.span.head, r.span.end), VALUE]
+    rows = r.span.end - r.span.head - r.span.weightless
+    if state.trace_phi == 0.0 or constant(state, level):
         return 0.0
-    n = f.facts[WORTH]
-    if rows - dials[INTERCEPT] <= f.facts[SPREADING]:  # hardly a degree of freedom is left
+    n = f.state.weight
+    if rows - intercept <= f.state.spreading:  # hardly a degree of freedom is left
         return np.nan
-    penalty = pilot_penalty(values[TRACE], n)
+    penalty = pilot_penalty(state.trace_phi, n)
     for i in range(d):
         for j in range(i, d):
             f.system[j, i] = f.products[i, j]
         f.system[i, i] += penalty
-        f.scale[i] = f.facts[WORTH] * f.inflation[i] * f.spreads[i] + penalty
+        f.scale[i] = n * f.inflation[i] * f.spreads[i] + penalty
     margin = invert(f.system, f.scale, f.scratch)
     if not margin >= SAFE:
         return np.nan
     symmetric_times(f.system, f.pull, f.coef)
-    theta, freedom = 0.0, float(rows) - dials[INTERCEPT]
+    theta, freedom = 0.0, float(rows - intercept)
     for j in range(d):
         theta = max(theta, abs(f.coef[j]))
         freedom -= f.spreads[j] * (1.0 - penalty * f.system[j, j])
     if freedom < _LEAST_FREE * rows:
         return np.nan
-    square = responses_square(f, s, intercept)
+    square = responses_square(f, s.sums, intercept == 1)
     left = square - dot(f.coef, f.pull)
-    if not margin * left > KEPT * square:  # the margin's digits are missing in coef, hence in left
-        left = residual_square(f, s, x, y, (head, end), intercept)
+    if not margin * left > KEPT * square:  # coef, and so left, lacks the digits of the margin
+        left = residuals_by_row(f, s.sums, r, intercept == 1)
         left += penalty * dot(f.coef, f.coef)
-    return penalty_from(values, n, d, left, counted(freedom, rows, n), theta)
+    return penalty_from(state, n, left, weighted_freedom(freedom, rows, n), theta)
 
 
-# -- a stream ------------------------------------------------------------------------------------
+# -- one event -----------------------------------------------------------------------------------
 
 
 @numba.njit(**INNER)
-def refresh_standard(s: Stream, f: Frame, x: Matrix, y: Responses, watched: bool | None) -> int:
+def refresh_standard(s: StandardStream, r: Rows, watched: bool | None) -> int:
     """Bring coefficients, intercept, penalty and rank up to date; REFIT where that is not safe.
 
-    ``watched`` is None where the penalty is fixed: what an adaptive one needs is then not compiled.
+    ``watched`` is None where the penalty is fixed: what an adaptive penalty needs is then not
+    compiled.
     """
-    dials, values, head, end = s.dials, s.values, s.dials[HEAD], s.dials[END]
-    if dials[DIRTY] == 0:
+    state, f = s.state, s.frame
+    if up_to_date(state, r):
         return DONE
-    if end - head == dials[MUTE]:  # no row, or none that has weight
-        fill(s.coef, 0.0)
-        values[LEVEL], values[LAMBDA] = 0.0, values[ALPHA] if values[KIND] == FIXED else 0.0
-        dials[DIRTY], dials[RANK], dials[HARD] = 0, 0, 1
+    if r.span.end - r.span.head == r.span.weightless:
+        note_no_rows(state, r, s.coef)
+        state.refit = 1
         return DONE
-    if not standardise(f, s.sums, x, y, head, end):
+    if not standardise(f, s.sums, r.x, r.y, r.span.head, r.span.end):
         return REFIT
-    penalty = values[ALPHA]
+    penalty = state.alpha
     if watched is not None:
-        penalty = _penalty(f, s.sums, x, y, dials, values)
+        penalty = _penalty(s, r)
         if not penalty >= 0.0:
             return REFIT
-    level, safe = _solve(f, s.sums, penalty, dials[INTERCEPT] == 1, s.coef)
+    intercept, safe = _solve(f, s.sums, penalty, state.has_intercept == 1, s.coef)
     if not safe:
         return REFIT
-    values[LEVEL], values[LAMBDA] = level, penalty
-    dials[DIRTY], dials[HARD] = 0, 0
-    dials[RANK] = int(f.facts[SPREADING]) if penalty == 0.0 else -1
+    state.intercept, state.penalty, state.refit = intercept, penalty, 0
+    note_solved(state, r, int(f.state.spreading) if penalty == 0.0 else -1)
     return DONE
 
 
 @numba.njit(**KERNEL)
 def predict_standard(
-    x: Matrix,
-    y: Responses,
-    floats: Vector,
-    ints: Ints,
-    room: Vector,
-    row: Vector,
-    watched: bool | None,
-) -> tuple[int, float]:
-    """What the live rows say of one more row, once it is DONE."""
-    s = open_stream(floats, ints)
-    f = open_frame(room, row.size)
-    return refresh_standard(s, f, x, y, watched), dot(s.coef, row) + s.values[LEVEL]
+    x: Matrix, y: Responses, span: Ints, store: Vector, row: Vector, watched: bool | None
+) -> tuple[float, int]:
+    """The prediction of one more row from the live rows, if the code is DONE."""
+    s = open_standard(store)
+    code = refresh_standard(s, open_rows(x, y, span), watched)
+    return dot(s.coef, row) + s.state.intercept, code
+
+
+def refit_standard(x: Matrix, y: Responses, span: Ints, store: Vector) -> None:
+    """Solve from the rows themselves: the answer to REFIT."""
+    s, at = open_standard(store), span_of(span)
+    state, rows = s.state, slice(at.head, at.end)
+    z = scores(x[rows], y[rows, WEIGHT])
+    state.penalty = _penalty_of_rows(z.rows, y[rows], open_rows(x, y, span), state)
+    level, state.rank = refit(z.rows, y[rows], state.penalty, True, s.coef)
+    s.coef[:] /= z.deviation
+    state.intercept = (level if state.has_intercept else 0.0) - s.coef @ z.mean
+    state.solved_head, state.solved_end, state.refit = at.head, at.end, 1
+
+
+def _penalty_of_rows(rows: Matrix, y: Responses, r: Rows, state: Record) -> float:
+    """Lemma 3 for standardised rows."""
+    if state.rule == FIXED:
+        return float(state.alpha)
+    if too_few(r, state):
+        return 0.0
+    rows, y = rows[y[:, WEIGHT] > 0.0], y[y[:, WEIGHT] > 0.0]
+    weights = y[:, WEIGHT]
+    n = float(weights.sum())
+    away = y[:, VALUE] - y[0, VALUE]
+    away -= np.average(away, weights=weights)
+    state.variance, state.largest = weights @ away**2 / (n - 1.0), np.abs(rows).max()
+    state.trace_phi = ((y[:, ROOT, np.newaxis] * rows) ** 2).sum()
+    if state.noise != RESIDUAL and state.theta_max != AUTO:
+        noise = np.sqrt(state.variance)
+        return float(lemma_3(n, state.width, state.delta, noise, state.largest, state.theta_max))
+    if state.trace_phi == 0.0 or constant(state, y[0, VALUE]):
+        return 0.0
+    state.penalty, coef = pilot_penalty(state.trace_phi, n), np.empty(rows.shape[1])
+    refit(rows, y, state.penalty, True, coef)
+    return plug_in_directly(rows, y, state, coef)
 
 
 # -- every window of an array --------------------------------------------------------------------
@@ -275,20 +389,19 @@ def slide_standard(
     coef: Matrix,
     level: Vector,
     rank: Ints,  # -1 where the window is to be refitted
-    floats: Vector,
-    ints: Ints,
+    store: Vector,
     depth: int,
-    room: Vector,
 ) -> None:
     """Coefficients, intercept and rank of the window of s rows that ends at each row."""
     n, d = x.shape
-    sums, f = carve_sums(floats, ints, d, depth), open_frame(room, d)
-    sums.dials[SEEN], sums.dials[BOUNDED] = NEVER, 1
+    sums, end = lay_out_sums(store, 0, d, depth)
+    f = lay_out_frame(store, end, d)[0]
+    start_sums(sums, True)
     for t in range(first, n):
         safe = standardise(f, sums, x, y, max(0, t - s + 1), t + 1)
-        if safe and f.facts[WORTH] > 0.0:
+        if safe and f.state.weight > 0.0:
             level[t], safe = _solve(f, sums, penalty, intercept, coef[t])
-        rank[t] = int(f.facts[SPREADING]) if safe and f.facts[WORTH] > 0.0 else -1
+        rank[t] = int(f.state.spreading) if safe and f.state.weight > 0.0 else -1
 
 
 def slide_standardized(
@@ -302,16 +415,15 @@ def slide_standardized(
 ) -> tuple[Matrix, Vector, Ints]:
     """Coefficients, intercept and rank of the window of s rows that ends at each row.
 
-    Before row ``first`` they are NaN and 0. With a penalty the rank is that of the features with a
-    spread. Can run in several threads at once.
+    Before row ``first`` they are NaN and 0. With a penalty the rank is the number of features with
+    a spread. Several threads may call this at once.
     """
     (n, d), responses = x.shape, weighed(y, weights)
     coef, level, rank = np.full((n, d), np.nan), np.full(n, np.nan), np.zeros(n, np.int64)
     depth = depth_for(min(s, n))
-    floats, ints = room_for_sums(d, depth)
-    answers, store = (coef, level, rank), (np.zeros(floats), np.zeros(ints, np.int64), depth)
-    room = np.zeros(room_for_frame(d))
-    slide_standard(x, responses, s, float(penalty), intercept, first, *answers, *store, room)
+    store = np.zeros(words(lay_out_sums, d, depth) + words(lay_out_frame, d))
+    answers = coef, level, rank
+    slide_standard(x, responses, s, float(penalty), intercept, first, *answers, store, depth)
     for e in np.flatnonzero(rank < 0):
         rows = slice(max(0, e - s + 1), e + 1)
         level[e], rank[e] = refit_scores(x[rows], responses[rows], penalty, intercept, coef[e])

@@ -1,15 +1,18 @@
 """Sums over a sliding range of rows, made by addition alone.
 
-The range is [a, b) of an array of rows; both ends only ever move up. What is kept is the Gram
-matrix of the rows q (x - c, 1, y - cy), q being the root of a row's weight, from which every moment
-of the range follows. Nothing is subtracted: the range is split at a *turn*, sums of suffixes up to
-the turn are stacked, nearest first, and rows past it are added to one running sum. When the range
-passes the turn, the turn moves to its end. A stack entry that reaches back too far is wiped when it
-is popped.
+The range is [a, b) of an array of rows. Both ends only move up. The sum is the Gram matrix of the
+rows q (x - c, 1, y - cy), where q is the square root of a row's weight. All moments of the range
+follow from it.
 
-The stack reaches back in equal steps, at most FAN of them; the step nearest the range's start is
-divided again, and so on down to single units. So a row is added once to the running sum and about
-log(rows / unit) / log(FAN) times to the stack, which holds FAN entries for each such level.
+Nothing is subtracted. The range is split at a *turn*. Sums over [start, turn) lie on a stack, the
+latest start on top of the earliest. Rows from the turn on are added to one running sum. When the
+range passes the turn, the turn moves to the end of the range. A stack entry whose rows have left is
+overwritten with zeros when it is popped.
+
+The starts on the stack are equally spaced, at most FAN of them. The step nearest to the start of
+the range is divided again, and so on down to steps of ``unit`` rows. So a row is added once to the
+running sum and about log(rows / unit) / log(FAN) times to the stack, which holds FAN entries per
+level.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import numpy as np
 
 from efface.engine.jit.blas import add_gram
 from efface.engine.jit.compilation import INNER, carving, shared
+from efface.engine.jit.records import Record, as_ints, record
 from efface.engine.jit.simd import LANES, add_products
 from efface.engine.jit.views import (
     ROOT,
@@ -38,20 +42,21 @@ from efface.engine.linalg.dense import fill
 CHUNK = 64
 FAN = 32
 _SMALL = 64  # below this many columns, a call to BLAS costs more than the sum
-TURN, SEEN, DEPTH, BOUNDED = 0, 1, 2, 3
 _TINY = float(np.finfo(np.float64).tiny)
-NEVER = 1 << 62  # as SEEN: nothing is kept, start anew
+NEVER = 1 << 62  # as ``seen``: nothing is kept, start anew
+
+sums_state, _STATE = record(ints=["turn", "seen", "entries", "bounded"])
 
 
 class Sums(NamedTuple):
-    """The working store of a sliding sum; q = d + 2."""
+    """The sums of a sliding range; q = d + 2."""
 
+    state: Record  # turn; seen (= b); stack entries in use; whether bounds are kept
     total: Matrix  # (q, q), lower triangle: the sum over [a, b)
     recent: Matrix  # (q, q): over [turn, b)
     stack: Matrix  # (depth, q * q): over [start, turn), nearest last
     starts: Ints  # (depth,)
-    dials: Ints  # turn, seen (= b), number of stack entries, bounds kept?
-    bounds: Matrix  # (2, d): the largest and smallest features over [a, b), if asked for
+    bounds: Matrix  # (2, d): the largest and the smallest features over [a, b), if kept
     recent_bounds: Matrix  # (2, d)
     stack_bounds: Matrix  # (depth, 2 * d)
     centre: Vector  # (q,): c, 0, cy
@@ -59,7 +64,7 @@ class Sums(NamedTuple):
 
 
 def depth_for(rows: int, unit: int = 1) -> int:
-    """Stack entries for a range of ``rows`` that moves by ``unit``: at most FAN for each level."""
+    """Stack entries for a range of ``rows`` that moves by ``unit``: at most FAN per level."""
     depth, gap = 2, rows
     while gap > unit:
         step = _step(gap, unit)
@@ -74,30 +79,33 @@ def _step(gap: int, unit: int) -> int:
 
 
 @carving
-def carve_sums(floats: Vector, ints: Ints, d: int, depth: int) -> Sums:
-    """Lay the store of a sliding sum out in two flat arrays, which the caller must hold."""
-    q, f, i = d + 2, floats, ints
-    centre = (2 + depth) * q * q
+def lay_out_sums(store: Vector, at: int, d: int, depth: int) -> tuple[Sums, int]:
+    """The sums that lie in a flat array, all 0 at first; and the offset behind them."""
+    q, f = d + 2, store
+    starts = at + _STATE
+    total = starts + depth
+    centre = total + (2 + depth) * q * q
     bounds = centre + q + CHUNK * q
-    return Sums(
-        take(f, 0, q, q),
-        take(f, q * q, q, q),
-        take(f, 2 * q * q, depth, q * q),
-        part(i, 0, depth),
-        part(i, depth, depth + 4),
+    sums = Sums(
+        sums_state(part(f, at, starts)),
+        take(f, total, q, q),
+        take(f, total + q * q, q, q),
+        take(f, total + 2 * q * q, depth, q * q),
+        as_ints(part(f, starts, total)),
         take(f, bounds, 2, d),
         take(f, bounds + 2 * d, 2, d),
         take(f, bounds + 4 * d, depth, 2 * d),
         part(f, centre, centre + q),
         take(f, centre + q, CHUNK, q),
     )
+    return sums, bounds + (4 + 2 * depth) * d
 
 
-@carving
-def room_for_sums(d: int, depth: int) -> tuple[int, int]:
-    """How many floats and ints, all 0 at first, ``carve_sums`` needs."""
-    q = d + 2
-    return (2 + depth) * q * q + (1 + CHUNK) * q + (4 + 2 * depth) * d, depth + 4
+@shared()
+def start_sums(s: Sums, bounded: bool) -> None:
+    """No row is in the sums yet."""
+    s.state.seen = NEVER
+    s.state.bounded = 1 if bounded else 0
 
 
 @numba.njit(**INNER)
@@ -108,7 +116,7 @@ def clear_bounds(bounds: Matrix) -> None:
 
 @numba.njit(**INNER)
 def widen(bounds: Matrix, high: Vector, low: Vector) -> None:
-    """Let the bounds take in these values."""
+    """Extend the bounds to these values."""
     for j in range(high.size):
         bounds[0, j] = max(bounds[0, j], high[j])
         bounds[1, j] = min(bounds[1, j], low[j])
@@ -116,7 +124,7 @@ def widen(bounds: Matrix, high: Vector, low: Vector) -> None:
 
 @numba.njit(**INNER)
 def _widen_all(bounds: Matrix, x: Matrix, y: Responses, lo: int, hi: int) -> None:
-    """Let the bounds take in the rows lo..hi, but not those without weight."""
+    """Extend the bounds to the rows lo..hi that have weight."""
     for i in range(lo, hi):
         if y[i, WEIGHT] > 0.0:
             widen(bounds, x[i], x[i])
@@ -126,7 +134,7 @@ def _widen_all(bounds: Matrix, x: Matrix, y: Responses, lo: int, hi: int) -> Non
 def _add_rows(
     x: Matrix, y: Responses, lo: int, hi: int, centre: Vector, rows: Matrix, out: Matrix
 ) -> None:
-    """out += the Gram matrix of rows lo..hi, centred and weighed."""
+    """out += the Gram matrix of the rows lo..hi, centred and weighted."""
     d = x.shape[1]
     for start in range(lo, hi, CHUNK):
         size = min(CHUNK, hi - start)
@@ -169,7 +177,7 @@ def _set_lower_sum(a: Matrix, b: Matrix, out: Matrix) -> None:
 
 
 @numba.njit(**INNER)
-def _wipe_lower(out: Matrix) -> None:
+def _clear_lower(out: Matrix) -> None:
     for i in range(out.shape[0]):
         for j in range(i + 1):
             out[i, j] = 0.0
@@ -177,7 +185,7 @@ def _wipe_lower(out: Matrix) -> None:
 
 @numba.njit(**INNER)
 def weight_of(y: Responses, a: int, b: int) -> float:
-    """What the rows [a, b) weigh; of no weight, the least number there is, to divide by."""
+    """The sum of the weights of the rows [a, b), at least the smallest normal number."""
     total = 0.0
     for i in range(a, b):
         total += y[i, WEIGHT]
@@ -185,8 +193,8 @@ def weight_of(y: Responses, a: int, b: int) -> float:
 
 
 @numba.njit(**INNER)
-def first_heard(y: Responses, lo: int, hi: int) -> int:
-    """The first of the rows lo..hi that has weight, or the last one."""
+def first_weighted(y: Responses, lo: int, hi: int) -> int:
+    """The first of the rows lo..hi that has weight, or the last row."""
     while lo < hi - 1 and y[lo, WEIGHT] == 0.0:
         lo += 1
     return lo
@@ -194,13 +202,13 @@ def first_heard(y: Responses, lo: int, hi: int) -> int:
 
 @numba.njit(**INNER)
 def turn_over(s: Sums, x: Matrix, y: Responses, a: int, b: int, centred: bool) -> None:
-    """Start anew from the rows [a, b); the centre is their mean (y's always, x's if asked)."""
+    """Start anew at the end of [a, b). The centre is the mean of y, and of x if ``centred``."""
     d = x.shape[1]
     fill(s.recent, 0.0)
-    fill(part(s.stack, 0, s.dials[DEPTH]), 0.0)
-    fill(part(s.stack_bounds, 0, s.dials[DEPTH]), 0.0)
+    fill(part(s.stack, 0, s.state.entries), 0.0)
+    fill(part(s.stack_bounds, 0, s.state.entries), 0.0)
     clear_bounds(s.recent_bounds)
-    s.dials[TURN], s.dials[SEEN], s.dials[DEPTH] = b, b, 0
+    s.state.turn, s.state.seen, s.state.entries = b, b, 0
     fill(s.centre, 0.0)
     total = weight_of(y, a, b)
     for i in range(a, b):
@@ -210,13 +218,13 @@ def turn_over(s: Sums, x: Matrix, y: Responses, a: int, b: int, centred: bool) -
                 s.centre[j] += weight * x[i, j] / total
         s.centre[d + 1] += weight * y[i, VALUE] / total
     if centred:
-        _settle(s.centre, x, y, a, b)
+        _centre_constants(s.centre, x, y, a, b)
 
 
 @numba.njit(**INNER)
-def _settle(centre: Vector, x: Matrix, y: Responses, a: int, b: int) -> None:
-    """Centre a constant feature on its value: the mean is that but for rounding, which is dust."""
-    first = first_heard(y, a, b)
+def _centre_constants(centre: Vector, x: Matrix, y: Responses, a: int, b: int) -> None:
+    """Centre a constant feature on its value: its mean differs from that by rounding."""
+    first = first_weighted(y, a, b)
     for j in range(x.shape[1]):
         i = first + 1
         while i < b and (x[i, j] == x[first, j] or y[i, WEIGHT] == 0.0):
@@ -227,16 +235,16 @@ def _settle(centre: Vector, x: Matrix, y: Responses, a: int, b: int) -> None:
 
 @shared()
 def slide_to(s: Sums, x: Matrix, y: Responses, a: int, b: int, unit: int, centred: bool) -> None:
-    """total <- the sum over [a, b); ``unit`` is how far the range is likely to move next."""
-    if a > s.dials[TURN] or b < s.dials[SEEN]:
+    """total <- the sum over [a, b). ``unit`` is the step by which the range is expected to move."""
+    if a > s.state.turn or b < s.state.seen:
         turn_over(s, x, y, a, b, centred)
-    _add_rows(x, y, s.dials[SEEN], b, s.centre, s.rows, s.recent)
-    bounded = s.dials[BOUNDED] == 1
+    _add_rows(x, y, s.state.seen, b, s.centre, s.rows, s.recent)
+    bounded = s.state.bounded == 1
     if bounded:
-        _widen_all(s.recent_bounds, x, y, s.dials[SEEN], b)
-    s.dials[SEEN] = b
+        _widen_all(s.recent_bounds, x, y, s.state.seen, b)
+    s.state.seen = b
     _reach_back(s, x, y, a, unit)
-    top = s.dials[DEPTH] - 1
+    top = s.state.entries - 1
     if top >= 0:
         q = s.total.shape[0]
         _set_lower_sum(s.recent, take(s.stack, top * q * q, q, q), s.total)
@@ -252,36 +260,44 @@ def slide_to(s: Sums, x: Matrix, y: Responses, a: int, b: int, unit: int, centre
 
 
 @numba.njit(**INNER)
-def _reach_back(s: Sums, x: Matrix, y: Responses, a: int, unit: int) -> None:
-    """Make the top of the stack start at ``a``, leaving entries at equal steps for later."""
-    depth, stack, starts, q = s.dials[DEPTH], s.stack, s.starts, s.total.shape[0]
-    while depth > 0 and starts[depth - 1] < a:
+def _pop_before(s: Sums, a: int) -> None:
+    """Pop the stack entries that start before ``a``, and overwrite them."""
+    depth, q = s.state.entries, s.total.shape[0]
+    while depth > 0 and s.starts[depth - 1] < a:
         depth -= 1
-        _wipe_lower(take(stack, depth * q * q, q, q))
+        _clear_lower(take(s.stack, depth * q * q, q, q))
         fill(s.stack_bounds[depth], 0.0)
-    top = starts[depth - 1] if depth > 0 else s.dials[TURN]
+    s.state.entries = depth
+
+
+@numba.njit(**INNER)
+def _reach_back(s: Sums, x: Matrix, y: Responses, a: int, unit: int) -> None:
+    """Extend the stack until its top entry starts at ``a``, with entries at equal steps."""
+    _pop_before(s, a)
+    depth, stack, starts, q = s.state.entries, s.stack, s.starts, s.total.shape[0]
+    top = starts[depth - 1] if depth > 0 else s.state.turn
     step = top - a
     while top > a:
-        if top - a <= step:  # the last step of a level is divided in its turn
+        if top - a <= step:  # divide the last step of a level again
             step = _step(top - a, unit)
         start = a + (top - a - 1) // step * step
-        if depth + 1 == starts.size:  # a smaller unit than the stack was made for: no more steps
+        if depth + 1 == starts.size:  # the stack is full: no more steps
             start = a
         entry = take(stack, depth * q * q, q, q)
         if depth > 0:
             _set_lower(take(stack, (depth - 1) * q * q, q, q), entry)
         _add_rows(x, y, start, top, s.centre, s.rows, entry)
-        if s.dials[BOUNDED] == 1:
+        if s.state.bounded == 1:
             _push_bounds(s, x, y, start, top, depth)
         starts[depth] = start
         depth += 1
         top = start
-    s.dials[DEPTH] = depth
+    s.state.entries = depth
 
 
 @numba.njit(**INNER)
 def _push_bounds(s: Sums, x: Matrix, y: Responses, lo: int, hi: int, depth: int) -> None:
-    """The bounds of a new stack entry: those of the one below and of the rows lo..hi."""
+    """The bounds of a new stack entry: those of the entry below it and of the rows lo..hi."""
     d = s.bounds.shape[1]
     bounds = take(s.stack_bounds, depth * 2 * d, 2, d)
     clear_bounds(bounds)
@@ -291,7 +307,25 @@ def _push_bounds(s: Sums, x: Matrix, y: Responses, lo: int, hi: int, depth: int)
     _widen_all(bounds, x, y, lo, hi)
 
 
+@numba.njit(**INNER)
+def release_sums(s: Sums, head: int) -> None:
+    """Overwrite the sums that contain a row before ``head``, except ``total``."""
+    _pop_before(s, head)
+    if s.state.seen != NEVER and head >= s.state.turn:  # all rows of the centre have left
+        fill(s.recent, 0.0)
+        fill(s.recent_bounds, 0.0)
+        fill(s.centre, 0.0)
+        s.state.turn, s.state.seen = 0, NEVER
+
+
+@numba.njit(**INNER)
+def clear_total(s: Sums) -> None:
+    fill(s.total, 0.0)
+    fill(s.bounds, 0.0)
+
+
 def shift_down(s: Sums, by: int) -> None:
-    """The rows have moved ``by`` places towards the front of their array."""
-    s.dials[[TURN, SEEN]] -= by
+    """Follow rows that have moved ``by`` places towards the front of their array."""
+    s.state.turn -= by
+    s.state.seen -= by
     s.starts[:] -= by

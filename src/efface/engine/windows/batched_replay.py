@@ -21,23 +21,11 @@ from efface.engine.events.leverage import (
     STRETCH,
     UNEXPLAINED,
 )
-from efface.engine.events.penalty import (
-    ALPHA,
-    DELTA,
-    FIXED,
-    KEPT,
-    KIND,
-    LARGEST,
-    NOISE,
-    PILOT,
-    PILOT_SHARE,
-    THETA_MAX,
-    TRACE,
-    VARIANCE,
-    plugged,
-)
+from efface.engine.events.penalty import FIXED, KEPT, PILOT, lemma_3, pilot_penalty
 from efface.engine.events.pilot import RESIDUAL, constant, penalty_from
+from efface.engine.events.state import STATE_WORDS, Rule, set_rule, stream_state
 from efface.engine.jit.compilation import INNER, KERNEL
+from efface.engine.jit.records import Record, words
 from efface.engine.jit.simd import (
     LANES,
     add_dot,
@@ -51,17 +39,9 @@ from efface.engine.jit.simd import (
     take_higher,
     take_lower,
 )
-from efface.engine.jit.views import VALUE, Ints, Matrix, Responses, Vector, part, take, weighed
+from efface.engine.jit.views import VALUE, Matrix, Responses, Vector, part, take, weighed
 from efface.engine.linalg.dense import SAFE, fill
-from efface.engine.sums.sliding import (
-    BOUNDED,
-    NEVER,
-    SEEN,
-    Sums,
-    carve_sums,
-    depth_for,
-    room_for_sums,
-)
+from efface.engine.sums.sliding import Sums, depth_for, lay_out_sums, start_sums
 from efface.engine.windows.systems import (
     AROUND,
     AWAY,
@@ -99,14 +79,13 @@ from efface.engine.windows.systems import (
 )
 
 MOST = 28  # unknowns: with more, a core that is solved once serves windows faster
-_VALUES = 11
 
 
 def stride_windows(
     x: Matrix,
     y: Vector,
     s: int,
-    rule: Vector,
+    rule: Rule,
     intercept: bool,
     states: Matrix,  # its first six rows: prediction, penalty, intercept, leverages, FRT
     coef: Matrix,  # (n, d), or (0, d) where it is not wanted
@@ -118,13 +97,14 @@ def stride_windows(
     said of one whose margin is not SAFE is not to be trusted.
     """
     d, depth = x.shape[1], depth_for(s, LANES)
-    floats, ints = room_for_sums(d, depth)
     lanes = places_for(d).size * LANES
-    store, dials = aligned(lanes + floats + _VALUES), np.zeros(ints, np.int64)
-    store[lanes + floats : lanes + floats + rule.size] = rule
+    store = aligned(lanes + STATE_WORDS + words(lay_out_sums, d, depth))
+    state = stream_state(store[lanes:])
+    set_rule(state, rule)
+    state.width, state.has_intercept = d, intercept
     margin, gauges[HEFT] = np.empty(y.size - s), s
     answers = states, coef, gauges, margin
-    _stride_windows(x, weighed(y), s, intercept, *answers, store, lanes, dials, depth)
+    _stride_windows(x, weighed(y), s, intercept, *answers, store, lanes, depth)
     return margin
 
 
@@ -140,15 +120,14 @@ def _stride_windows(
     margin: Vector,
     store: Vector,
     lanes: int,
-    ints: Ints,
     depth: int,
 ) -> None:
     n, d = x.shape
     f, at = take(store, 0, lanes // LANES, LANES), places_for(d)
-    sums = carve_sums(part(store, lanes, store.size), ints, d, depth)
-    values = part(store, store.size - _VALUES, store.size)
-    some = values[ALPHA] if values[KIND] == FIXED else 1.0
-    sums.dials[SEEN], sums.dials[BOUNDED] = NEVER, int(values[KIND] != FIXED)
+    state = stream_state(part(store, lanes, store.size))
+    sums = lay_out_sums(store, lanes + STATE_WORDS, d, depth)[0]
+    some = state.alpha if state.rule == FIXED else 1.0
+    start_sums(sums, state.rule != FIXED)
     prepare(f, at, d, s, intercept)
     t = s
     while t < n:
@@ -160,7 +139,7 @@ def _stride_windows(
             diagonal[i] = sums.total[i, i]
         if trusted(diagonal, sums.total, sums.centre, d, some, intercept) > 0.0:
             form(f, at, sums, x, y, block, intercept)
-            _set_penalties(f, at, sums, values, y, block, d, intercept)
+            _set_penalties(f, at, sums, state, y, block, d, intercept)
             factorise(f, at)
             _measure(f, at, sums.centre, d, intercept)
             _collect(f, at, sums.centre, block, intercept, states, coef, gauges, margin)
@@ -174,24 +153,24 @@ def _set_penalties(
     f: Matrix,
     at: Places,
     sums: Sums,
-    values: Vector,
+    state: Record,
     y: Responses,
     block: Block,
     d: int,
     intercept: bool,
 ) -> None:
     """The penalty of each window; NaN where it is to be found another way."""
-    if values[KIND] == FIXED:
-        set_all(f, at.numbers + PENALTY, values[ALPHA])
+    if state.rule == FIXED:
+        set_all(f, at.numbers + PENALTY, state.alpha)
         return
     _bound(f, at, sums, block.windows, d)
     for i in range(LANES):
-        f[at.numbers + PENALTY, i] = _first_penalty(f, at, values, i, block.s, d)
-    if values[KIND] != PILOT:
+        f[at.numbers + PENALTY, i] = _first_penalty(f, at, state, i, block.s, d)
+    if state.rule != PILOT:
         return
     factorise(f, at)
     solve(f, at)
-    if values[NOISE] == RESIDUAL:
+    if state.noise == RESIDUAL:
         trace_inverse(f, at, d)
     set_all(f, at.numbers + HIGH, 0.0)
     set_all(f, at.numbers + LOW, 0.0)
@@ -201,7 +180,7 @@ def _set_penalties(
         take_lower(f, at.numbers + LOW, coefficient)
     for i in range(LANES):
         level = y[block.first + min(i, block.windows - 1) - block.s, VALUE]
-        f[at.numbers + PENALTY, i] = _plug_in(f, at, values, i, block.s, d, level, intercept)
+        f[at.numbers + PENALTY, i] = _plug_in(f, at, state, i, block.s, d, level)
 
 
 @numba.njit(**INNER)
@@ -231,7 +210,7 @@ def _bound(f: Matrix, at: Places, sums: Sums, count: int, d: int) -> None:
 
 
 @numba.njit(**INNER)
-def _first_penalty(f: Matrix, at: Places, values: Vector, i: int, n: int, d: int) -> float:
+def _first_penalty(f: Matrix, at: Places, state: Record, i: int, n: int, d: int) -> float:
     """Lemma 3 from the rows of window i, or the penalty of its pilot fit; see ``moments``."""
     numbers = at.numbers
     square, total, length = f[numbers + AROUND, i], f[numbers + TOTAL, i], f[numbers + LENGTH, i]
@@ -240,9 +219,9 @@ def _first_penalty(f: Matrix, at: Places, values: Vector, i: int, n: int, d: int
     digits = variance * n >= KEPT * square and largest >= KEPT * f[numbers + FAR, i]
     if not (digits and trace > KEPT**2 * length):
         return np.nan
-    if values[KIND] == PILOT:
-        return PILOT_SHARE * 2.0 ** np.rint(np.log2(trace / n))
-    penalty = plugged(n, d, values[DELTA], np.sqrt(variance), largest, values[THETA_MAX])
+    if state.rule == PILOT:
+        return pilot_penalty(trace, n)
+    penalty = lemma_3(n, d, state.delta, np.sqrt(variance), largest, state.theta_max)
     return penalty if penalty > 0.0 else np.nan
 
 
@@ -250,27 +229,26 @@ def _first_penalty(f: Matrix, at: Places, values: Vector, i: int, n: int, d: int
 def _plug_in(
     f: Matrix,
     at: Places,
-    values: Vector,
+    state: Record,
     i: int,
     n: int,
     d: int,
     level: float,
-    intercept: bool,
 ) -> float:
     """The penalty that the pilot fit of window i asks for; see ``pilot``."""
     numbers = at.numbers
     total, before = f[numbers + TOTAL, i], f[numbers + SQUARES, i]
-    values[VARIANCE] = max(f[numbers + AROUND, i] - total * total / n, 0.0) / (n - 1)
-    values[LARGEST], values[TRACE] = f[numbers + AWAY, i], f[numbers + SPREAD, i]
+    state.variance = max(f[numbers + AROUND, i] - total * total / n, 0.0) / (n - 1)
+    state.largest, state.trace_phi = f[numbers + AWAY, i], f[numbers + SPREAD, i]
     left, freedom = before - f[numbers + EXPLAINED, i], 1.0
-    if not f[numbers + MARGIN, i] >= SAFE or constant(values, level, intercept):
+    if not f[numbers + MARGIN, i] >= SAFE or constant(state, level):
         return np.nan
-    if values[NOISE] == RESIDUAL:
+    if state.noise == RESIDUAL:
         if not left > KEPT * before:
             return np.nan
-        freedom = n - d - int(intercept) + f[numbers + PENALTY, i] * f[numbers + INVERSE, i]
+        freedom = n - d - state.has_intercept + f[numbers + PENALTY, i] * f[numbers + INVERSE, i]
     theta = max(f[numbers + HIGH, i], -f[numbers + LOW, i])
-    penalty = penalty_from(values, n, d, left, freedom, theta)
+    penalty = penalty_from(state, n, left, freedom, theta)
     return penalty if penalty > 0.0 else np.nan
 
 

@@ -15,7 +15,7 @@ from efface.engine.jit.compilation import INNER
 from efface.engine.jit.simd import LANES, entries_for
 from efface.engine.jit.views import ROOT, VALUE, Ints, Matrix, Responses, Vector, block, part, take
 from efface.engine.linalg.dense import PANEL_ROOM, lopsided
-from efface.engine.sums.sliding import Sums, carve_sums
+from efface.engine.sums.sliding import Sums, lay_out_sums
 
 BAND = 32  # rows multiplied at a time, so that a triangle costs little more than half a square
 DIALS = 6
@@ -66,7 +66,7 @@ def open_block(
     """The store that lies in flat arrays; ``o`` is where each part of the first begins."""
     k = 2 * (length - 1)
     return Block(
-        carve_sums(floats, part(ints, DIALS, ints.size), d, depth),
+        lay_out_sums(floats, 0, d, depth)[0],
         take(f, o[0], (o[1] - o[0]) // LANES, LANES),
         take(f, o[1], p + k, p),
         take(f, o[2], p + k + 2, p),
@@ -82,7 +82,7 @@ def open_block(
         take(f, o[12], 2 * length, p),
         take(f, o[13], 3, p),
         part(f, o[14], o[15]),
-        part(ints, 0, DIALS),
+        ints,
     )
 
 

@@ -7,10 +7,10 @@ of those about to leave and the first of those that came, are added in its own.
 from __future__ import annotations
 
 import numba
-import numpy as np
 
 from efface.engine.events.core import carried_off, gather, trusted
 from efface.engine.jit.compilation import INNER, KERNEL
+from efface.engine.jit.records import words
 from efface.engine.jit.simd import (
     LANES,
     TILE,
@@ -23,17 +23,9 @@ from efface.engine.jit.simd import (
     set_split,
     solve_lanes,
 )
-from efface.engine.jit.views import ROOT, VALUE, Ints, Matrix, Responses, Vector, part, take
+from efface.engine.jit.views import ROOT, VALUE, Matrix, Responses, Vector, part, take
 from efface.engine.linalg.dense import fill
-from efface.engine.sums.sliding import (
-    NEVER,
-    SEEN,
-    Sums,
-    carve_sums,
-    depth_for,
-    room_for_sums,
-    weight_of,
-)
+from efface.engine.sums.sliding import Sums, depth_for, lay_out_sums, start_sums, weight_of
 
 OWN = LANES - 1
 MOST = 28  # unknowns: with more, windows are solved faster from their core
@@ -56,11 +48,10 @@ def slide_equations(
     """
     d, p = x.shape[1], x.shape[1] + int(intercept)
     depth = depth_for(min(s, len(y)), LANES)
-    floats, ints = room_for_sums(d, depth)
     lanes = (entries_for(p) + (padded(p) + TILE) * OWN) * LANES
-    store, dials = aligned(lanes + floats), np.zeros(ints, np.int64)
+    store = aligned(lanes + words(lay_out_sums, d, depth))
     problem, answers = (x, y, s, penalty, intercept, first), (coef, level, margin)
-    _slide_equations(*problem, *answers, store, lanes, dials, depth)
+    _slide_equations(*problem, *answers, store, lanes, depth)
 
 
 @numba.njit(**KERNEL, nogil=True)
@@ -76,13 +67,12 @@ def _slide_equations(
     margin: Vector,
     store: Vector,
     lanes: int,
-    ints: Ints,
     depth: int,
 ) -> None:
     n, d = x.shape
     f = take(store, 0, lanes // LANES, LANES)
-    sums = carve_sums(part(store, lanes, store.size), ints, d, depth)
-    sums.dials[SEEN] = NEVER
+    sums = lay_out_sums(store, lanes, d, depth)[0]
+    start_sums(sums, False)
     t = first
     while t < n:
         count = min(LANES, n - t, max(1, min(t + 1, s) // 2))

@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from efface.engine.events.core import Core, carve, form_primal, gather, room_for
+from efface.engine.events.core import Core, form_primal, gather, lay_out_core
 from efface.engine.jit.compilation import INNER, KERNEL
+from efface.engine.jit.records import words
 from efface.engine.jit.views import VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, weighed
 from efface.engine.linalg.dense import SAFE, dot
-from efface.engine.sums.sliding import NEVER, SEEN, Sums, depth_for, first_heard
+from efface.engine.sums.sliding import Sums, depth_for, first_weighted, lay_out_sums, start_sums
 
 _KEPT = 1e-6  # of a sum of squares: less left after a subtraction, and digits are missing
 
@@ -51,8 +52,8 @@ def infer_windows(
     n, d = x.shape
     found = Inference(np.full((n, d), np.nan), *(np.full(n, np.nan) for _ in range(3)))
     depth = depth_for(int((np.arange(1, n + 1) - starts).max(initial=1)))
-    floats, ints = room_for(d, d + int(intercept), 1, depth)
-    store = np.zeros(floats), np.zeros(ints, np.int64), depth
+    size = words(lay_out_sums, d, depth) + words(lay_out_core, d + int(intercept), 1, 0)
+    store = np.zeros(size), depth
     problem = x, weighed(y, weights), starts, intercept, max(first, d + int(intercept))
     _infer(*problem, coef, level, *found, *store)
     return found
@@ -71,13 +72,13 @@ def _infer(
     base: Vector,
     unexplained: Vector,
     total: Vector,
-    floats: Vector,
-    ints: Ints,
+    store: Vector,
     depth: int,
 ) -> None:
     n, d = x.shape
-    sums, core, _ = carve(floats, ints, d, d + 1 if intercept else d, 1, depth)
-    sums.dials[SEEN] = NEVER
+    sums, end = lay_out_sums(store, 0, d, depth)
+    core = lay_out_core(store, end, d + 1 if intercept else d, 1, sums.centre)[0]
+    start_sums(sums, False)
     for t in range(first, n):
         a = starts[t]
         if t + 1 - a < core.inverse.shape[0]:
@@ -111,7 +112,7 @@ def _scatter(sums: Sums, y: Responses, d: int, intercept: bool) -> float:
     value = square - first**2 / n
     if value > _KEPT * square:
         return value
-    mean, value, base = 0.0, 0.0, y[first_heard(y, 0, y.shape[0]), VALUE]
+    mean, value, base = 0.0, 0.0, y[first_weighted(y, 0, y.shape[0]), VALUE]
     for i in range(y.shape[0]):
         mean += y[i, WEIGHT] * (y[i, VALUE] - base) / n
     for i in range(y.shape[0]):

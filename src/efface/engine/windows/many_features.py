@@ -13,6 +13,7 @@ import numpy as np
 
 from efface.engine.jit.blas import multiply, multiply_transposed
 from efface.engine.jit.compilation import FAST, INNER, KERNEL
+from efface.engine.jit.records import words
 from efface.engine.jit.simd import (
     LANES,
     TILE,
@@ -32,7 +33,7 @@ from efface.engine.linalg.dense import (
     factorise_rows,
     fill,
 )
-from efface.engine.sums.sliding import NEVER, SEEN, depth_for, room_for_sums
+from efface.engine.sums.sliding import depth_for, lay_out_sums, start_sums
 from efface.engine.windows.block_core import (
     BAND,
     COUNT,
@@ -71,8 +72,8 @@ def slide_blocks(
     length = length or block_length(p)
     depth = depth_for(min(s, len(y)), length)
     ends = np.cumsum([0] + [rows * columns for rows, columns in shapes(p, length)])
-    floats, ints = room_for_sums(d, depth)
-    held = aligned(int(ends[-1])), np.zeros(floats), np.zeros(ints + DIALS, np.int64), ends
+    floats = np.zeros(words(lay_out_sums, d, depth))
+    held = aligned(int(ends[-1])), floats, np.zeros(DIALS, np.int64), ends
     problem, answers = (x, y, s, penalty, intercept, first, stop), (coef, level, margin)
     return int(_slide_blocks(*problem, *answers, *held, length, depth))
 
@@ -99,7 +100,7 @@ def _slide_blocks(
     n, d = x.shape
     p = d + 1 if intercept else d
     w = open_block(store, floats, ints, ends, d, p, length, depth)
-    w.sums.dials[SEEN] = NEVER
+    start_sums(w.sums, False)
     t = first
     while t < stop:
         count = _windows_here(t, s, p, penalty, length, n)

@@ -36,10 +36,11 @@ from twins import regression as naive
 from twins import scaling as naive_scaling
 
 from efface import OLS, AdaptiveRidge, Ridge, WindowScaler, audit, diagnose, load, replay
-from efface.engine.events.penalty import DIRTY, HARD
+from efface.engine.events.state import stream_state
+from efface.engine.standardized.standardized_fit import open_standard
 from efface.errors import InvalidValue
-from efface.live.plugin import memory_for
-from efface.live.standardized import StandardizedMemory
+from efface.live.solvers import solver_for
+from efface.live.standardized_solver import StandardizedSolver
 
 
 def twin_of(name, policy, intercept, width):
@@ -240,8 +241,9 @@ def test_a_feature_without_spread_has_coefficient_zero(name, level):
     for x, target in zip(X, y, strict=True):
         model.learn_one(x, target)
         assert model.coef_[1] == 0.0
-        live = model._live.memory
-        assert live.n_rows < 4 or not live._ints[HARD]  # solved by the sums, at any level
+        live = model._live.solver
+        solved_by_sums = not stream_state(live.stores[0]).refit
+        assert live.rows.n_rows < 4 or solved_by_sums
     assert model.rank_ == 2
     without = build(name, standardize=True).fit(X[-20:][:, [0, 2]], y[-20:])
     if name in ("OLS", "Ridge"):  # the others count features
@@ -319,10 +321,8 @@ def test_an_audit_holds_on_every_kind_of_rows(name, kind):
 def test_an_audit_finds_a_model_that_remembers():
     X, y = data(30, 3)
     model = Ridge(standardize=True).fit(X, y)
-    model._live.memory._x[0, 0] += 0.1  # behind its back
-    model._live.memory._ints[DIRTY] = 0
-    expected = Ridge(standardize=True).fit(X, y).coef_
-    model._live.memory._solution[1][:] = expected * 1.001
+    expected = model.coef_
+    open_standard(model._live.solver.stores[0]).coef[:] = expected * 1.001
     assert not audit(model).holds
 
 
@@ -330,18 +330,18 @@ def test_rows_that_left_are_zeroed_and_scratch_is_of_the_live_rows():
     X, y = data(40, 3)
     model = AdaptiveRidge(window=10, standardize=True).fit(X, y)
     model.predict_one(X[0])
-    memory = model._live.memory
-    assert memory.clean
+    solver = model._live.solver
+    assert solver.rows.clean
     model.forget(39)
-    assert not memory._frame.any()
-    assert memory.clean
+    assert not any(part.any() for part in open_standard(solver.stores[0]).frame[1:])
+    assert solver.rows.clean
 
 
-def test_the_memory_is_chosen_by_the_parameter():
+def test_the_solver_is_chosen_by_the_parameter():
     X, y = data(10, 2)
-    assert isinstance(Ridge(standardize=True).fit(X, y)._live.memory, StandardizedMemory)
-    assert not isinstance(Ridge().fit(X, y)._live.memory, StandardizedMemory)
-    assert memory_for.__kwdefaults__ == {"standardize": False}
+    assert isinstance(Ridge(standardize=True).fit(X, y)._live.solver, StandardizedSolver)
+    assert not isinstance(Ridge().fit(X, y)._live.solver, StandardizedSolver)
+    assert solver_for.__kwdefaults__ == {"standardize": False}
     with pytest.raises(InvalidValue, match="'standardize' is 1: expected True or False"):
         Ridge(standardize=1).fit(X, y)
 

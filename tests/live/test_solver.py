@@ -5,28 +5,30 @@ from hypothesis import strategies as st
 from row_events import event_lists, rows_of, run_events
 from twins import regression as naive
 
-from efface.live.memory import ADAPTIVE, FIXED, SWITCHING, Memory, Penalty
+from efface.live.penalties import Fixed, Lemma3
+from efface.live.solver import EventSolver
+from efface.live.trace import Asked
 
 RULES = {
-    "OLS": (Penalty(), ("OLS", {})),
-    "ridge": (Penalty(FIXED, 0.5), ("Ridge", {"alpha": 0.5})),
-    "adaptive": (Penalty(ADAPTIVE), ("AdaptiveRidge", {"delta": 0.05, "theta_max": 1.0})),
+    "OLS": (Fixed(), ("OLS", {})),
+    "ridge": (Fixed(0.5), ("Ridge", {"alpha": 0.5})),
+    "adaptive": (Lemma3(), ("AdaptiveRidge", {"delta": 0.05, "theta_max": 1.0})),
     "switching": (
-        Penalty(SWITCHING),
+        Lemma3(switch_at=2.0),
         ("SwitchingRidge", {"delta": 0.05, "theta_max": 1.0, "switch_at": 2.0}),
     ),
 }
 
 
-def assert_exact(memory, X, y, rule, intercept, tolerance=1e-9):
-    """The memory's answer against an exact refit of its rows."""
+def assert_exact(solver, X, y, rule, intercept, tolerance=1e-9):
+    """The solver's answer against an exact refit of its rows."""
     coef, level, penalty, _ = naive.refit(X, y, rule, intercept)
     unit = np.abs(X - X.mean(0) * intercept).max(axis=0) if len(X) else np.ones(X.shape[1])
     unit[unit == 0] = 1.0
     scale = max(np.abs(coef * unit).max(), 1e-3 * np.abs(y).max(initial=0.0), 1e-300)
-    assert memory.penalty_value == pytest.approx(penalty, rel=1e-11, abs=1e-300)
-    assert np.abs((memory.coef - coef) * unit).max() <= tolerance * scale
-    assert abs(memory.intercept - level) <= tolerance * max(scale, abs(level))
+    assert solver.penalty_value == pytest.approx(penalty, rel=1e-11, abs=1e-300)
+    assert np.abs((solver.coef - coef) * unit).max() <= tolerance * scale
+    assert abs(solver.intercept - level) <= tolerance * max(scale, abs(level))
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -39,11 +41,11 @@ def test_every_slide_equals_a_refit(rule, intercept, kind, d, s):
     rng = np.random.default_rng(len(kind) + d)
     X, y = rows_of(kind, 3 * s + 10, d, rng)
     penalty, naive_rule = RULES[rule]
-    memory = Memory(d, penalty, intercept=intercept)
+    solver = EventSolver(d, penalty, intercept=intercept)
     for t in range(len(y)):
-        memory.learn(X[t], y[t], int(memory.n_rows == s))
+        solver.learn(X[t], y[t], int(solver.rows.n_rows == s))
         live = slice(max(0, t + 1 - s), t + 1)
-        assert_exact(memory, X[live], y[live], naive_rule, intercept)
+        assert_exact(solver, X[live], y[live], naive_rule, intercept)
 
 
 @settings(deadline=None, max_examples=25)
@@ -59,10 +61,10 @@ def test_any_interleaving_of_events_equals_a_refit(events, rule, intercept, seed
     X, y = rows_of(kind, 100, 3, rng)
     penalty, naive_rule = RULES[rule]
 
-    def check(memory, X, y):
-        assert_exact(memory, X, y, naive_rule, intercept)
+    def check(solver, X, y):
+        assert_exact(solver, X, y, naive_rule, intercept)
 
-    run_events(Memory(3, penalty, intercept=intercept), events, X, y, check)
+    run_events(EventSolver(3, penalty, intercept=intercept), events, X, y, check)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -73,48 +75,48 @@ def test_a_giant_row_leaves_no_number_behind(rule, intercept):
     X[20] *= 1e8
     y[20] *= 1e8
     penalty, naive_rule = RULES[rule]
-    memory = Memory(4, penalty, intercept=intercept)
+    solver = EventSolver(4, penalty, intercept=intercept)
     for t in range(90):
-        memory.learn(X[t], y[t], int(memory.n_rows == 30))
+        solver.learn(X[t], y[t], int(solver.rows.n_rows == 30))
         live = slice(max(0, t - 29), t + 1)
         if t >= 50:
-            assert_exact(memory, X[live], y[live], naive_rule, intercept)
-            store = np.concatenate([memory._x.ravel(), memory._y.ravel(), memory._floats])
+            assert_exact(solver, X[live], y[live], naive_rule, intercept)
+            store = np.concatenate([*map(np.ravel, solver.rows.arrays[:2]), *solver.stores])
             assert np.abs(store[np.isfinite(store)]).max() < 1e5
 
 
 def test_a_model_that_never_shrinks_grows_through_all_its_forms():
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(120, 5)), rng.normal(size=120)
-    memory = Memory(5, Penalty(), intercept=True, shrinks=False)
+    solver = EventSolver(5, Fixed(), intercept=True, shrinks=False)
     for t in range(120):
-        memory.append(X[t], y[t])
-        assert_exact(memory, X[: t + 1], y[: t + 1], ("OLS", {}), True)
+        solver.learn(X[t], y[t], 0)
+        assert_exact(solver, X[: t + 1], y[: t + 1], ("OLS", {}), True)
 
 
 def test_many_rows_cost_one_solution():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(500, 3)), rng.normal(size=500)
-    memory = Memory(3, Penalty(), intercept=False)
-    memory.extend(X[:300], y[:300])
-    memory.drop(250)
-    memory.extend(X[300:], y[300:])
-    assert_exact(memory, X[250:], y[250:], ("OLS", {}), False)
-    assert memory.n_rows == 250
+    solver = EventSolver(3, Fixed(), intercept=False)
+    solver.extend(X[:300], y[:300])
+    solver.drop(250)
+    solver.extend(X[300:], y[300:])
+    assert_exact(solver, X[250:], y[250:], ("OLS", {}), False)
+    assert solver.rows.n_rows == 250
 
 
 def test_removed_rows_are_overwritten_and_the_rest_starts_anew():
     rng = np.random.default_rng(4)
     X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
-    seen, never = (Memory(2, Penalty(ADAPTIVE), intercept=True) for _ in range(2))
+    seen, never = (EventSolver(2, Lemma3(), intercept=True) for _ in range(2))
     X[7] = 12345.678
     for t in range(40):
-        seen.append(X[t], y[t])
+        seen.learn(X[t], y[t], 0)
         seen.predict(X[t])
     seen.remove(np.array([7, 30]))
     keep = np.delete(np.arange(40), [7, 30])
     never.extend(X[keep], y[keep])
-    assert 12345.678 not in seen._x
+    assert 12345.678 not in seen.rows.arrays[0]
     assert seen.coef.tolist() == never.coef.tolist()
     for t in range(10):
         seen.learn(X[t], y[t], 1)
@@ -125,9 +127,9 @@ def test_removed_rows_are_overwritten_and_the_rest_starts_anew():
 def test_rebuilding_makes_two_histories_one():
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
-    slid, fresh = Memory(3, Penalty(), intercept=True), Memory(3, Penalty(), intercept=True)
+    slid, fresh = EventSolver(3, Fixed(), intercept=True), EventSolver(3, Fixed(), intercept=True)
     for t in range(60):
-        slid.learn(X[t], y[t], int(slid.n_rows == 20))
+        slid.learn(X[t], y[t], int(slid.rows.n_rows == 20))
         slid.predict(X[t])
     fresh.extend(X[40:], y[40:])
     slid.rebuild()
@@ -136,22 +138,22 @@ def test_rebuilding_makes_two_histories_one():
 
 def test_rank_is_that_of_the_live_rows_also_under_a_penalty():
     X = np.eye(4)[[0, 1, 1, 2]]
-    for penalty in (Penalty(), Penalty(FIXED, 1.0)):
-        memory = Memory(4, penalty, intercept=False)
-        memory.extend(X, np.ones(4))
-        assert memory.rank == 3
-        memory.drop(1)
-        assert memory.rank == 2
+    for penalty in (Fixed(), Fixed(1.0)):
+        solver = EventSolver(4, penalty, intercept=False)
+        solver.extend(X, np.ones(4))
+        assert solver.rank == 3
+        solver.drop(1)
+        assert solver.rank == 2
 
 
 def test_the_working_store_does_not_grow_with_the_rows_seen():
     rng = np.random.default_rng(6)
-    memory = Memory(4, Penalty(), intercept=False)
+    solver = EventSolver(4, Fixed(), intercept=False)
     sizes = set()
     for t in range(3000):
-        memory.learn(rng.normal(size=4), 1.0, int(memory.n_rows == 100))
+        solver.learn(rng.normal(size=4), 1.0, int(solver.rows.n_rows == 100))
         if t > 500:
-            sizes.add(memory.working_store)
+            sizes.add(solver.working_store)
     assert len(sizes) == 1
 
 
@@ -159,50 +161,43 @@ def test_the_working_store_does_not_grow_with_the_rows_seen():
 @pytest.mark.timeout(900)
 def test_ten_million_slides_do_not_wear_it():
     rng = np.random.default_rng(7)
-    memory, n = Memory(5, Penalty(), intercept=False), 100_000
+    solver, n = EventSolver(5, Fixed(), intercept=False), 100_000
     after = np.ones(n, np.int64)
     X, y = rng.normal(size=(250, 5)), rng.normal(size=250)
-    memory.extend(X, y)
+    solver.extend(X, y)
     errors = []
     for _ in range(100):
         X, y = rng.normal(size=(n, 5)), rng.normal(size=n)
-        memory.replay(X, y, 0 * after, after, coef=False, diagnostics=False)
+        solver.replay(X, y, 0 * after, after, Asked(False, False, False))
         exact, _ = naive.solve_exactly(X[-250:], y[-250:], 0.0, False)
-        errors.append(np.abs(memory.coef - exact).max() / np.abs(exact).max())
+        errors.append(np.abs(solver.coef - exact).max() / np.abs(exact).max())
     assert max(errors) < 1e-12
     assert np.mean(errors[50:]) < 3 * np.mean(errors[:50])
 
 
 def test_the_places_of_rows_that_left_hold_zeros():
     rng = np.random.default_rng(0)
-    memory = Memory(3, Penalty(), intercept=True)
+    solver = EventSolver(3, Fixed(), intercept=True)
     for t in range(300):
-        memory.learn(rng.normal(size=3), 1.0, int(memory.n_rows >= 20))
+        solver.learn(rng.normal(size=3), 1.0, int(solver.rows.n_rows >= 20))
         if t % 50 == 49:
-            memory.remove(np.array([0, 7]))
-            memory.drop(3)
-        assert memory.clean
-    memory._y[-1] = 1e-300
-    assert not memory.clean
+            solver.remove(np.array([0, 7]))
+            solver.drop(3)
+        assert solver.rows.clean
+    solver.rows.arrays[1][-1] = 1e-300
+    assert not solver.rows.clean
 
 
 def test_other_rows_in_the_place_of_all_leave_no_trace():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(300, 3)), rng.normal(size=300)
-    memory, never = (Memory(3, Penalty(ADAPTIVE), intercept=True) for _ in range(2))
+    solver, never = (EventSolver(3, Lemma3(), intercept=True) for _ in range(2))
     for t in range(50):
-        memory.append(X[t], y[t])
-        memory.predict(X[t])
-    memory.replace(X[100:], y[100:])
+        solver.learn(X[t], y[t], 0)
+        solver.predict(X[t])
+    solver.replace(X[100:], y[100:])
     never.extend(X[100:], y[100:])
-    assert memory.n_rows == 200
-    assert memory.clean
-    assert (memory.rows()[0] == X[100:]).all()
-    assert memory.coef.tolist() == never.coef.tolist()
-
-
-def test_the_rule_of_a_penalty_that_switches_depends_on_the_rows():
-    memory = Memory(3, Penalty(SWITCHING, switch_at=2.0), intercept=True)
-    assert Penalty(*memory.rule(6)) == Penalty(SWITCHING, switch_at=2.0)
-    assert Penalty(*memory.rule(7)) == Penalty()
-    assert Penalty(*Memory(3, Penalty(FIXED, 2.0), intercept=True).rule(7)) == Penalty(FIXED, 2.0)
+    assert solver.rows.n_rows == 200
+    assert solver.rows.clean
+    assert (solver.values()[0] == X[100:]).all()
+    assert solver.coef.tolist() == never.coef.tolist()

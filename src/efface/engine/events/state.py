@@ -1,0 +1,265 @@
+"""The state of an event solver: one record with named fields, one allocator, one layout.
+
+Everything that a solver derives from the live rows lies in one flat array, the store. ``allocate``
+makes it, ``open_stream`` gives names to its parts.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from efface.engine.events.core import (
+    Core,
+    Outside,
+    lay_out_core,
+    lay_out_outside,
+)
+from efface.engine.jit.compilation import INNER, carving
+from efface.engine.jit.records import Record, record, words
+from efface.engine.jit.views import Matrix, Vector, part, take
+from efface.engine.linalg.dense import fill
+from efface.engine.sums.sliding import (
+    NEVER,
+    Sums,
+    clear_total,
+    depth_for,
+    lay_out_sums,
+    release_sums,
+    shift_down,
+    start_sums,
+)
+
+stream_state, STATE_WORDS = record(
+    ints=[
+        *("width", "has_intercept", "tail", "shrinks", "depth"),  # the shape, fixed at allocation
+        *("tail_start", "core_start", "core_end"),  # tail: [tail_start, core_start)
+        *("placed", "released"),  # rows before are placed outside the core; have left the tail
+        *("valid", "refit"),  # is there a core?; would rounding show, so that rows are refitted?
+        "used",  # does the work space hold numbers?
+        *("solved_head", "solved_end"),  # the span of the rows that were solved last
+        *("rank", "rule", "noise"),
+    ],
+    floats=[
+        *("alpha", "delta", "theta_max", "switch_at"),  # the parameters of the penalty
+        *("intercept", "penalty"),  # solved
+        *(
+            "variance",
+            "largest",
+            "trace_phi",
+        ),  # of y, of |x|, of Phi: what the penalty follows from
+    ],
+)
+
+
+class Stats(NamedTuple):
+    """Moments and bounds of the live rows, from which the adaptive penalty follows.
+
+    Moments are weighted sums of x, 1, y, y^2 and |x|^2, measured from the origin.
+    """
+
+    moments: Matrix  # (2, d + 4): of the core; of the rows that came after it
+    tail_moments: Matrix  # (t + 1, d + 4): of the tail from its i-th row on
+    bounds: Matrix  # (2, 2 d): the largest and the smallest of each feature: core; rows after it
+    tail_bounds: Matrix  # (t + 1, 2 d)
+    origin: Vector  # (d + 1,)
+
+
+class Work(NamedTuple):
+    """Where the rows outside the core are solved."""
+
+    theta: Matrix  # (2, p)
+    factor: Matrix  # (k, k)
+    weights: Matrix  # (2, k)
+    vectors: Matrix  # (4, p)
+
+
+class Stream(NamedTuple):
+    """All that is derived from the live rows; t rows in a tail, k = 2 t outside the core."""
+
+    state: Record
+    sums: Sums
+    core: Core
+    outside: Outside
+    stats: Stats
+    work: Work
+    coef: Vector  # (d,)
+
+
+def tail_for(width: int) -> int:
+    """Rows in a tail: the more features, the more slides must pay for one inverse."""
+    return 8 if width <= 32 else 12 if width <= 160 else 32
+
+
+@carving
+def _lay_out_stats(f: Vector, at: int, d: int, t: int) -> tuple[Stats, int]:
+    bounds = at + (t + 3) * (d + 4)
+    origin = bounds + (t + 3) * 2 * d
+    stats = Stats(
+        take(f, at, 2, d + 4),
+        take(f, at + 2 * (d + 4), t + 1, d + 4),
+        take(f, bounds, 2, 2 * d),
+        take(f, bounds + 4 * d, t + 1, 2 * d),
+        part(f, origin, origin + d + 1),
+    )
+    return stats, origin + d + 1
+
+
+@carving
+def _lay_out_work(f: Vector, at: int, p: int, k: int) -> tuple[Work, int]:
+    weights = at + 2 * p + k * k
+    work = Work(
+        take(f, at, 2, p),
+        take(f, at + 2 * p, k, k),
+        take(f, weights, 2, k),
+        take(f, weights + 2 * k, 4, p),
+    )
+    return work, weights + 2 * k + 4 * p
+
+
+@carving
+def _lay_out(f: Vector, at: int, d: int, p: int, t: int, depth: int) -> tuple[Stream, int]:
+    coef = at + STATE_WORDS
+    sums, end = lay_out_sums(f, coef + d, d, depth)
+    core, end = lay_out_core(f, end, p, 2 * t, sums.centre)
+    outside, end = lay_out_outside(f, end, p, 2 * t)
+    stats, end = _lay_out_stats(f, end, d, t)
+    work, end = _lay_out_work(f, end, p, 2 * t)
+    state = stream_state(part(f, at, coef))
+    return Stream(state, sums, core, outside, stats, work, part(f, coef, coef + d)), end
+
+
+@carving
+def open_stream(store: Vector) -> Stream:
+    """The stream that lies in a store; its state says its shape."""
+    state = stream_state(store)
+    d, p = state.width, state.width + state.has_intercept
+    return _lay_out(store, 0, d, p, state.tail, state.depth)[0]
+
+
+class Rule(NamedTuple):
+    """The parameters of a penalty, as compiled code reads them; see ``penalty``."""
+
+    kind: int = 0  # FIXED
+    alpha: float = 0.0
+    delta: float = 0.05
+    theta_max: float = 1.0
+    switch_at: float = inf
+    noise: int = 0
+
+
+def allocate(width: int, intercept: bool, shrinks: bool, capacity: int) -> Vector:
+    """A store for the state of at most ``capacity`` rows; ``shrinks``: rows leave by themselves."""
+    tail = tail_for(width)
+    depth = depth_for(capacity, tail)
+    store = np.zeros(words(_lay_out, width, width + intercept, tail, depth))
+    state = stream_state(store)
+    state.width, state.has_intercept, state.tail = width, intercept, tail
+    state.shrinks, state.depth = shrinks, depth
+    return store
+
+
+def reset(store: Vector, rule: Rule) -> None:
+    """Overwrite everything but the shape; no row is solved."""
+    state = stream_state(store)
+    shape = state.width, state.has_intercept, state.tail, state.shrinks, state.depth
+    store[:] = 0.0
+    state.width, state.has_intercept, state.tail, state.shrinks, state.depth = shape
+    set_rule(state, rule)
+    start_sums(open_stream(store).sums, rule.kind != 0)
+
+
+def set_rule(state: Record, rule: Rule) -> None:
+    """Set the parameters of the penalty; no row is solved."""
+    state.rule, state.alpha, state.delta, state.theta_max, state.switch_at, state.noise = rule
+    state.solved_end = -1
+
+
+def shift(store: Vector, by: int) -> None:
+    """Follow rows that have moved ``by`` places towards the front of their array."""
+    s = open_stream(store)
+    state = s.state
+    state.tail_start -= by
+    state.core_start -= by
+    state.core_end -= by
+    state.placed -= by
+    state.released -= by
+    state.solved_head -= by
+    state.solved_end -= by
+    shift_down(s.sums, by)
+
+
+@numba.njit(**INNER)
+def release(s: Stream, head: int) -> None:
+    """Overwrite all that was derived from rows before ``head``, which have left."""
+    state, primal = s.state, s.core.state.dual == 0
+    if state.valid == 1:
+        if head > state.core_start or (primal and head >= s.sums.state.turn):
+            clear_core(s)
+        else:
+            _release_tail(s, head)
+    release_sums(s.sums, head)
+    clear_solution(s)
+
+
+@numba.njit(**INNER)
+def _release_tail(s: Stream, head: int) -> None:
+    """Overwrite the places of the tail's rows that have left."""
+    o, state = s.outside, s.state
+    for i in range(state.released - state.tail_start, head - state.tail_start):
+        for kept in (o.rows, o.images, o.schur, s.stats.tail_moments, s.stats.tail_bounds):
+            fill(kept[i], 0.0)
+        for j in range(o.weight.size):
+            o.schur[j, i] = 0.0
+        o.weight[i], o.residual[0, i], o.residual[1, i] = 0.0, 0.0, 0.0
+    state.released = head
+
+
+@numba.njit(**INNER)
+def clear_core(s: Stream) -> None:
+    """Overwrite the core and the rows outside it."""
+    c, o, stats = s.core, s.outside, s.stats
+    if s.state.valid == 0:
+        return
+    for kept in (c.inverse, c.rows, c.theta, c.terms, o.rows, o.images, o.schur, o.residual):
+        fill(kept, 0.0)
+    for kept in (stats.moments, stats.tail_moments, stats.bounds, stats.tail_bounds):
+        fill(kept, 0.0)
+    for vector in (c.scale, o.weight, stats.origin):
+        fill(vector, 0.0)
+    clear_total(s.sums)
+    if s.sums.state.seen == NEVER:  # the dual form keeps no sums: the centre is its own
+        fill(s.sums.centre, 0.0)
+    s.state.valid = 0
+
+
+@numba.njit(**INNER)
+def clear_solution(s: Stream) -> None:
+    """Overwrite coefficients and work; the next question solves anew."""
+    state, p = s.state, s.core.inverse.shape[0]
+    if state.used == 0:
+        return
+    for kept in (s.work.theta, s.work.factor, s.work.weights, s.work.vectors):
+        fill(kept, 0.0)
+    fill(s.coef, 0.0)
+    fill(part(s.core.scratch, 0, 2 * p), 0.0)
+    state.intercept, state.penalty = 0.0, 0.0
+    state.variance, state.largest, state.trace_phi = 0.0, 0.0, 0.0
+    state.solved_end, state.used = -1, 0
+
+
+def mark_unsolved(store: Vector) -> None:
+    """Let the next question solve anew, though no row has come or left."""
+    stream_state(store).solved_end = -1
+
+
+@numba.njit(**INNER)
+def disturb(s: Stream, place: int) -> None:
+    """A row was put in at ``place``: clear what was built from the rows behind it."""
+    clear_core(s)
+    clear_solution(s)
+    if place < s.sums.state.seen:
+        release_sums(s.sums, NEVER)

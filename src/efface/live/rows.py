@@ -1,0 +1,180 @@
+"""The row store: the only owner of the raw values of live rows.
+
+Rows lie in one array, oldest first, with free places behind them. A row that leaves is overwritten
+with zeros.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.engine.events.rows import SPAN, span_of
+from efface.engine.events.stream import drop_rows
+from efface.engine.jit.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector
+
+_LEAST = 64
+
+
+@final
+class RowStore:
+    """Features, responses and weights of the live rows.
+
+    >>> rows = RowStore(1)
+    >>> rows.extend(np.array([[1.0], [2.0]]), weighed(np.array([5.0, 6.0])))
+    >>> rows.drop(1)
+    >>> rows.features, rows.y, rows.clean
+    (array([[2.]]), array([6.]), True)
+    """
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.n_rows = 0
+        self.most = 0  # live rows that there is room for
+        # For kernels: features, responses with weights, and where the live rows begin and end.
+        self.arrays = np.zeros((0, width)), np.zeros((0, 3)), np.zeros(SPAN, np.int64)
+        self.reserve(_LEAST)
+
+    @property
+    def _x(self) -> Matrix:
+        return self.arrays[0]
+
+    @property
+    def _y(self) -> Responses:
+        return self.arrays[1]
+
+    @property
+    def _span(self) -> Ints:
+        return self.arrays[2]
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where the live rows begin and end."""
+        return int(self._span[0]), int(self._span[1])
+
+    @property
+    def capacity(self) -> int:
+        """How many places there are, free ones included."""
+        return len(self._y)
+
+    @property
+    def weightless(self) -> int:
+        """How many live rows have a weight of 0."""
+        return int(self._span[2])
+
+    # -- views of the live rows, oldest first ----------------------------------------------------
+
+    @property
+    def features(self) -> Matrix:
+        lo, hi = self.span
+        return self._x[lo:hi]
+
+    @property
+    def responses(self) -> Responses:
+        lo, hi = self.span
+        return self._y[lo:hi]
+
+    @property
+    def y(self) -> Vector:
+        return self.responses[:, VALUE]
+
+    @property
+    def weights(self) -> Vector:
+        return self.responses[:, WEIGHT]
+
+    @property
+    def clean(self) -> bool:
+        """Do all free places hold zeros, and do weights match their square roots?"""
+        lo, hi = self.span
+        free = (self._x[:lo], self._x[hi:], self._y[:lo], self._y[hi:])
+        roots = np.sqrt(self.weights) == self.responses[:, ROOT]
+        return not any(places.any() for places in free) and bool(roots.all())
+
+    @property
+    def nbytes(self) -> int:
+        return self._x.nbytes + self._y.nbytes + self._span.nbytes
+
+    # -- rows come and leave ---------------------------------------------------------------------
+
+    def reserve(self, rows: int) -> bool:
+        """Make room for ``rows`` live rows; True if the arrays are new ones."""
+        if rows <= self.most:
+            return False
+        X, y = self._copies()
+        self.wipe()
+        self.most = max(rows, len(y) * 3 // 2, _LEAST)
+        places = self.most + self.most // 4 + 8  # a quarter more, so that rows seldom move
+        self.arrays = np.zeros((places, self.width)), np.zeros((places, 3)), self._span
+        self._put(X, y)
+        return True
+
+    def extend(self, X: Matrix, responses: Responses) -> None:
+        """Add many newest rows; there must be free places behind the live rows."""
+        end, n = self.span[1], len(responses)
+        self._x[end : end + n], self._y[end : end + n] = X, responses
+        span = span_of(self._span)
+        span.end += n
+        span.weightless += np.count_nonzero(responses[:, WEIGHT] == 0.0)
+        self.n_rows += n
+
+    def move_newest(self, position: int) -> int:
+        """Move the newest row to a position among the live rows; return its place."""
+        lo, hi = self.span
+        at = lo + position
+        for rows in (self._x, self._y):
+            newest = rows[hi - 1].copy()
+            rows[at + 1 : hi] = rows[at : hi - 1]
+            rows[at] = newest
+        return at
+
+    def drop(self, count: int) -> None:
+        """Remove the oldest rows."""
+        drop_rows(*self.arrays, count)
+        self.n_rows -= count
+
+    def remove(self, positions: NDArray[np.intp]) -> None:
+        """Remove rows from anywhere; the others move to the front."""
+        X, y = self._copies()
+        keep = np.ones(len(y), dtype=bool)
+        keep[positions] = False
+        self.replace(X[keep], y[keep])
+        X[:], y[:] = 0.0, 0.0
+
+    def replace(self, X: Matrix, responses: Responses) -> None:
+        """Put other rows in the place of all."""
+        self.wipe()
+        self._put(X, responses)
+
+    def wipe(self) -> None:
+        """Overwrite all rows."""
+        self._x[:], self._y[:], self._span[:] = 0.0, 0.0, 0
+        self.n_rows = 0
+
+    def compact(self) -> int:
+        """Move the live rows to the front of their arrays; return by how many places."""
+        by, end = self.span
+        for rows in (self._x, self._y):
+            rows[: end - by] = rows[by:end]
+            rows[end - by : end] = 0.0
+        span = span_of(self._span)
+        span.head, span.end = 0, end - by
+        return by
+
+    def count(self) -> None:
+        """Take the number of rows from the span, which a kernel has changed."""
+        lo, hi = self.span
+        self.n_rows = hi - lo
+
+    def _copies(self) -> tuple[Matrix, Responses]:
+        return self.features.copy(), self.responses.copy()
+
+    def _put(self, X: Matrix, responses: Responses) -> None:
+        """The rows of X at the front of arrays of zeros."""
+        n = len(responses)
+        self._x[:n], self._y[:n] = X, responses
+        span = span_of(self._span)
+        span.head, span.end = 0, n
+        span.weightless = np.count_nonzero(responses[:, WEIGHT] == 0.0)
+        self.n_rows = n

@@ -1,0 +1,517 @@
+"""The solver: what follows from the live rows, and one loop that serves what kernels ask for.
+
+A kernel does the frequent work. Where it needs something rare, such as a new core or a refit, it
+returns a code. The solver does what the code asks for and calls the kernel again. So each rare
+routine is compiled once, and only when it is needed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from math import nan
+from typing import NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.engine.events import stream
+from efface.engine.events.event_replay import Events, diagnose_rows, forgetting_term, replay_rows
+from efface.engine.events.leverage import (
+    GAUGES,
+    REACH,
+    SPECTRAL,
+    STRETCH,
+    UNEXPLAINED,
+    UNRANKED,
+    gauge_rows,
+    room_for,
+)
+from efface.engine.events.pilot import ASKED_BY_PILOT, predict_row, refit_pilot
+from efface.engine.events.state import (
+    allocate,
+    mark_unsolved,
+    open_stream,
+    reset,
+    shift,
+    stream_state,
+    tail_for,
+)
+from efface.engine.events.stream import COMPACT, DONE, FORM, FORM_DUAL, REFIT
+from efface.engine.jit.records import Record
+from efface.engine.jit.views import Ints, Matrix, Vector, weighed
+from efface.engine.linalg.spectrum import (
+    Products,
+    Spectrum,
+    conditioning,
+    interpolated,
+    numerical_rank,
+    rank_of,
+    spectrum,
+    summary,
+)
+from efface.engine.standardized.zscores import Scores
+from efface.live.penalties import Penalty
+from efface.live.rows import RowStore
+from efface.live.trace import Asked, Gauges, Trace
+
+_EVERY, _LEAST_EVERY = 20, 500
+Step = Callable[[int, float], tuple[int, int]]  # (row, known penalty) -> (row, code)
+Note = Callable[[int, int], None]  # (row, code)
+
+
+class Solver(ABC):
+    """Coefficients, penalty, rank and predictions of the rows in a row store.
+
+    Rows come and leave through it. It trusts what it is given.
+    """
+
+    batched = False  # can windows be solved side by side, see ``batches``?
+    _centred: bool  # is the rank that of the rows around their mean?
+
+    def __init__(
+        self, width: int, penalty: Penalty, *, intercept: bool, shrinks: bool = True
+    ) -> None:
+        self.width = width
+        self.penalty = penalty
+        self.intercepts = intercept
+        self._shrinks = shrinks
+        self._watched = True if penalty.adapts else None
+        self.rows = RowStore(width)
+        self._allocate()
+
+    # -- what a kind of solver must know ---------------------------------------------------------
+
+    @abstractmethod
+    def _allocate(self) -> None:
+        """Allocate the state for as many rows as the row store has places, and reset it."""
+
+    @abstractmethod
+    def _reset(self) -> None:
+        """Overwrite the state; no row is solved."""
+
+    @abstractmethod
+    def _release(self) -> None:
+        """Overwrite all that was derived from rows that have left."""
+
+    @abstractmethod
+    def _learn(self, x: Vector, y: float, leaving: int, weight: float) -> bool:
+        """Append a row and drop the oldest ``leaving``; False if there is no free place."""
+
+    @abstractmethod
+    def _disturb(self, place: int) -> None:
+        """A row was put in at ``place``: clear what was built from the rows behind it."""
+
+    @abstractmethod
+    def _shift(self, by: int) -> None:
+        """Follow rows that have moved towards the front of their array."""
+
+    @abstractmethod
+    def _step(self, x: Vector, known: float) -> tuple[float, int]:
+        """The prediction of a row, and the code of the kernel."""
+
+    @abstractmethod
+    def _answer(self, code: int) -> float:
+        """Do what a kernel asks for; the penalty of a pilot fit that was refitted, else NaN."""
+
+    @abstractmethod
+    def _run(self, events: Events) -> None:
+        """``replay`` with predictions alone."""
+
+    @abstractmethod
+    def _measure_until(self, end: int, row: int, events: Events, asked: Asked) -> int:
+        """``replay`` with leverages, gauges, or both, up to the state that predicts row ``end``."""
+
+    @abstractmethod
+    def _gauge(self, X: Matrix, columns: Matrix) -> bool:
+        """Solve and fill gauges; False where singular values are needed."""
+
+    @property
+    @abstractmethod
+    def _state(self) -> Record:
+        """The state of the fit."""
+
+    @property
+    @abstractmethod
+    def _coef(self) -> Vector:
+        """The coefficients, where they lie."""
+
+    # -- rows come and leave ---------------------------------------------------------------------
+
+    def learn(self, x: Vector, y: float, leaving: int, weight: float = 1.0) -> None:
+        """Learn the newest row; then the oldest ``leaving`` rows leave."""
+        rows = self.rows
+        if rows.n_rows == rows.most and rows.reserve(rows.n_rows + 1):
+            self._allocate()
+        if not self._learn(x, y, leaving, weight):
+            self._compact()
+            self._learn(x, y, leaving, weight)
+        rows.n_rows += 1 - leaving
+
+    def insert(self, position: int, x: Vector, y: float, weight: float = 1.0) -> None:
+        """Learn a row that belongs before others."""
+        self.learn(x, y, 0, weight)
+        self._disturb(self.rows.move_newest(position))
+
+    def extend(self, X: Matrix, y: Vector, weights: Vector | None = None) -> None:
+        """Learn many newest rows; nothing is solved."""
+        rows, n = self.rows, y.size
+        if rows.reserve(rows.n_rows + n):
+            self._allocate()
+        if rows.span[1] + n > rows.capacity:
+            self._compact()
+        rows.extend(X, weighed(y, weights))
+
+    def drop(self, count: int) -> None:
+        """The oldest rows leave."""
+        self.rows.drop(count)
+        self._release()
+
+    def remove(self, positions: NDArray[np.intp]) -> None:
+        """Rows leave from anywhere; the state is as if they had never come."""
+        self.rows.remove(positions)
+        self._reset()
+
+    def rebuild(self) -> None:
+        """Make the state a function of the live rows alone."""
+        self.remove(np.zeros(0, np.intp))
+
+    def replace(self, X: Matrix, y: Vector) -> None:
+        """Other rows in the place of all, of which nothing remains."""
+        if self.rows.reserve(y.size):
+            self._allocate()
+        self.rows.replace(X, weighed(y))
+        self._reset()
+
+    def values(self) -> tuple[Matrix, Vector, Vector]:
+        """Copies of the live rows, their responses and weights, oldest first."""
+        return self.rows.features.copy(), self.rows.y.copy(), self.rows.weights.copy()
+
+    def _compact(self) -> None:
+        self._shift(self.rows.compact())
+
+    # -- the solution ----------------------------------------------------------------------------
+
+    def predict(self, x: Vector) -> float:
+        value, code = self._step(x, nan)
+        if code == DONE:
+            return value
+        self._settle()
+        return self._step(x, nan)[0]
+
+    @property
+    def coef(self) -> Vector:
+        self._settle()
+        return self._coef.copy()
+
+    @property
+    def intercept(self) -> float:
+        return float(self._settle().intercept)
+
+    @property
+    def penalty_value(self) -> float:
+        return float(self._settle().penalty)
+
+    @property
+    def rank(self) -> int:
+        """The rank of the live rows, around their mean if there is an intercept."""
+        rank = int(self._settle().rank)
+        if rank >= 0:
+            return rank
+        return numerical_rank(self._scores().rows, self.rows.weights, self._centred)
+
+    def _settle(self, note: Note | None = None) -> Record:
+        """Bring the solution up to date; the state."""
+        nothing = np.zeros(self.width)
+        self._serve(lambda row, known: (row, self._step(nothing, known)[1]), 0, note)
+        return self._state
+
+    def _serve(self, step: Step, row: int = 0, note: Note | None = None) -> int:
+        """Call a kernel until it is done, and do between calls what it asks for."""
+        known = nan
+        while True:
+            reached, code = step(row, known)
+            if code == DONE:
+                return reached
+            known = known if reached == row else nan
+            row = reached
+            if note is not None:
+                note(row, code)
+            if code not in (SPECTRAL, UNRANKED):
+                penalty = self._answer(code)
+                known = known if np.isnan(penalty) else penalty
+
+    # -- replay and gauges -----------------------------------------------------------------------
+
+    def replay(
+        self,
+        X: Matrix,
+        y: Vector,
+        before: Ints,
+        after: Ints,
+        asked: Asked,
+        weights: Vector | None = None,
+    ) -> Trace:
+        """Predict, then learn, row by row.
+
+        ``before[t]`` of the oldest rows leave before row t is predicted, ``after[t]`` once it is
+        learned. phi2 and condition are given at the rows of ``marks``, and NaN between them.
+        """
+        leaving = self._prepare(before, after)
+        coef, diagnostics, gauges = asked
+        events = Events.of(X, weighed(y, weights), leaving, coef=coef, gauges=gauges)
+        if diagnostics or gauges:
+            self._measure(events, asked)
+        else:
+            self._run(events)
+        self.rows.count()
+        self._release()
+        states, counts = events.states, events.counts
+        return Trace.of(
+            states,
+            counts[0],
+            asked,
+            rank=counts[1] if diagnostics or self.penalty.unpenalised else None,
+            coef=events.coef if coef else None,
+            gauges=Gauges(counts[2], counts[1], states[1], *events.gauges.T) if gauges else None,
+        )
+
+    def marks(self, n: int) -> list[int]:
+        """The rows of a replay of n at which phi2 and condition are given: every m-th and the last.
+
+        m is 20 times the width, at least 500, as eigenvalues cost as much as some hundred rows.
+        """
+        every = max(_EVERY * self.width, _LEAST_EVERY)
+        return [*range(every - 1, n - 1, every), n - 1]
+
+    def gauge(self, X: Matrix) -> Gauges:
+        """How far the live rows lie from their regression, and rows of X from them."""
+        columns, rows = np.full((len(X), GAUGES), np.nan), self.rows
+        if rows.n_rows and len(X) and not self._gauge(X, columns):
+            self._gauge_by_spectrum(X, columns, self._spectrum())
+        state = self._settle()
+        weighted = rows.n_rows - rows.weightless
+        n_rows, rank = (np.full(len(X), value) for value in (weighted, state.rank))
+        return Gauges(n_rows, rank, np.full(len(X), state.penalty), *columns.T)
+
+    @property
+    def working_store(self) -> int:
+        """Bytes kept beside the live rows."""
+        rows = self.rows.n_rows * (self.width + 3) * 8
+        return self.rows.nbytes + sum(store.nbytes for store in self.stores) - rows
+
+    @property
+    @abstractmethod
+    def stores(self) -> list[Vector]:
+        """The arrays that hold what was derived from the live rows."""
+
+    def _prepare(self, before: Ints, after: Ints) -> Ints:
+        """Make room for a replay; how many rows leave once each row is learned."""
+        came, n_rows = np.arange(1, after.size + 1), self.rows.n_rows
+        alive = n_rows + came - np.cumsum(before) - np.cumsum(after) + after
+        if self.rows.reserve(int(alive.max(initial=n_rows))):
+            self._allocate()
+        if before[:1].any():
+            self.drop(int(before[0]))
+        return departures(before, after)
+
+    def _measure(self, events: Events, asked: Asked) -> None:
+        """Replay with leverages and the like, gauges, or both."""
+        self._unsolve()  # so that what is measured is what was just solved
+        n, row = len(events.responses), 0
+        for end in [*(self.marks(n) if asked.diagnostics else []), n]:
+            row = self._measure_until(end, row, events, asked)
+            if asked.diagnostics and row < n:
+                weights = self.rows.weights
+                events.states[6:, row] = conditioning(self._scores().rows, weights, self._centred)
+
+    def _unsolve(self) -> None:
+        for store in self.stores:
+            mark_unsolved(store)
+
+    def _measure_by_spectrum(self, row: int, events: Events) -> None:
+        """Leverages and gauges of one row, by singular values."""
+        found, x = self._spectrum(), events.rows[row]
+        self._write(row, events, self._products(found, x), found.rank)
+        if events.gauges.size:
+            self._gauge_by_spectrum(x[np.newaxis], events.gauges[row : row + 1], found)
+
+    def _write(self, row: int, events: Events, products: Products, rank: int) -> None:
+        term = forgetting_term(*products[:3])
+        events.states[3:6, row] = products.new, products.old, term
+        events.counts[1, row] = rank
+
+    def _products(self, found: Spectrum, new: Vector) -> Products:
+        """Products of a new row of weight 1 and of the oldest row with its own weight."""
+        z, (_, root, weight) = self._scores(), self.rows.responses[0]
+        plain = found.products(z.of(new), z.rows[0])
+        return plain._replace(old=weight * plain.old, cross=root * plain.cross)
+
+    def _gauge_by_spectrum(self, X: Matrix, columns: Matrix, found: Spectrum) -> None:
+        z, rows = self._scores(), self.rows
+        columns[:, [REACH, STRETCH]] = [found.gauge(row) for row in z.of(X)]
+        coef = self._coef * z.deviation
+        columns[:, UNEXPLAINED:] = summary(z.rows, rows.y, rows.weights, coef, self.intercepts)
+
+    def _spectrum(self) -> Spectrum:
+        penalty, rank = float(self._state.penalty), int(self._state.rank)
+        return spectrum(self._scores().rows, self.rows.weights, penalty, self.intercepts, rank)
+
+    def _scores(self) -> Scores:
+        """The live rows as they are regressed on, and how other rows become like them."""
+        nothing = np.zeros(self.width)
+        return Scores(self.rows.features, nothing, nothing, np.ones(self.width))
+
+
+class _Notes(NamedTuple):
+    """What is known at a row of a replay with diagnostics."""
+
+    measured: int = -1  # this row is measured already
+    certain: int = -1  # the rows from this place on have full rank for sure
+    refitted: bool = False
+
+
+@final
+class EventSolver(Solver):
+    """Solves by a core of rows and the rows outside it; with a pilot fit if the penalty needs one.
+
+    >>> from efface.live.penalties import Fixed
+    >>> solver = EventSolver(1, Fixed(), intercept=False)
+    >>> solver.learn(np.array([2.0]), 6.0, 0)
+    >>> solver.predict(np.array([1.0]))
+    3.0
+    """
+
+    batched = True
+
+    def _allocate(self) -> None:
+        shape = self.width, self.intercepts, self._shrinks, self.rows.capacity
+        self._store = allocate(*shape)
+        self._pilot = None if self.penalty.pilot is None else allocate(*shape)
+        self._centred = self.intercepts
+        self._reset()
+
+    def _reset(self) -> None:
+        reset(self._store, self.penalty.applied)
+        if self._pilot is not None and self.penalty.pilot is not None:
+            reset(self._pilot, self.penalty.pilot)
+
+    @property
+    def stores(self) -> list[Vector]:
+        return [self._store] if self._pilot is None else [self._store, self._pilot]
+
+    @property
+    def _state(self) -> Record:
+        return stream_state(self._store)
+
+    @property
+    def _coef(self) -> Vector:
+        coef: Vector = open_stream(self._store).coef
+        return coef
+
+    def _release(self) -> None:
+        for store in self.stores:
+            stream.release_rows(self.rows.arrays[2], store)
+
+    def _learn(self, x: Vector, y: float, leaving: int, weight: float) -> bool:
+        arrays = self.rows.arrays
+        learned = stream.learn_row(*arrays, self._store, x, y, weight, leaving)
+        if self._pilot is not None and leaving:
+            stream.release_rows(arrays[2], self._pilot)
+        return bool(learned)
+
+    def _disturb(self, place: int) -> None:
+        for store in self.stores:
+            stream.disturb_rows(store, place)
+
+    def _shift(self, by: int) -> None:
+        for store in self.stores:
+            shift(store, by)
+
+    def _step(self, x: Vector, known: float) -> tuple[float, int]:
+        arrays, watched = self.rows.arrays, self._watched
+        return predict_row(*arrays, self._store, self._pilot, x, watched, known)  # type: ignore[no-any-return]
+
+    def _answer(self, code: int) -> float:
+        rows, store, watched = self.rows.arrays, self._store, self._watched
+        if code >= ASKED_BY_PILOT and self._pilot is not None:
+            code, store, watched = code - ASKED_BY_PILOT, self._pilot, True
+            if code == REFIT:
+                return refit_pilot(*rows, store)
+        if code == FORM:
+            stream.form_rows(*rows, store, watched)
+        elif code == FORM_DUAL:
+            stream.form_dual_rows(*rows, store, watched)
+        elif code == REFIT:
+            stream.refit_rows(*rows, store)
+        elif code == COMPACT:
+            self._compact()
+        return nan
+
+    def _run(self, events: Events) -> None:
+        def step(row: int, known: float) -> tuple[int, int]:
+            rows, stores = self.rows.arrays, (self._store, self._pilot)
+            return replay_rows(*rows, *stores, events, row, self._watched, known)  # type: ignore[no-any-return]
+
+        self._serve(step)
+
+    def _measure_until(self, end: int, row: int, events: Events, asked: Asked) -> int:
+        room, count, notes = self._room(), 2 if asked.diagnostics else 1, _Notes()
+
+        def step(row: int, known: float) -> tuple[int, int]:
+            bounds, last = (row, end, notes.measured), (count, self._watched, known)
+            rows, stores = self.rows.arrays, (self._store, self._pilot)
+            return diagnose_rows(*rows, *stores, events, room, bounds, notes.certain, *last)  # type: ignore[no-any-return]
+
+        def note(row: int, code: int) -> None:
+            nonlocal notes
+            certain = notes.certain
+            if code == SPECTRAL:
+                self._measure_apart(row, events, notes.refitted)
+            elif code == UNRANKED:
+                certain = self._rank_at(row, events.counts)
+            elif code == COMPACT:
+                certain = max(certain - self.rows.span[0], -1)
+            measured = code in (SPECTRAL, UNRANKED, COMPACT)
+            notes = _Notes(row if measured else notes.measured, certain, code == REFIT)
+
+        return self._serve(step, row, note) if row < end else row
+
+    def _rank_at(self, row: int, counts: Ints) -> int:
+        """Write the rank of the live rows; from which place on rows have full rank for sure."""
+        rows = self.rows
+        counts[1, row], newest = rank_of(rows.features, rows.weights, self.intercepts)
+        return rows.span[1] - newest if newest and counts[1, row] == self.width else -1
+
+    def _measure_apart(self, row: int, events: Events, refitted: bool) -> None:
+        """Measure one row where the core does not: it interpolates, or by singular values."""
+        rows, state = self.rows, self._state
+        exact = state.rank == len(rows.y) - self.intercepts and not rows.weightless
+        if not exact or refitted or state.refit:
+            self._measure_by_spectrum(row, events)
+            return
+        products = interpolated(rows.features, rows.weights, self.intercepts, events.rows[row])
+        weight = rows.weights.sum()
+        events.gauges[row : row + 1] = products.reach, 0.0, 0.0, 0.0, 0.0, weight  # no residual
+        self._write(row, events, products, state.rank)
+
+    def _gauge(self, X: Matrix, columns: Matrix) -> bool:
+        refits: list[int] = []
+        self._unsolve()
+        self._settle(lambda row, code: refits.append(code) if code == REFIT else None)
+        rows = self.rows.arrays
+        return not refits and bool(gauge_rows(*rows, self._store, X, columns, self._room()))
+
+    def _room(self) -> Matrix:
+        return room_for(self.width, self.intercepts, 2 * tail_for(self.width))
+
+
+def departures(before: Ints, after: Ints) -> Ints:
+    """How many rows leave once each row is learned; those that leave before the first are gone.
+
+    >>> departures(np.array([5, 0, 1]), np.array([0, 1, 1]))
+    array([0, 2, 1])
+    """
+    leaving = after.copy()
+    leaving[:-1] += before[1:]
+    return leaving

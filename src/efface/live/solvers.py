@@ -1,0 +1,26 @@
+"""Which solver a penalty needs."""
+
+from __future__ import annotations
+
+from efface.live.penalties import Fixed, Lemma3, Penalty
+from efface.live.solver import EventSolver, Solver
+from efface.live.standardized_solver import StandardizedSolver
+
+# A new rule is a penalty class, and a line here: its solver for features as they are, and its
+# solver for standardised features.
+SOLVERS: dict[type[Penalty], tuple[type[Solver], type[Solver]]] = {
+    Fixed: (EventSolver, StandardizedSolver),
+    Lemma3: (EventSolver, StandardizedSolver),
+}
+
+
+def solver_for(
+    width: int, penalty: Penalty, *, intercept: bool, shrinks: bool, standardize: bool = False
+) -> Solver:
+    """A solver without rows.
+
+    >>> solver_for(2, Fixed(), intercept=True, shrinks=True).rank
+    0
+    """
+    kind = SOLVERS[type(penalty)][standardize]
+    return kind(width, penalty, intercept=intercept, shrinks=shrinks)

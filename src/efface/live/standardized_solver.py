@@ -1,0 +1,117 @@
+"""The solver of a regression on features standardised by the live rows themselves."""
+
+from __future__ import annotations
+
+from math import nan
+from typing import final
+
+from efface.engine.events.event_replay import Events
+from efface.engine.events.leverage import SPECTRAL, UNRANKED
+from efface.engine.events.state import stream_state
+from efface.engine.events.stream import COMPACT
+from efface.engine.jit.records import Record
+from efface.engine.jit.views import Matrix, Vector
+from efface.engine.standardized import standardized_fit as kernels
+from efface.engine.standardized.standardized_replay import (
+    DIAGNOSED,
+    GAUGED,
+    NOTHING,
+    gauge_standard,
+    replay_standard,
+)
+from efface.engine.standardized.zscores import Scores, scores
+from efface.live.solver import Solver
+from efface.live.trace import Asked
+
+
+@final
+class StandardizedSolver(Solver):
+    """Regresses on z = (x - mean) / deviation of the live rows, at every step.
+
+    Coefficients and intercept are those of the features as they are. Penalty, rank and gauges are
+    those of the standardised features. A solution costs O(width^3).
+
+    >>> from efface.live.penalties import Fixed
+    >>> solver = StandardizedSolver(1, Fixed(3.0), intercept=True)
+    >>> solver.extend(np.array([[10.0], [20.0], [30.0]]), np.array([1.0, 2.0, 3.0]))
+    >>> solver.coef, solver.predict(np.array([20.0]))  # half of those without a penalty
+    (array([0.05]), 2.0)
+    """
+
+    _centred = True
+
+    def _allocate(self) -> None:
+        self._store = kernels.allocate_standard(self.width, self.intercepts, self.rows.capacity)
+        self._reset()
+
+    def _reset(self) -> None:
+        kernels.reset_standard(self._store, self.penalty.rule)
+
+    @property
+    def stores(self) -> list[Vector]:
+        return [self._store]
+
+    @property
+    def _state(self) -> Record:
+        return stream_state(self._store)
+
+    @property
+    def _coef(self) -> Vector:
+        coef: Vector = kernels.open_standard(self._store).coef
+        return coef
+
+    def _release(self) -> None:
+        kernels.release_standard(self.rows.arrays[2], self._store)
+
+    def _learn(self, x: Vector, y: float, leaving: int, weight: float) -> bool:
+        return bool(kernels.learn_standard(*self.rows.arrays, self._store, x, y, weight, leaving))
+
+    def _disturb(self, place: int) -> None:
+        kernels.disturb_standard(self._store, place)
+
+    def _shift(self, by: int) -> None:
+        kernels.shift_standard(self._store, by)
+
+    def _step(self, x: Vector, known: float) -> tuple[float, int]:
+        return kernels.predict_standard(*self.rows.arrays, self._store, x, self._watched)  # type: ignore[no-any-return]
+
+    def _answer(self, code: int) -> float:
+        if code == COMPACT:
+            self._compact()
+        else:
+            kernels.refit_standard(*self.rows.arrays, self._store)
+        return nan
+
+    def _run(self, events: Events) -> None:
+        self._replay(events, 0, len(events.responses), NOTHING)
+
+    def _measure_until(self, end: int, row: int, events: Events, asked: Asked) -> int:
+        return self._replay(events, row, end, DIAGNOSED if asked.diagnostics else GAUGED)
+
+    def _replay(self, events: Events, row: int, end: int, wanted: int) -> int:
+        measured = -1
+
+        def step(row: int, known: float) -> tuple[int, int]:
+            bounds, last = (row, end, measured), (wanted, self._watched)
+            return replay_standard(*self.rows.arrays, self._store, events, bounds, *last)  # type: ignore[no-any-return]
+
+        def note(row: int, code: int) -> None:
+            nonlocal measured
+            if code == SPECTRAL:
+                self._measure_by_spectrum(row, events)
+            elif code == UNRANKED:
+                events.counts[1, row] = self.rank
+            measured = row if code in (SPECTRAL, UNRANKED, COMPACT) else measured
+
+        return self._serve(step, row, note) if row < end else row
+
+    def _gauge(self, X: Matrix, columns: Matrix) -> bool:
+        self._unsolve()  # so that what is measured is what was just solved
+        self._settle()
+        if self.rows.n_rows == self.rows.weightless:
+            return True  # NaN
+        return bool(gauge_standard(*self.rows.arrays, self._store, X, columns))
+
+    def _scores(self) -> Scores:
+        rows = self.rows
+        return scores(rows.features, rows.weights) if rows.weights.any() else super()._scores()
