@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks.settings import Settings
 from benchmarks.threads import confine
+from numba_cache import use_cache_folder
 
 SUITES = (
     *("rolling", "replay", "diagnostics", "event", "growth", "forecast", "memory", "startup"),
@@ -18,7 +19,8 @@ SUITES = (
 def main() -> int:
     """Measure, print, write."""
     options = parse()
-    confine(options.threads)  # before anything imports NumPy or Polars
+    use_cache_folder()  # both before anything imports NumPy, Numba or Polars
+    confine(options.threads)
     chosen = SUITES if "all" in options.suites else options.suites
     return measure(chosen, options)
 
