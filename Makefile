@@ -12,53 +12,56 @@ PYTHON ?= $(or $(shell for python in python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$python && break; done), $(error Python 3.11 or newer is needed: make PYTHON=...))
 
+# Kernels compiled from older sources are not used again; `make test` and `make bench` see to it themselves.
+demo gallery paper: export NUMBA_CACHE_DIR = $(shell $(PYTHON) numba_cache.py)
+
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
 
-setup: .venv/dev.stamp ## build .venv with everything, benchmarks included
+setup: .venv/dev.stamp ## build .venv with all dependencies, those of the benchmarks included
 
 demo: .venv/demo.stamp ## replay a year of bicycle hires, forget some rows, write a report
 	$(BIN)/efface replay src/efface/files/sample/bikeshare.csv --target bikers --time time \
 		--features temp,hum,windspeed --one-hot slot --model ridge --alpha 0.1 --keep 30d \
 		--forget src/efface/files/sample/requests.csv --compare --out demo --overwrite
 
-browser: ## install Chromium for the tests of the report, where that is allowed
+browser: ## install Chromium for the tests of web pages, where that is allowed
 	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
 		if command -v $$name >/dev/null; then exit 0; fi; done; \
 	if ! command -v apt-get >/dev/null; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ]; then as=; elif sudo -n true 2>/dev/null; then as=sudo; else exit 0; fi; \
 	install="apt-get install --yes --no-install-recommends chromium"; \
-	echo "installing Chromium, for the tests that look at a page"; \
+	echo "installing Chromium for the tests of web pages"; \
 	{ $$as $$install || { $$as apt-get update && $$as $$install; }; } >/dev/null 2>&1 \
-		|| echo "it could not be installed: tests that need it are skipped"
+		|| echo "Chromium could not be installed: the tests that need it are skipped"
 
-test: browser .venv/test.stamp ## run the tests and doctests, then the kernels as plain Python
+test: browser .venv/test.stamp ## run the tests and doctests, then those of the engine without compilation
 	$(BIN)/pytest -n $(JOBS)
 	$(if $(NOJIT_TESTS),NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n $(JOBS) $(NOJIT_TESTS))
 
 test-slow: .venv/test.stamp ## run the tests marked slow
 	$(BIN)/pytest -n $(JOBS) -m slow
 
-check: .venv/test.stamp ## lint, formatting, types, layers
+check: .venv/test.stamp ## check style, formatting, types and import layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-docs: .venv/docs.stamp ## build the documentation into site/, strictly
+docs: .venv/docs.stamp ## build the documentation into site/; a warning is an error
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --fresh-env --write-all --quiet \
 		--conf-dir docs --doctree-dir build/docs . site
 	@echo "site/index.html"
 
-gallery: .venv/test.stamp ## draw the gallery's figures again, into docs/gallery/
+gallery: .venv/test.stamp ## draw the figures of docs/gallery/ again
 	for name in $(basename $(notdir $(wildcard examples/gallery/*.py))); do MPLBACKEND=agg \
 		$(BIN)/python -W error examples/gallery/$$name.py docs/gallery/$$name.png \
 		> docs/gallery/$$name.txt || exit 1; done
 
-bench: .venv/dev.stamp ## time efface beside its peers
+bench: .venv/dev.stamp ## measure speed and accuracy of efface and of other packages
 	$(BIN)/python -m benchmarks
 
-paper: .venv/test.stamp ## reproduce the paper's figures and findings, half an hour on two cores
+paper: .venv/test.stamp ## reproduce the paper's figures and findings (half an hour on two cores)
 	$(BIN)/efface reproduce all --reading both --jobs $(JOBS) --out paper
 
 lock: $(BIN)/pip ## refresh requirements/*.lock (LOCK_FLAGS=--upgrade for newer versions)
@@ -83,6 +86,6 @@ clean: ## remove .venv, caches and build products
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-# Debian ships venv without ensurepip; the pip outside can then install the one inside.
+# Debian ships venv without ensurepip: then the system's pip installs pip into .venv.
 $(BIN)/pip:
 	$(PYTHON) -m venv .venv || $(PYTHON) -m pip --python $(BIN)/python install --quiet pip

@@ -1,1 +1,1 @@
-"""Seeded workloads, the peers side by side, and the goals efface has to meet."""
+"""Seeded workloads, on which efface and other packages are measured, and the goals for efface."""

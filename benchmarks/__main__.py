@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks.settings import Settings
 from benchmarks.threads import confine
+from numba_cache import use_cache_folder
 
 SUITES = (
     *("rolling", "replay", "diagnostics", "event", "growth", "forecast", "memory", "startup"),
@@ -16,27 +17,28 @@ SUITES = (
 
 
 def main() -> int:
-    """Measure, print, write."""
+    """Run the suites that the command line names."""
     options = parse()
-    confine(options.threads)  # before anything imports NumPy or Polars
+    use_cache_folder()  # both before anything imports NumPy, Numba or Polars
+    confine(options.threads)
     chosen = SUITES if "all" in options.suites else options.suites
     return measure(chosen, options)
 
 
 def parse() -> argparse.Namespace:
-    """What the command line says."""
+    """The options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("suites", nargs="*", choices=(*SUITES, "all"), default="all")
-    parser.add_argument("--quick", action="store_true", help="fewer rows and rounds")
-    parser.add_argument("--threads", type=int, default=1, help="threads and cores for everyone")
+    parser.add_argument("--quick", action="store_true", help="fewer rows and fewer rounds")
+    parser.add_argument("--threads", type=int, default=1, help="threads and cores per contender")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all measurements")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write tables for the README")
-    parser.add_argument("--strict", action="store_true", help="fail when a goal is missed")
+    parser.add_argument("--strict", action="store_true", help="fail if a goal is missed")
     return parser.parse_args()
 
 
 def measure(suites: list[str] | tuple[str, ...], options: argparse.Namespace) -> int:
-    """Run the suites one after another, each printed and written as soon as it is done."""
+    """Run the suites in turn; print and write each report as soon as it is done."""
     report = import_module("benchmarks.report")
     console = report.Console()
     where = report.machine(options.threads, options.quick)

@@ -1,4 +1,4 @@
-"""Why the fast ones are unsafe: what is left of a row that has gone, and of a rank that dropped."""
+"""Accuracy after a huge row has left the window, and while the rank of the window changes."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from benchmarks.workloads import Array, Work, giant_work, units_work
 GIANT_ROW = 400
 DIFFERS = 1e-6
 EXACT = 1e-9
-GIANT_NOTE = "Relative error of the coefficients against lstsq on the rows alive."
+GIANT_NOTE = "Relative error of the coefficients against lstsq on the live rows."
 RANK_NOTE = (
     f"Share of windows whose coefficients differ from lstsq's minimum-norm answer by more than "
-    f"{DIFFERS:g} (NaN is wrong), and how many rows have no answer."
+    f"{DIFFERS:g} (NaN counts as wrong), and the number of rows without an answer."
 )
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A problem, and the row from which on the answers count."""
+    """A problem and the first row whose coefficients are checked."""
 
     name: str
     work: Work
@@ -50,14 +50,14 @@ def run(settings: Settings) -> Report:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Peers divide by zero here; that is the point."""
+    """Hide the warnings of peers, which divide by zero on these problems."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
 
 
 def giants(rows: int) -> list[Trial]:
-    """Streams with one giant row, judged from the row at which it leaves."""
+    """Streams with one giant row, checked from the row at which it leaves."""
     return [
         Trial(
             f"{'ridge' if alpha else 'OLS'} d={d} s={s}",
@@ -69,7 +69,7 @@ def giants(rows: int) -> list[Trial]:
 
 
 def ranks(rows: int) -> list[Trial]:
-    """Streams of unit vectors, judged from the first full window on."""
+    """Streams of unit vectors, checked from the first full window on."""
     return [
         Trial(
             f"{'rotated' if rotated else 'plain'} s={s}",
@@ -80,7 +80,7 @@ def ranks(rows: int) -> list[Trial]:
     ]
 
 
-def everyone() -> list[Contender]:
+def all_contenders() -> list[Contender]:
     """The rolling contenders and the models fed one event at a time."""
     return [
         *peers.contenders(),
@@ -104,7 +104,7 @@ def replayed(work: Work) -> Job:
 
 
 def streamed(kind: type[Stream]) -> Callable[[Work], Job]:
-    """A model fed row by row, its coefficients read after each."""
+    """A model that learns row by row, with its coefficients read after each row."""
 
     def prepare(work: Work) -> Job:
         def run() -> Array:
@@ -122,14 +122,14 @@ def streamed(kind: type[Stream]) -> Callable[[Work], Job]:
 
 
 def examine(report: Report, title: str, note: str, trials: list[Trial]) -> None:
-    """Everyone at every trial."""
+    """Every contender at every trial."""
     giant = note is GIANT_NOTE
     halves = ("next row", "after") if giant else ("wrong", "NaN")
     columns = ("contender", *(f"{trial.name}: {half}" for trial in trials for half in halves))
-    cells: dict[str, list[str]] = {contender.name: [contender.name] for contender in everyone()}
+    cells = {contender.name: [contender.name] for contender in all_contenders()}
     for trial in trials:
         right = reference.refits(trial.work, np.arange(trial.first, trial.work.n))
-        for contender in everyone():
+        for contender in all_contenders():
             record = judge(contender, trial, right)
             report.measurements.append({"test": title, **record})
             cells[contender.name] += (giant_cells if giant else rank_cells)(record)
@@ -142,7 +142,7 @@ def examine(report: Report, title: str, note: str, trials: list[Trial]) -> None:
 
 
 def judge(contender: Contender, trial: Trial, right: Array) -> dict[str, Any]:
-    """A contender's errors at one trial, or why there are none."""
+    """A contender's errors at one trial, or the reason why there are none."""
 
     def errors() -> Array:
         job = contender.prepare(trial.work)
@@ -160,7 +160,7 @@ def judge(contender: Contender, trial: Trial, right: Array) -> dict[str, Any]:
 
 
 def verdict(errors: Array) -> dict[str, Any]:
-    """What the errors come to."""
+    """A summary of the errors."""
     return {
         "next_row": float(errors[0]),
         "largest_after": reference.worst(errors[1:]),
@@ -184,7 +184,7 @@ def rank_cells(record: dict[str, Any]) -> list[str]:
 
 
 def goal(record: dict[str, Any], giant: bool) -> Goal:
-    """Exact after the giant row; never wrong through rank swings."""
+    """Exact after the giant row has left, and at every change of rank."""
     what = f"{record['contender']}, {record['trial']}: "
     if not giant:
         return Goal(what + "share of wrong windows", record.get("wrong"), "at most", 0.0)

@@ -1,4 +1,4 @@
-"""What diagnostics and intervals add to a `replay`."""
+"""The cost of diagnostics and intervals in a `replay`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.workloads import Point, Work, rolling_work
 POINT = Point(10_000, 100, 500, 1.0)
 SCORED = Point(2_000, 5, 200)
 MODELS = ("OLS", "Ridge", "AdaptiveRidge")
-WAYS: dict[str, dict[str, Any]] = {
+OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
     "diagnostics": {"diagnostics": True},
     "gaussian": {"interval": 0.95},
@@ -25,7 +25,8 @@ WAYS: dict[str, dict[str, Any]] = {
 LIMIT = 1.6
 COLUMNS = ("model", "plain µs", "with diagnostics µs", "ratio", "with intervals µs", "ratio")
 NOTE = (
-    f"Median µs per row, from an empty model on, at d={POINT.d}, s={POINT.s}; gaussian intervals."
+    f"Median µs per row, starting from an empty model, at d={POINT.d}, s={POINT.s}; "
+    "gaussian intervals."
 )
 
 
@@ -43,7 +44,7 @@ def run(settings: Settings) -> Report:
     busy = [BUSY_NOTE] if any(entry.get("busy") for entry in report.measurements) else []
     rows = [line(entry) for entry in report.measurements]
     report.tables.append(
-        Table("What is added to a replay", COLUMNS, rows, "; ".join([NOTE, *busy]))
+        Table("Cost of diagnostics and intervals", COLUMNS, rows, "; ".join([NOTE, *busy]))
     )
     if not lacking:
         report.tables.append(conformal(settings))
@@ -51,10 +52,10 @@ def run(settings: Settings) -> Report:
 
 
 def measure(name: str, settings: Settings) -> dict[str, Any]:
-    """The ways of one model in turns, after one call of each that compiles."""
+    """One model with each set of options, interleaved, after one call of each that compiles."""
     work = rolling_work(POINT)
     work = work.head(work.n // 5) if settings.quick else work
-    runs = {way: replays(name, work, **options) for way, options in WAYS.items()}
+    runs = {way: replays(name, work, **options) for way, options in OPTIONS.items()}
     for warm_up in runs.values():
         warm_up()
     timings = interleave(runs, settings.rounds)
@@ -69,22 +70,22 @@ def replays(name: str, work: Work, **options: Any) -> Run:
 
 
 def fresh(name: str, work: Work) -> Callable[[], Any]:
-    """How to make an empty model for a problem."""
+    """A function that makes an empty model for a problem."""
     alpha = {"alpha": work.alpha} if name == "Ridge" else {}
     return partial(efface(name), window=work.s, fit_intercept=False, **alpha)
 
 
 def line(entry: dict[str, Any]) -> tuple[str, ...]:
-    """A model's line."""
+    """The table row of a model."""
     if entry["reason"]:
         return (entry["model"], str(entry["reason"]).split(":")[0], "", "", "", "")
-    plain, diagnosed, bounded = (entry[way] for way in WAYS)
+    plain, diagnosed, bounded = (entry[way] for way in OPTIONS)
     figures = (plain, diagnosed, diagnosed / plain, bounded, bounded / plain)
     return (entry["model"], *(figure(value) for value in figures))
 
 
 def conformal(settings: Settings) -> Table:
-    """One nested replay at each row: another order of cost."""
+    """The cost of conformal intervals, which need one nested replay per row."""
     work = rolling_work(SCORED)
     runs = {"conformal": replays("OLS", work, interval=0.9, method="conformal")}
     runs["conformal"]()

@@ -1,4 +1,4 @@
-"""One event at a time from Python: predict, learn, and let the oldest row leave."""
+"""One event at a time from Python: predict, learn, and remove the oldest row."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ WINDOW = 500
 ALPHA = 1.0
 GOALS = {10: 5.0, 100: 15.0}
 EVENTS = 5_000
-COLUMNS = ("contender", "median µs", "min µs", "rel err at the end", "forgets")
+COLUMNS = ("contender", "median µs", "min µs", "final rel err", "forgets")
 NOTE = (
-    f"µs per event, {EVENTS} events a round, window {WINDOW}; "
-    "a contender that cannot forget answers another question."
+    f"µs per event, {EVENTS} events per round, window {WINDOW}; "
+    "a contender that cannot forget solves a different problem."
 )
 
 
 def run(settings: Settings) -> Report:
-    """Narrow and wide rows."""
+    """Rows with few and with many features."""
     report = Report("event")
     for d, limit in GOALS.items():
         measure(report, d, limit, settings)
@@ -37,7 +37,7 @@ def run(settings: Settings) -> Report:
 
 
 def measure(report: Report, d: int, limit: float, settings: Settings) -> None:
-    """Everyone on one stream, each continuing where its last round ended."""
+    """Every contender on one stream; each round continues where the last one ended."""
     X, y = gaussian(WINDOW + EVENTS * (settings.rounds + 1), d)
     work = Work(X, y, WINDOW, ALPHA)
     streams, reasons = start(work)
@@ -65,7 +65,7 @@ def measure(report: Report, d: int, limit: float, settings: Settings) -> None:
 
 
 def ours(records: list[dict[str, Any]]) -> float | None:
-    """The time of efface: None without a measurement, NaN when its coefficients are wrong."""
+    """The time of efface: None if not measured, NaN if its coefficients are wrong."""
     entry = next((entry for entry in records if entry["contender"] == Efface.name), None)
     if entry is None:
         return None
@@ -73,7 +73,7 @@ def ours(records: list[dict[str, Any]]) -> float | None:
 
 
 def start(work: Work) -> tuple[list[Stream], dict[str, str]]:
-    """The contenders with their first window learned, and why others are missing."""
+    """The contenders with their first window learned, and the reasons why others are missing."""
     streams, reasons = [], {}
     for name, make in STREAMS.items():
         stream, reason = attempt(partial(make, work))
@@ -101,7 +101,7 @@ def record(stream: Stream, timing: Timing, work: Work) -> dict[str, Any]:
 
 
 def line(entry: dict[str, Any]) -> tuple[str, ...]:
-    """A contender's line."""
+    """The table row of a contender."""
     return (
         entry["contender"],
         figure(entry["median_us"]),

@@ -1,4 +1,4 @@
-"""How the time of a forecast deletion grows with the features and with the window."""
+"""How the time per forecast deletion grows with the number of features and with the window."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from benchmarks.workloads import gaussian, units_work
 
 DIMS = (128, 256, 512, 1_024)
 WINDOWS = (500, 2_000, 8_000, 32_000)
-ROWS_A_FEATURE, FIXED_DIMS = 3, 64
+ROWS_PER_FEATURE, FIXED_DIMS = 3, 64
 STEPS, ROUNDS = 200, 3
 IN_FEATURES, IN_WINDOW = 2.2, 0.1
 
 
 def run(settings: Settings) -> Report:
-    """Both directions, on plain rows and on rows whose rank swings."""
+    """Growth in both, on Gaussian rows and on rows whose rank changes."""
     report = Report("forecast")
     lacking = missing("OLS", "forecast_forgetting")
     cut = -1 if settings.quick else None
-    sweep(report, "d", DIMS[:cut], lambda d: (ROWS_A_FEATURE * d, d), lacking)
+    sweep(report, "d", DIMS[:cut], lambda d: (ROWS_PER_FEATURE * d, d), lacking)
     sweep(report, "n", WINDOWS[:cut], lambda n: (n, FIXED_DIMS), lacking)
     return report
 
 
 def models(n: int, d: int) -> dict[str, Any]:
-    """A window of n plain rows, and one of unit vectors, some of which occur once."""
+    """A window of n Gaussian rows, and one of unit vectors, some of which occur only once."""
     ols = efface("OLS")
     work = units_work(n, d, n)
     return {
@@ -51,7 +51,7 @@ def sweep(
     times: dict[str, list[float]] = {}
     for size in () if lacking else sizes:
         for name, model in models(*shape(size)).items():
-            times.setdefault(name, []).append(micros_a_step(model))
+            times.setdefault(name, []).append(micros_per_step(model))
     limit = IN_FEATURES if variable == "d" else IN_WINDOW
     rows = []
     for name, micros in times.items():
@@ -61,17 +61,17 @@ def sweep(
         report.measurements.append(
             {"rows": name, "variable": variable, "sizes": list(sizes), "us": micros}
         )
-    fixed = f"n={ROWS_A_FEATURE}d" if variable == "d" else f"d={FIXED_DIMS}"
+    fixed = f"n={ROWS_PER_FEATURE}d" if variable == "d" else f"d={FIXED_DIMS}"
     columns = ("rows", *(f"{variable}={size}" for size in sizes), "exponent")
-    title = f"Forecast with {fixed}, µs per deletion beyond the first ones"
+    title = f"Forecast with {fixed}, µs per further deletion"
     report.tables.append(Table(title, columns, rows, lacking or ""))
 
 
-def micros_a_step(model: Any) -> float:
-    """Processor time that further deletions take: the start, which all share, falls away.
+def micros_per_step(model: Any) -> float:
+    """Processor time per further deletion: the difference of a long and a short forecast.
 
-    The longer forecast starts from fewer rows, so the difference is a lower bound; it is below the
-    truth by one row's share of the start for each deletion.
+    The fixed cost cancels, except that the longer forecast starts from fewer rows. The result is
+    therefore a lower bound; per deletion, it is too low by one row's share of the fixed cost.
     """
     forecast = efface("forecast_forgetting")
     forecast(model, 2)
@@ -84,7 +84,7 @@ def micros_a_step(model: Any) -> float:
 
 
 def spent(run: Callable[[], object]) -> float:
-    """Processor seconds of one call, the collector off."""
+    """Processor seconds of one call without garbage collection."""
     gc.collect()
     gc.disable()
     try:

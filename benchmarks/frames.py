@@ -1,4 +1,4 @@
-"""What a frame costs over arrays: `rolling` on the same numbers, the same outputs of its kind."""
+"""The cost of frames against arrays: `rolling` on the same numbers with the same outputs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ KINDS: dict[str, Callable[[dict[str, Array]], Any]] = {
 }
 WANTED = ("pandas", "Polars")
 LIMIT = 1.15
-ROUNDS = 6  # times those of the settings: a run is short, and its minimum is what counts
-NOTE = "Least ms of a call with all default outputs, in one thread, and its ratio to arrays."
+ROUNDS = 6  # multiplies the rounds of the settings: runs are short, and only the fastest one counts
+NOTE = "Fastest call in ms with all default outputs, in one thread, and its ratio to arrays."
 
 
 def run(settings: Settings) -> Report:
@@ -48,7 +48,7 @@ def run(settings: Settings) -> Report:
 
 
 def measure(point: Point, settings: Settings) -> dict[str, Any]:
-    """Arrays and every kind of frame in turns, after one call of each that compiles."""
+    """Arrays and every kind of frame, interleaved, after one call of each that compiles."""
     work = rolling_work(point)
     work = work.head(work.n // 5) if settings.quick else work
     runs = {"arrays": arrays(work), **{kind: frames(make, work) for kind, make in KINDS.items()}}
@@ -63,19 +63,19 @@ def measure(point: Point, settings: Settings) -> dict[str, Any]:
 
 
 def arrays(work: Work) -> Run:
-    """The job on arrays in C order."""
+    """`rolling` on arrays in C order."""
     return lambda: efface("rolling")(work.X, work.y, work.s, threads=1)
 
 
 def frames(make: Callable[[dict[str, Array]], Any], work: Work) -> Run:
-    """The job on a frame whose columns are the features and the response."""
+    """`rolling` on a frame whose columns are the features and the response."""
     columns = {f"x{j}": work.X[:, j].copy() for j in range(work.d)}
     frame = make({**columns, "y": work.y})
     return lambda: efface("rolling")(frame, "y", work.s, threads=1)
 
 
 def same(result: Any, wanted: Any) -> bool:
-    """Are coefficients and predictions those of the arrays, to the last bit?"""
+    """Whether coefficients and predictions equal those of the arrays, to the last bit."""
     pairs = ((result.coef, wanted.coef), (result.prediction, wanted.prediction))
     return all(np.array_equal(plain(one), other, equal_nan=True) for one, other in pairs)
 
@@ -86,6 +86,6 @@ def plain(values: Any) -> Array:
 
 
 def line(point: Point, found: dict[str, Any]) -> tuple[str, ...]:
-    """A point's line."""
+    """The table row of a point."""
     cells = [f"{figure(found[kind])} ({found[kind] / found['arrays']:.2f}x)" for kind in KINDS]
     return (f"{point.d}, {point.s}", figure(found["arrays"]), *cells)

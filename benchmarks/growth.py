@@ -1,4 +1,4 @@
-"""How the time per row grows with the features and with the window."""
+"""How the time per row grows with the number of features and with the window."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IN_FEATURES, IN_WINDOW = 2.2, 0.1
 
 
 def jobs(work: Work) -> dict[str, Run]:
-    """What is timed: rolling regressions without and with a penalty, and a replay."""
+    """The timed calls: rolling regressions without and with a penalty, and a replay."""
     rolling, replay, ridge = efface("rolling"), efface("replay"), efface("Ridge")
     X, y, s = work.X, work.y, work.s
     return {
@@ -32,7 +32,7 @@ def jobs(work: Work) -> dict[str, Run]:
 
 
 def run(settings: Settings) -> Report:
-    """Both directions."""
+    """Growth with the features, then with the window."""
     report = Report("growth")
     lacking = missing("rolling", "replay", "Ridge")
     cut = -1 if settings.quick else None
@@ -42,13 +42,13 @@ def run(settings: Settings) -> Report:
 
 
 def features(d: int) -> Work:
-    """A window of fixed length over d features, turned over three times."""
+    """d features and a window of fixed length; the stream has four times as many rows."""
     X, y = gaussian(4 * FIXED_WINDOW, d)
     return Work(X, y, FIXED_WINDOW)
 
 
 def window(s: int) -> Work:
-    """A window of s rows, turned over seven times or more."""
+    """A window of s rows; the stream has at least eight times as many rows."""
     X, y = gaussian(max(LEAST_ROWS, 8 * s), FIXED_DIMS)
     return Work(X, y, s)
 
@@ -89,7 +89,7 @@ def sweep(
 def gather(
     sizes: Sequence[int], make: Callable[[int], Work]
 ) -> tuple[dict[str, list[float] | None], list[str]]:
-    """Median µs per full window, for every job at every size, and what to know of them."""
+    """Median µs per full window, for every job at every size, and notes on the measurement."""
     times: dict[str, list[float] | None] = {}
     notes: list[str] = []
     for size in sizes:

@@ -1,4 +1,4 @@
-"""How often intervals cover the response that comes next, against what they say."""
+"""The coverage of prediction intervals for the next response, against their level."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOTE = (
 
 @dataclass(frozen=True)
 class Source:
-    """Where responses come from: the noise, and how far coefficients walk at each row."""
+    """The distribution of responses: the noise, and the random walk of the coefficients."""
 
     name: str
     degrees: float | None
@@ -50,15 +50,15 @@ SOURCES = (
     Source("drift", None, 0.02),
     Source("fast drift", None, 0.05),
 )
-# What each method promises: the sources, and the points by which it may miss the level.
-PROMISES = {
+# For each method: the sources on which it should cover, and the allowed deviation in points.
+GOALS = {
     "gaussian": (("Gaussian",), 1.5),
     "conformal": (("Gaussian", "Student t(3)", "drift"), 2.0),
 }
 
 
 def run(settings: Settings) -> Report:
-    """A table for each source, and the promises."""
+    """A table for each source, and the goals."""
     report = Report("intervals")
     if missing("replay", *MODELS):
         return report
@@ -69,12 +69,12 @@ def run(settings: Settings) -> Report:
         report.tables.append(
             Table(f"Coverage over {steps} rows: {source.name}", columns, rows, NOTE)
         )
-    report.goals.extend(worst(report, method) for method in PROMISES)
+    report.goals.extend(worst(report, method) for method in GOALS)
     return report
 
 
 def line(source: Source, name: str, d: int, s: int, steps: int, report: Report) -> tuple[str, ...]:
-    """One model on one stream, by every method."""
+    """The table row of one model on one stream, with every method."""
     X, y = source.draw(s + steps, d)
     cells = []
     for method in METHODS:
@@ -94,12 +94,12 @@ def cover(model: Any, X: Array, y: Array, s: int, method: str) -> dict[str, floa
 
 
 def worst(report: Report, method: str) -> Goal:
-    """The largest distance from the level where the method promises to be near."""
-    sources, limit = PROMISES[method]
+    """The largest deviation from the level on the sources of the method's goal."""
+    sources, limit = GOALS[method]
     misses = [
         abs(entry["coverage"] - 100 * LEVEL)
         for entry in report.measurements
         if entry["method"] == method and entry["source"] in sources and entry["model"] != MODELS[2]
     ]
-    what = f"{method}, OLS and Ridge: points from the level at worst ({', '.join(sources)})"
+    what = f"{method}, OLS and Ridge: largest deviation in points ({', '.join(sources)})"
     return Goal(what, max(misses, default=None), "at most", limit)

@@ -1,4 +1,4 @@
-"""A file through `efface replay`: rows a second, where the time goes, how much memory it takes."""
+"""`efface replay` on a file: rows per second, the time of each part, and memory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +22,22 @@ FEATURES, WINDOW = 20, 1_000
 LENGTHS = (250_000, 1_000_000)
 CHUNK = 50_000
 GROWTH = 1.1
+MODULES = (  # imported before the clock starts
+    *("efface.files.job", "efface.files.streaming", "efface.files.output"),
+    *("efface.files.terminal", "efface.cli.main"),
+)
 PARTS = ("read", "engine", "log", "write", "report")
 COLUMNS = ("rows", "rows/s", *PARTS, "peak MB", "above start")
 NOTE = (
     f"CSV with {FEATURES} features, adaptive ridge, window {WINDOW}, diagnostics and 95 % intervals"
-    " at every row, Parquet out, compiled beforehand. Rows/s by the wall; the parts in µs of "
-    "processor time a row: reading, `replay` alone, the log that the report is drawn from, "
-    "writing, the report. Each length in a process of its own."
+    " at every row, Parquet output, kernels compiled beforehand. Rows/s by wall time; the parts in "
+    "µs of processor time per row: reading, `replay` alone, the log that the report is drawn from, "
+    "writing, the report. Each length runs in its own process."
 )
 
 
 def run(settings: Settings) -> Report:
-    """Both lengths, written to disk first."""
+    """Both lengths; each file is written to disk first."""
     report = Report("job")
     lengths = [rows // 10 for rows in LENGTHS] if settings.quick else LENGTHS
     with tempfile.TemporaryDirectory() as place:
@@ -42,7 +47,7 @@ def run(settings: Settings) -> Report:
             report.measurements.append({"rows": rows, **probe(path)})
             path.unlink()
     lines = [line(entry) for entry in report.measurements]
-    report.tables.append(Table("A file through efface replay", COLUMNS, lines, NOTE))
+    report.tables.append(Table("efface replay on a file", COLUMNS, lines, NOTE))
     short, long = (entry["peak"] for entry in report.measurements)
     report.goals += [
         Goal(
@@ -56,7 +61,7 @@ def run(settings: Settings) -> Report:
 
 
 def bound(entry: dict[str, Any]) -> float:
-    """Above 1, files and not the engine bound the job."""
+    """The ratio of file access to the engine; above 1, files limit the speed."""
     return float((entry["read"] + entry["write"]) / entry["engine"])
 
 
@@ -87,7 +92,7 @@ def probe(path: Path) -> dict[str, Any]:
 
 
 def line(entry: dict[str, Any]) -> tuple[str, ...]:
-    """A length's line."""
+    """The table row of a length."""
     rows = entry["rows"]
     parts = [figure(1e6 * entry[part] / rows) for part in PARTS]
     memory = [figure(entry[name] / 1e6) for name in ("peak", "above")]
@@ -95,13 +100,33 @@ def line(entry: dict[str, Any]) -> tuple[str, ...]:
 
 
 class Clock:
-    """Processor seconds of each part of the job: other processes do not count."""
+    """Processor seconds of each part of the job; other processes do not count."""
 
     def __init__(self) -> None:
         self.seconds = dict.fromkeys(PARTS, 0.0)
 
+    def wrap(self, part: str, home: Any, name: str) -> None:
+        """Replace a function or method by one that adds its time to a part."""
+        function = getattr(home, name)
+
+        def timed(*arguments: Any, **options: Any) -> Any:
+            return self.time(part, lambda: function(*arguments, **options))
+
+        setattr(home, name, timed)
+
+    def wrap_iterator(self, part: str, home: Any, name: str) -> None:
+        """The same for a function that returns an iterator: the time of each step counts."""
+        function = getattr(home, name)
+
+        def timed(*arguments: Any, **options: Any) -> Iterator[Any]:
+            steps = function(*arguments, **options)
+            while (step := self.time(part, lambda: next(steps, None))) is not None:
+                yield step
+
+        setattr(home, name, timed)
+
     def time(self, part: str, work: Callable[[], Any]) -> Any:
-        """Do something, and book its time."""
+        """Call a function and add its time to a part."""
         start = time.process_time()
         result = work()
         self.seconds[part] += time.process_time() - start
@@ -109,68 +134,45 @@ class Clock:
 
 
 def child(path: Path) -> dict[str, Any]:
-    """The job as `efface.files.job` does it, with a clock between its parts."""
-    from threadpoolctl import threadpool_limits
-
-    from efface import AdaptiveRidge
-    from efface.files import streaming as journey
-    from efface.files.output import Predictions, write_summary
-    from efface.files.readers import open_table
-    from efface.files.report import write_report
-    from efface.files.schema import Wish, assign, read
-    from efface.files.summary import summarise
-
-    clock, replay = Clock(), journey.replay
-
-    def timed(*arguments: Any, **options: Any) -> Any:
-        return clock.time("engine", lambda: replay(*arguments, **options))
-
-    def through(rows: Iterator[Any], way: Any, predictions: Any) -> None:
-        while (chunk := clock.time("read", lambda: next(rows, None))) is not None:
-            steps = clock.time("log", lambda chunk=chunk: way.advance(chunk))
-            clock.time("write", lambda steps=steps: predictions.write(steps))
-        clock.time("write", lambda: predictions.__exit__())
-
-    with threadpool_limits(limits=1, user_api="blas"), tempfile.TemporaryDirectory() as place:
-        warm_up(AdaptiveRidge, replay)
-        before, start = status("VmRSS"), time.perf_counter()
-        journey.replay = timed
-        table = open_table(str(path))
-        roles = assign(table, Wish("y"))
-        way = journey.Journey(lambda: AdaptiveRidge(WINDOW), "AdaptiveRidge", warm_up=FEATURES + 1)
-        through(read(table, roles), way, Predictions(Path(place), "parquet", roles))
-        clock.seconds["log"] -= clock.seconds["engine"]
-        model = {"name": "AdaptiveRidge", "window": WINDOW, "keep": None, "alpha": None}
-        model["standardize"] = False
-        interval = {"level": 0.95, "method": "gaussian"}
-
-        def conclude() -> None:
-            summary = summarise(
-                way,
-                file=path.name,
-                roles=roles,
-                model=model,
-                interval=interval,
-                compiling=0.0,
-                seconds=1.0,
-            )
-            write_summary(Path(place), summary)
-            write_report(Path(place) / "report.html", summary, way.log)
-
-        clock.time("report", conclude)
-        wall = time.perf_counter() - start
+    """Run the command in this process, with a clock around its parts; the rest is the log."""
+    job, streaming, output, _, _ = map(import_module, MODULES)
+    warm_up()
+    clock = Clock()
+    clock.wrap_iterator("read", streaming, "read")
+    clock.wrap("engine", streaming, "replay")
+    clock.wrap("write", output.Predictions, "write")
+    clock.wrap("write", output.Predictions, "__exit__")
+    for name in ("summarise", "write_summary", "write_report"):
+        clock.wrap("report", job, name)
+    with tempfile.TemporaryDirectory() as place:
+        before, cpu, wall = status("VmRSS"), time.process_time(), time.perf_counter()
+        replay_file(path, Path(place) / "out")
+        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    clock.seconds["log"] = cpu - sum(clock.seconds.values())
     peak = status("VmHWM")
     return {**clock.seconds, "wall": wall, "peak": peak, "above": peak - before}
 
 
-def warm_up(model: Any, replay: Any) -> None:
-    """Compile what the job will call."""
+def replay_file(path: Path, out: Path) -> None:
+    """Call the command `efface replay` in this process."""
+    options = ["--target", "y", "--window", str(WINDOW), "--out", str(out)]
+    sys.argv = ["efface", "replay", str(path), *options]
+    try:
+        import_module("efface.cli.main").main()
+    except SystemExit as end:
+        if end.code:
+            raise
+
+
+def warm_up() -> None:
+    """Compile all that the job calls, the kernels of long streams included."""
+    from efface import AdaptiveRidge, replay
     from efface.live.batches import LONG
 
-    rng, once = np.random.default_rng(0), model(WINDOW)
-    for rows in (WINDOW, WINDOW, LONG):  # a model that is new, one that goes on, a long stream
+    rng, model = np.random.default_rng(0), AdaptiveRidge(WINDOW)
+    for rows in (WINDOW, WINDOW, LONG):  # an empty model, a full one, a long stream
         X = rng.normal(size=(rows, FEATURES))
-        replay(once, X, X.sum(axis=1) + rng.normal(size=rows), diagnostics=True, interval=0.95)
+        replay(model, X, X.sum(axis=1) + rng.normal(size=rows), diagnostics=True, interval=0.95)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a streaming model holds: bounded by the rows alive, not by the rows seen."""
+"""The memory of a streaming model: bounded by the live rows, not by the rows seen."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ WINDOWS = (1_000, 4_000, 16_000, 64_000)
 SEEN = (1, 2, 10)
 BATCH = 500
 GROWTH_LIMIT = 1.05
-RESIDENT_LIMIT = 1_024.0  # kB; pages come in lumps
+RESIDENT_LIMIT = 1_024.0  # kB; memory is counted in pages
 COLUMNS = (
-    "rows alive",
+    "live rows",
     "rows themselves, kB",
     *(f"{what} after {times}x, kB" for times in SEEN for what in ("held", "resident peak")),
     "held per live byte",
 )
 NOTE = (
-    f"Ridge, d={DIMS}, fed by partial_fit in batches of {BATCH}. Held: live bytes traced, so "
-    "NumPy's arrays and Python's objects; resident peak: of the process, above what it was with a "
-    "small model compiled."
+    f"Ridge, d={DIMS}, trained by partial_fit in batches of {BATCH}. Held: bytes that tracemalloc "
+    "counts, which includes NumPy arrays; resident peak: of the process, above the value after "
+    "compilation with a small model."
 )
 
 
@@ -62,7 +62,7 @@ def probe(s: int) -> tuple[dict[str, Any], str]:
 
 
 def goals(s: int, record: dict[str, Any]) -> list[Goal]:
-    """Eight more windows of rows add nothing; the second may, as the first leaves the old half."""
+    """No growth after the second window; buffers may still grow during the second one."""
     held, resident = record.get("held"), record.get("resident")
     growth = held[-1] / held[1] if held else None
     more = (resident[-1] - resident[1]) / 1e3 if resident else None
@@ -74,7 +74,7 @@ def goals(s: int, record: dict[str, Any]) -> list[Goal]:
 
 
 def line(s: int, record: dict[str, Any]) -> tuple[str, ...]:
-    """A window's line."""
+    """The table row of a window."""
     itself = s * (DIMS + 1) * 8
     if not record:
         return (str(s), figure(itself / 1e3), *[""] * (len(COLUMNS) - 2))
@@ -84,7 +84,7 @@ def line(s: int, record: dict[str, Any]) -> tuple[str, ...]:
 
 
 def child(s: int, d: int) -> dict[str, list[int]]:
-    """Feed a model and read its bytes after each multiple of the window."""
+    """Train a model and read its memory after each multiple of the window."""
     ridge = efface("Ridge")
     rng = np.random.default_rng(s)
     feed(ridge(window=2 * BATCH, alpha=1.0), 5 * BATCH, d, rng)  # compile and warm up
@@ -103,21 +103,21 @@ def child(s: int, d: int) -> dict[str, list[int]]:
 
 
 def feed(model: Any, rows: int, d: int, rng: np.random.Generator) -> None:
-    """Give a model that many fresh rows, batch by batch."""
+    """Let a model learn `rows` new rows, batch by batch."""
     for start in range(0, rows, BATCH):
         X = rng.standard_normal((min(BATCH, rows - start), d))
         model.partial_fit(X, X.sum(axis=1))
 
 
 def reset_peak() -> int:
-    """Start the high-water mark of resident memory anew and give what is resident."""
+    """Reset the peak of resident memory and return what is resident now."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return status("VmRSS")
 
 
 def status(field: str) -> int:
-    """A figure of /proc/self/status in bytes, 0 where there is none."""
+    """A value of /proc/self/status in bytes, 0 on systems without it."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     except OSError:

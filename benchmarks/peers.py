@@ -1,7 +1,7 @@
-"""Rolling regressions, ours and the others', each behind the same two functions.
+"""Rolling regressions of efface and of its peers, all with the same two functions.
 
-A contender gets its data in its own format beforehand and answers in its own format: turning
-arrays into frames and back is not on the clock.
+A contender gets its data in its own format before the clock starts and answers in its own format:
+converting arrays to frames and back is not timed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Contender:
-    """A named way to do a rolling regression."""
+    """A named implementation of rolling regression."""
 
     name: str
     prepare: Callable[[Work], Job]
@@ -40,7 +40,7 @@ class Contender:
 
 
 class RefusalError(ValueError):
-    """The contender does not do this problem."""
+    """The contender does not support this problem."""
 
 
 def ours(work: Work, threads: int = 1) -> Job:
@@ -119,7 +119,7 @@ def _statsmodels(work: Work, method: str) -> Job:
 
 
 def statsmodels(work: Work) -> Job:
-    """statsmodels `RollingOLS` as it comes: running sums and their inverse."""
+    """statsmodels `RollingOLS` with its default method: running sums and their inverse."""
     return _statsmodels(work, "inv")
 
 
@@ -131,7 +131,7 @@ def statsmodels_pinv(work: Work) -> Job:
 def numpy_batched(work: Work) -> Job:
     """Prefix sums of products and batched `np.linalg.solve`, in chunks that fit a cache."""
     d, s = work.d, work.s
-    packed = d <= WIDEST_PACKED  # each product once while gathering is cheaper than multiplying
+    packed = d <= WIDEST_PACKED  # each product once, while gathering is cheaper than multiplying
     upper, lower = np.triu_indices(d) if packed else np.indices((d, d)).reshape(2, -1)
     size = len(upper)
     square = np.empty((d, d), dtype=np.intp)
@@ -200,7 +200,7 @@ def refit_cholesky(work: Work) -> Job:
 
 
 def refit_svd(work: Work) -> Job:
-    """A refit per row by `np.linalg.lstsq`: the one safe peer."""
+    """A refit per row by `np.linalg.lstsq`, the only peer that is always accurate."""
     tail_X = np.sqrt(work.alpha) * np.eye(work.d)
     tail_y = np.zeros(work.d)
 
@@ -213,7 +213,7 @@ def refit_svd(work: Work) -> Job:
 
 
 def contenders(threads: int = 1) -> list[Contender]:
-    """Everyone, efface first."""
+    """All contenders, efface first."""
     return [
         Contender("efface", lambda work: ours(work, threads), slow=False, ours=True),
         Contender("polars-ds", polars_ds, slow=False),
@@ -227,7 +227,7 @@ def contenders(threads: int = 1) -> list[Contender]:
 
 
 def attempt(call: Callable[[], T]) -> tuple[T | None, str]:
-    """The answer of a call, or in words why there is none."""
+    """The answer of a call, or the reason why there is none."""
     try:
         return call(), ""
     except (KeyboardInterrupt, SystemExit):
@@ -236,5 +236,5 @@ def attempt(call: Callable[[], T]) -> tuple[T | None, str]:
         return None, f"refuses: {error}"
     except (ImportError, EffaceMissingError) as error:
         return None, f"missing: {error}"
-    except BaseException as error:  # a panic of polars is no Exception
+    except BaseException as error:  # a panic in polars is not an Exception
         return None, f"fails: {type(error).__name__} {' '.join(str(error).split())[:100]}"

@@ -1,4 +1,4 @@
-"""Which plug-ins make the better adaptive penalty: prequential error, real and simulated."""
+"""The prediction error of AdaptiveRidge with each choice of its plug-in estimates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchmarks.settings import Settings
 from benchmarks.subject import efface, missing
 from benchmarks.workloads import Array
 
-BIKES = Path(__file__).parent.parent / "src" / "efface" / "data" / "bikeshare.csv"
+BIKES = Path(__file__).parent.parent / "src/efface/files/sample/bikeshare.csv"
 ALPHAS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 PAPER, BETTER = "response, 1", "residual, auto"
 PLUG_INS: dict[str, dict[str, Any]] = {
@@ -28,15 +28,15 @@ PLUG_INS: dict[str, dict[str, Any]] = {
     BETTER: {"noise": "residual", "theta_max": "auto"},
 }
 NOTE = (
-    "Mean squared error of the prediction of each row by the window before it, divided by that of "
-    "the Ridge whose alpha, of 0.1, 1, 10, 100 and 1000, turns out best. AdaptiveRidge by its "
-    "noise and theta_max; `response, 1` is the paper's rule."
+    "Mean squared error of the prediction of each row from the window before it, over that of "
+    "Ridge with the best alpha in hindsight out of 0.1, 1, 10, 100 and 1000. Columns are noise and "
+    "theta_max of AdaptiveRidge; `response, 1` is the paper's rule."
 )
 
 
 @dataclass(frozen=True)
 class Stream:
-    """A stream, the length of its window, and whether the fit has an intercept."""
+    """A stream, the length of its window, and whether the model has an intercept."""
 
     name: str
     window: int
@@ -58,13 +58,14 @@ def run(settings: Settings) -> Report:
         means = {name: mean([entry[name] for entry in found]) for name in columns}
         rows.append(("geometric mean", *(ratio(means[name]) for name in columns)))
         gain = means[BETTER] / means[PAPER]
-        report.goals.append(Goal("the default's error over the paper's", gain, "at most", 1.0, "x"))
+        what = "error of the default over that of the paper's rule"
+        report.goals.append(Goal(what, gain, "at most", 1.0, "x"))
     report.tables.append(Table("Error by plug-ins", ("stream", *columns), rows, NOTE))
     return report
 
 
 def streams() -> Iterator[Stream]:
-    """Bike sharing, then simulations: of the paper, of more or less signal, of other shapes."""
+    """Bike sharing, the paper's simulation, several signal strengths, correlated features."""
     for features, windows in (("numbers", (100, 250, 500, 1000)), ("one-hot", (250, 1000))):
         for window in windows:
             name = f"bikes, {features}, s={window}"
@@ -90,7 +91,7 @@ def simulated(name: str, d: int, s: int, **parameters: float) -> Stream:
 def simulate(
     d: int, s: int, sigma: float = 1.0, scale: float = 1.0, unit: float = 1.0, shared: float = 0.0
 ) -> tuple[Array, Array]:
-    """Standard normal features, which may share a part, and coefficients of length ``scale``."""
+    """Standard normal features, which may be correlated, and coefficients of length ``scale``."""
     rng = np.random.default_rng([d, s])
     X = rng.normal(size=(s + 2000, d))
     X = np.sqrt(1 - shared) * X + np.sqrt(shared) * rng.normal(size=(len(X), 1))
@@ -102,7 +103,8 @@ def simulate(
 def bikes(features: str) -> tuple[Array, Array]:
     """Hour, day and weather: as numbers, or with a column for each hour, day and kind of weather.
 
-    The latter for the first 4,000 hours: most windows have a constant column, a refit at each row.
+    The latter for the first 4,000 hours only: most windows have a constant column and need a refit
+    at every row.
     """
     with BIKES.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -142,5 +144,5 @@ def mean(values: list[float]) -> float:
 
 
 def ratio(value: float) -> str:
-    """Two decimals, or none for what is far away."""
+    """Two decimals, or none for large values."""
     return f"{value:.2f}" if value < 100 else f"{value:.0f}"

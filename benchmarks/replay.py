@@ -1,6 +1,6 @@
-"""What an adaptive penalty costs: the paper's against `Ridge`, and a pilot fit's against that.
+"""The cost of adaptive penalties: the paper's rule against `Ridge`, the default against that rule.
 
-And what features cost that are constant within a window, as those of an absent category are.
+Also the cost of features that are constant within a window, as one-hot columns often are.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PAPER = {"noise": "response", "theta_max": 1.0}
 COLUMNS = ("d, s", "Ridge µs", "paper's µs", "ratio", "default µs", "ratio", "Ridge max rel err")
 NOTE = (
     "Median µs per row of the array; the first ratio is to Ridge, the second to the paper's rule; "
-    "the error is that of Ridge's coefficients against lstsq."
+    "the error is that of the coefficients of Ridge against lstsq."
 )
 
 
@@ -52,7 +52,7 @@ def run(settings: Settings) -> Report:
 
 
 def goal(point: Point, record: dict[str, Any] | None) -> Goal:
-    """The ratio asked for; NaN, a miss, when Ridge's coefficients are wrong."""
+    """The goal for the ratio; its value is NaN, a miss, if the coefficients of Ridge are wrong."""
     ratio = None
     if record:
         ratio = record["ratio"] if record["max_relative_error"] <= RIGHT else float("nan")
@@ -60,7 +60,7 @@ def goal(point: Point, record: dict[str, Any] | None) -> Goal:
 
 
 def measure(point: Point, settings: Settings) -> dict[str, Any]:
-    """Both models in turns, after one call of each that compiles."""
+    """The models interleaved, after one call of each that compiles."""
     work = rolling_work(point)
     work = work.head(work.n // 5) if settings.quick else work
     replay, adaptive = efface("replay"), efface("AdaptiveRidge")
@@ -85,7 +85,7 @@ def measure(point: Point, settings: Settings) -> dict[str, Any]:
 
 
 def constant_ratio(point: Point, settings: Settings) -> float:
-    """The time of a replay some of whose features are constant, over that of one without."""
+    """The time of a replay with some constant features, over that of one without."""
     work, replay, ridge_ = rolling_work(point).head(4000), efface("replay"), efface("Ridge")
     X = work.X.copy()
     X[:, :CONSTANT] = 0.1
@@ -100,7 +100,7 @@ def constant_ratio(point: Point, settings: Settings) -> float:
 
 
 def learned(model: Any, work: Work) -> Array:
-    """Coefficients after each row: a replay gives those before it, and the model the last."""
+    """Coefficients after each row: the replay returns those before it, the model has the last."""
     before = efface("replay")(model, work.X, work.y, coef=True).coef
     return np.vstack([before[1:], model.coef_])
 
@@ -116,7 +116,7 @@ def micros(timing: Timing, work: Work) -> float:
 
 
 def line(point: Point, entry: dict[str, Any]) -> tuple[str, ...]:
-    """A point's line."""
+    """The table row of a point."""
     name = f"{point.d}, {point.s}"
     if entry["reason"]:
         return (name, str(entry["reason"]).split(":")[0], "", "", "", "", "")

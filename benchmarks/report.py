@@ -1,4 +1,4 @@
-"""Tables and goals: on the terminal, as JSON and as Markdown."""
+"""Reports of tables and goals: printed, as JSON and as Markdown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-QUICK = "Quick run: fewer rows and rounds, so fixed costs weigh more. Quote only full runs."
+QUICK = "Quick run: with fewer rows, fixed costs have a larger share. Quote only full runs."
 PACKAGES = (
     "efface",
     "numpy",
@@ -34,7 +34,7 @@ PACKAGES = (
 
 @dataclass(frozen=True)
 class Table:
-    """Cells of text under a title; `note` is what the reader has to know."""
+    """Cells of text under a title, with a note for the reader."""
 
     title: str
     columns: tuple[str, ...]
@@ -44,7 +44,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Goal:
-    """A figure to reach; `value` is None when it could not be measured."""
+    """A limit for a measured value, which is None if it could not be measured."""
 
     what: str
     value: float | None
@@ -63,7 +63,7 @@ class Goal:
 
 @dataclass
 class Report:
-    """What a suite found."""
+    """The results of a suite."""
 
     suite: str
     tables: list[Table] = field(default_factory=list)
@@ -101,7 +101,7 @@ def figure(value: float | None) -> str:
 
 
 def error_figure(value: float | None) -> str:
-    """An error with the two digits that matter."""
+    """An error with one significant digit."""
     if value is None:
         return "-"
     return "NaN" if math.isnan(value) else f"{value:.0e}"
@@ -119,7 +119,7 @@ def show(report: Report, console: Console) -> None:
 
 
 def coloured(cell: str) -> str:
-    """A verdict in its colour, other text as it is."""
+    """A verdict in its colour, other text unchanged."""
     colour = {"pass": "green", "miss": "red", "not measured": "yellow"}.get(cell)
     return f"[{colour}]{cell}[/]" if colour else escape(cell)
 
@@ -139,7 +139,7 @@ def _line(cells: tuple[str, ...]) -> str:
 
 
 def machine(threads: int, quick: bool) -> dict[str, Any]:
-    """Where and with what this was measured."""
+    """The machine and the versions of the packages."""
     return {
         "processor": processor(),
         "system": platform.platform(),
@@ -153,7 +153,7 @@ def machine(threads: int, quick: bool) -> dict[str, Any]:
 
 
 def processor() -> str:
-    """The name of the processor, as far as the system tells."""
+    """The name of the processor, if the system gives one."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -171,7 +171,7 @@ def installed(package: str) -> str | None:
 
 
 def write_json(path: Path, where: dict[str, Any], reports: list[Report]) -> None:
-    """Everything measured, for machines; numbers that are not finite become null."""
+    """All measurements as JSON; numbers that are not finite become null."""
     suites = {
         report.suite: {
             "tables": [asdict(table) for table in report.tables],

@@ -1,4 +1,4 @@
-"""Coefficients at every row of an array: efface beside its peers."""
+"""Coefficients at every row of an array: efface and its peers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ POINTS = (
 )
 QUICK_WINDOWS = {5: 20_000, 20: 10_000, 100: 2_000, 300: 800}
 SINGLE = "single window: "
-RIGHT = 1e-6  # a contender less accurate than this is no rival
+RIGHT = 1e-6  # a contender with a larger error does not count as a rival
 FASTEST_GOAL = 2.0
 POLARS_DS_GOALS = {5: 4.0, 20: 3.0}
 POLARS_OLS_GOAL = 4.0
@@ -29,24 +29,24 @@ POLARS_OLS_GOAL = 4.0
 
 @dataclass(frozen=True)
 class Allowance:
-    """How long a slow peer may take."""
+    """The time that a slow peer may take."""
 
     seconds: float  # per round
-    probes: tuple[int, ...]  # the windows by which its speed is found, the least that it does
-    calls: int  # for each probe, after a first
+    probes: tuple[int, ...]  # numbers of windows to estimate its speed on; the first is the least
+    calls: int  # per probe, after a warm-up
 
 
 FULL = Allowance(0.8, (20, 300), 2)
 QUICK = Allowance(0.05, (4, 40), 1)
 NOTE = (
-    "µs per row with a full window, median, and in brackets the largest relative error of the "
-    "coefficients against lstsq; ~ is timed on fewer rows and scaled."
+    "Median µs per row with a full window, and in brackets the largest relative error of the "
+    "coefficients against lstsq; ~ was timed on fewer rows and scaled."
 )
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One contender at one point: its times and error, or why there are none."""
+    """One contender at one point: its times and error, or the reason why there are none."""
 
     contender: Contender
     job: Job | None = None
@@ -65,7 +65,7 @@ class Entry:
 
     @property
     def scaled(self) -> bool:
-        """Whether it was timed on a part of the rows."""
+        """Whether it was timed on fewer rows."""
         return self.windows < self.all_windows
 
     @property
@@ -75,11 +75,11 @@ class Entry:
 
     @property
     def least(self) -> float | None:
-        """Least µs per row."""
+        """Smallest µs per row."""
         return None if self.timing is None else self.per_row(self.timing.minimum)
 
     def per_row(self, took: float) -> float:
-        """µs per row of the whole problem: what is fixed is paid once, the rest grows with rows."""
+        """µs per row of the whole problem: a fixed cost, and a cost that grows with the rows."""
         if self.single_timing:
             fixed = self.single_timing.median
             took = fixed + (took - fixed) * (self.all_windows - 1) / (self.windows - 1)
@@ -99,7 +99,7 @@ class Entry:
 
 
 def run(settings: Settings) -> Report:
-    """Every point, then one line for each."""
+    """The details of every point, then a table with one row per point."""
     report = Report("rolling")
     lines = []
     for point in quickened() if settings.quick else POINTS:
@@ -120,7 +120,7 @@ def quickened() -> list[Point]:
 
 
 def measure(point: Point, settings: Settings) -> list[Entry]:
-    """Everyone at one point, checked first and then timed in turns."""
+    """Every contender at one point: checked first, then timed, interleaved."""
     work = rolling_work(point)
     check = checker(work)
     allowance = QUICK if settings.quick else FULL
@@ -129,7 +129,7 @@ def measure(point: Point, settings: Settings) -> list[Entry]:
     ]
     runs = {entry.name: entry.job.run for entry in entries if entry.job}
     runs |= {SINGLE + entry.name: entry.single.run for entry in entries if entry.single}
-    gc.freeze()  # what is loaded is no garbage; to look for some in it takes longer than many a run
+    gc.freeze()  # collecting the loaded modules would take longer than many runs
     timings = interleave(runs, settings.rounds)
     return [
         replace(
@@ -142,7 +142,7 @@ def measure(point: Point, settings: Settings) -> list[Entry]:
 
 
 def checker(work: Work) -> Callable[[Array], float]:
-    """A function that gives the largest relative error of coefficients on sampled rows."""
+    """A function that returns the largest relative error of coefficients on sampled rows."""
     rows = reference.sampled_rows(work)
     right = reference.refits(work, rows)
 
@@ -156,7 +156,7 @@ def checker(work: Work) -> Callable[[Array], float]:
 def enter(
     contender: Contender, work: Work, check: Callable[[Array], float], allowance: Allowance
 ) -> Entry:
-    """Warm a contender up, allot it rows and check its answer."""
+    """Warm up a contender, choose its number of rows and check its answer."""
 
     def trial() -> Entry:
         part = allot(contender, work, allowance) if contender.slow else work
@@ -170,7 +170,7 @@ def enter(
 
 
 def allot(contender: Contender, work: Work, allowance: Allowance) -> Work:
-    """As many rows as a slow peer is allowed the time for."""
+    """As many rows as a slow peer can process in its allowed time."""
     fixed = warm_seconds(contender, work.head(1), allowance.calls)
     for windows in allowance.probes:
         took = warm_seconds(contender, work.head(windows), allowance.calls)
@@ -181,14 +181,14 @@ def allot(contender: Contender, work: Work, allowance: Allowance) -> Work:
 
 
 def warm_seconds(contender: Contender, work: Work, calls: int) -> float:
-    """The best of some calls after a first."""
+    """The fastest of some calls after a warm-up."""
     job = contender.prepare(work)
     job.run()
     return min(seconds(job.run) for _ in range(calls))
 
 
 def fastest(entries: list[Entry], named: str = "") -> Entry | None:
-    """The fastest peer that is right and whose name starts so."""
+    """The fastest accurate peer whose name starts with `named`."""
     rivals = [
         entry
         for entry in entries
@@ -199,7 +199,7 @@ def fastest(entries: list[Entry], named: str = "") -> Entry | None:
 
 
 def ratio(entries: list[Entry], named: str = "") -> float | None:
-    """How many times faster efface's median is than such a peer's; NaN when efface is wrong."""
+    """The median time of that peer over that of efface; NaN if efface is wrong."""
     ours, rival = entries[0], fastest(entries, named)
     if not (ours.micros and rival and rival.micros):
         return None
@@ -207,7 +207,7 @@ def ratio(entries: list[Entry], named: str = "") -> float | None:
 
 
 def goals(point: Point, entries: list[Entry]) -> list[Goal]:
-    """What is asked of efface at this point."""
+    """The goals for efface at this point."""
     wanted = [("fastest peer", "", FASTEST_GOAL)]
     if point.d in POLARS_DS_GOALS:
         wanted.append(("polars-ds", "polars-ds", POLARS_DS_GOALS[point.d]))
@@ -220,12 +220,12 @@ def goals(point: Point, entries: list[Entry]) -> list[Goal]:
 
 
 def short(point: Point) -> str:
-    """The point in few words."""
+    """A short name of the point."""
     return f"{point.model} {point.d}, {point.s}"
 
 
 def summary(point: Point, entries: list[Entry]) -> tuple[str, ...]:
-    """One line for the README."""
+    """The table row of a point, for the README."""
     ratios = [(ratio(entries), fastest(entries)), (ratio(entries, "polars-ds"), None)]
     cells = [
         "-" if value is None else f"{value:.1f}x" + (f" ({rival.name})" if rival else "")
@@ -235,7 +235,7 @@ def summary(point: Point, entries: list[Entry]) -> tuple[str, ...]:
 
 
 def details(point: Point, entries: list[Entry]) -> Table:
-    """One line per contender, and why some have none."""
+    """One row per contender, and the reasons why some were not timed."""
     columns = (
         "contender",
         "median µs",
@@ -253,7 +253,7 @@ def details(point: Point, entries: list[Entry]) -> Table:
 
 
 def detail(entry: Entry, ours: float | None) -> tuple[str, ...]:
-    """A contender's line."""
+    """The table row of a contender."""
     if entry.timing is None or entry.micros is None:
         return (entry.name, entry.cell, "", "", "", "", "")
     times = "-" if ours is None else figure(entry.micros / ours)

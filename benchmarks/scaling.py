@@ -1,4 +1,4 @@
-"""Scaling that forgets: every row by the window that ends at it, and what standardising costs."""
+"""Rolling scaling of every row by the window that ends at it, and the cost of standardising."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIZES = ((10, 100), (10, 1_000), (10, 10_000), (100, 1_000))
 MODELS = ("Ridge", "AdaptiveRidge")
 WIDTHS = ((5, 250), (20, 250), (100, 500))
 GIANT = 1e8
-LIMIT = 2.0  # a hundred times the window may cost this much more a row
+LIMIT = 2.0  # allowed ratio of the cost per row, for a window that is a hundred times as long
 
 Scale = Callable[[Array, int], Array]
 
@@ -61,14 +61,16 @@ CONTENDERS: dict[str, Scale] = {
 
 
 def run(settings: Settings) -> Report:
-    """Rolling scaling at growing windows, and models with and without."""
+    """Rolling scaling with growing windows, then models with and without standardising."""
     report = Report("scaling")
     if missing("WindowScaler", "replay", *MODELS):
         return report
     rows = 5_000 if settings.quick else 50_000
     lines = [scale(report, d, s, rows + s, settings) for d, s in SIZES]
     columns = ("d, s", *CONTENDERS, *(f"{name}: error" for name in CONTENDERS))
-    note = "µs of a core per row; largest error of a score once a row 1e8 times larger has left."
+    note = (
+        "µs of processor time per row; largest error of a score after a row 1e8 times larger left."
+    )
     report.tables.append(
         Table("Every row scaled by the window that ends at it", columns, lines, note)
     )
@@ -80,7 +82,7 @@ def run(settings: Settings) -> Report:
 
 
 def scale(report: Report, d: int, s: int, n: int, settings: Settings) -> tuple[str, ...]:
-    """Everyone on one stream."""
+    """Every contender on one stream."""
     X, _ = gaussian(n, d)
     X[n // 4] *= GIANT
     short = X[: s + 500]
@@ -105,18 +107,18 @@ def scale(report: Report, d: int, s: int, n: int, settings: Settings) -> tuple[s
 
 
 def growth(report: Report) -> Goal:
-    """How much more a row costs in a window a hundred times as long."""
+    """The cost per row with a window that is a hundred times as long."""
     costs = {
         entry["s"]: entry["cost"]
         for entry in report.measurements
         if entry.get("who") == "efface" and entry["d"] == 10
     }
-    what = "efface: cost of a row at s = 10000 over that at s = 100"
+    what = "efface: cost per row at s = 10000 over that at s = 100"
     return Goal(what, costs[10_000] / costs[100], "at most", LIMIT)
 
 
 def standardise(report: Report, settings: Settings) -> Table:
-    """Models on features as they are, and standardised."""
+    """Models on raw and on standardised features."""
     rows = []
     for d, s in WIDTHS:
         n = (500 if settings.quick else 200_000 // d) + s
@@ -125,12 +127,12 @@ def standardise(report: Report, settings: Settings) -> Table:
         costs = {name: 1e6 * min(timing.cpu) / n for name, timing in timings.items()}
         report.measurements.append({"d": d, "s": s, **costs})
         rows.append((f"{d}, {s}", *(figure(cost) for cost in costs.values())))
-    note = "µs of a core per row of a replay, least."
-    return Table("What standardising costs", ("d, s", *timings), rows, note)
+    note = "Smallest µs of processor time per row of a replay."
+    return Table("Cost of standardising", ("d, s", *timings), rows, note)
 
 
 def replays(X: Array, y: Array, s: int, settings: Settings) -> dict[str, Timing]:
-    """Each model, with and without."""
+    """Each model with and without standardising."""
 
     def through(name: str, standardize: bool, rows: int) -> None:
         model = efface(name)(window=s, standardize=standardize)

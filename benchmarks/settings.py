@@ -1,4 +1,4 @@
-"""What the command line decides."""
+"""The options of the command line that suites use."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How long one waits before the first answer, each time in a fresh process.
+"""The time until the first answer, each in a new process.
 
-What takes a second is run several times, what compiles for many seconds once.
+Processes that take about a second run several times, those that compile for many seconds once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ FIRST = {
     "AdaptiveRidge, learn_one and predict_one": EVENTS.format(model="AdaptiveRidge", rows=1),
     "AdaptiveRidge, fit and predict_one": FITTED.format(model="AdaptiveRidge"),
 }
-# More rows than features need another form of the core, compiled when the first such row comes.
+# A window with more rows than features uses further kernels, compiled when it is first reached.
 ALL = {
     "Ridge, 100 events": EVENTS.format(model="Ridge", rows=100),
     "AdaptiveRidge, 100 events": EVENTS.format(model="AdaptiveRidge", rows=100),
@@ -64,7 +64,7 @@ PEERS = (
 
 
 class ChildError(RuntimeError):
-    """The child process did not end well."""
+    """The child process failed."""
 
 
 def run(settings: Settings) -> Report:
@@ -79,15 +79,13 @@ def run(settings: Settings) -> Report:
         for entry in report.measurements
     ]
     lacking = missing("OLS", "rolling")
-    note = (
-        lacking or "Seconds of a whole process, interpreter included; of a call where it says so."
-    )
+    note = lacking or "Seconds of a whole process with its interpreter, or of the call if named so."
     report.tables.append(Table("Startup, s", columns, rows, note))
     return report
 
 
 def imports(report: Report, repeats: int) -> None:
-    """Import times, the cache of compiled code as it is."""
+    """Import times, with compiled code in the cache."""
     note(report, "python -c pass", [elapsed("pass") for _ in range(repeats)])
     for peer in PEERS:
         note(report, peer, several(peer, repeats))
@@ -113,7 +111,7 @@ def first_calls(report: Report, repeats: int) -> None:
 
 
 def first_call(code: str, cache: str) -> tuple[list[float], list[float]]:
-    """Seconds of a process that compiles, and of the call in it; none when it does not run."""
+    """Seconds of a process that compiles and of the call in it; empty if it fails."""
     try:
         took, said = timed(code, cache)
     except ChildError:
@@ -122,7 +120,7 @@ def first_call(code: str, cache: str) -> tuple[list[float], list[float]]:
 
 
 def several(code: str, repeats: int, warm_up: bool = True, cache: str = "") -> list[float]:
-    """Seconds of each repeat, none when the code does not run."""
+    """Seconds of each repeat; empty if the code fails."""
     try:
         if warm_up:
             elapsed(code, cache)
@@ -137,7 +135,7 @@ def elapsed(code: str, cache: str = "") -> float:
 
 
 def timed(code: str, cache: str = "") -> tuple[float, str]:
-    """Wall seconds of a process that runs `code`, and what it said."""
+    """Wall seconds of a process that runs `code`, and its output."""
     environment = {**os.environ, **({"NUMBA_CACHE_DIR": cache} if cache else {})}
     start = time.perf_counter()
     done = subprocess.run(
@@ -150,7 +148,7 @@ def timed(code: str, cache: str = "") -> tuple[float, str]:
 
 
 def note(report: Report, what: str, times: list[float]) -> float | None:
-    """Record the repeats and give their median."""
+    """Record the repeats and return their median."""
     median = statistics.median(times) if times else None
     extremes = (min(times), max(times)) if times else (None, None)
     entry = {"what": what, "median": median, "min": extremes[0], "max": extremes[1]}

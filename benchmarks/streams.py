@@ -1,4 +1,4 @@
-"""Models fed one event at a time: ours and the others', the first window already learned."""
+"""Models that learn one event at a time, efface and its peers, with the first window learned."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.workloads import Array, Work
 
 
 class Stream(ABC):
-    """A model that has learned rows 0..s-1; `run` takes it through further rows."""
+    """A model that has learned rows 0..s-1; `run` processes further rows."""
 
     name: str
     forgets = True
@@ -30,11 +30,11 @@ class Stream(ABC):
 
     @abstractmethod
     def run(self, first: int, stop: int) -> None:
-        """Predict and learn rows first..stop-1, the oldest row leaving at each."""
+        """Predict and learn rows first..stop-1; the oldest row leaves at each step."""
 
     @abstractmethod
     def coef(self) -> Array:
-        """The coefficients now."""
+        """The current coefficients."""
 
 
 class Efface(Stream):
@@ -52,14 +52,14 @@ class Efface(Stream):
             self.model.learn_one(x, y)
 
     def run(self, first: int, stop: int) -> None:
-        """The window forgets by itself."""
+        """The window removes the oldest row by itself."""
         predict, learn = self.model.predict_one, self.model.learn_one
         for x, y in zip(self.xs[first:stop], self.ys[first:stop], strict=True):
             predict(x)
             learn(x, y)
 
     def coef(self) -> Array:
-        """The coefficients now."""
+        """The current coefficients."""
         return np.asarray(self.model.coef_)
 
 
@@ -69,7 +69,7 @@ class PolarsDsOnline(Stream):
     name = "polars-ds OnlineLR"
 
     def start(self, work: Work) -> None:
-        """Fit the first window; rows are kept in the 1 x d shape it wants."""
+        """Fit the first window; store rows in the 1 x d shape that it needs."""
         from polars_ds.linear_models import OnlineLR
 
         X, y = work.window(work.s - 1)
@@ -86,12 +86,12 @@ class PolarsDsOnline(Stream):
             model.update(xs[t - s], ys[t - s], -1.0)
 
     def coef(self) -> Array:
-        """The coefficients now."""
+        """The current coefficients."""
         return np.asarray(self.model.coeffs()).ravel()
 
 
 class ShermanMorrison(Stream):
-    """The loop that people write in NumPy: two rank-one updates of an inverse."""
+    """The usual NumPy loop: two rank-one updates of an inverse."""
 
     name = "NumPy Sherman-Morrison"
 
@@ -118,12 +118,12 @@ class ShermanMorrison(Stream):
         self.theta = theta
 
     def coef(self) -> Array:
-        """The coefficients now."""
+        """The current coefficients."""
         return np.asarray(self.theta)
 
 
 class River(Stream):
-    """A linear model of River; it takes dicts, made beforehand, and keeps all it has seen."""
+    """A linear model of River. It takes dicts, prepared beforehand, and never removes a row."""
 
     forgets = False
 
@@ -138,14 +138,14 @@ class River(Stream):
         """A fresh model."""
 
     def run(self, first: int, stop: int) -> None:
-        """Nothing leaves."""
+        """Predict and learn; no row leaves."""
         predict, learn = self.model.predict_one, self.model.learn_one
         for x, y in zip(self.xs[first:stop], self.ys[first:stop], strict=True):
             predict(x)
             learn(x, y)
 
     def coef(self) -> Array:
-        """Not comparable with a window's."""
+        """Not comparable with the coefficients of a window."""
         raise NotImplementedError("River's linear models cannot forget a row")
 
 

@@ -1,4 +1,4 @@
-"""The one door to efface, so that its absence is said clearly and in one place."""
+"""Access to the public names of efface, with one clear error if they cannot be imported."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class EffaceMissingError(RuntimeError):
-    """Efface, or the name asked of it, cannot be imported."""
+    """Efface, or one of its names, cannot be imported."""
 
 
 def efface(name: str) -> Any:
@@ -21,7 +21,7 @@ def efface(name: str) -> Any:
 
 
 def missing(*names: str) -> str | None:
-    """Why efface cannot be measured, or None when every name is there."""
+    """Why efface cannot be measured, or None if every name can be imported."""
     try:
         for name in names:
             efface(name)

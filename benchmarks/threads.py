@@ -1,4 +1,4 @@
-"""Confine the process to a number of cores; imports nothing that starts threads."""
+"""Limit the process to a number of cores. This module imports nothing that starts threads."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def confine(count: int) -> None:
 
 
 def pin_cores(count: int) -> None:
-    """Allow `count` cores, so that a library that hands work between threads loses no time to it.
+    """Allow `count` cores, because moving work between cores slows some libraries down.
 
-    Without it polars-ols (Woodbury) wakes a thread per row and seems three times slower than it is.
+    Without it polars-ols (Woodbury) wakes a thread per row and takes three times as long.
     """
     if not hasattr(os, "sched_setaffinity"):
         return

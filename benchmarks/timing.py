@@ -1,4 +1,4 @@
-"""Interleaved timing: A B C A B C ..., so that the machine's moods fall on all alike."""
+"""Interleaved timing (A B C A B C ...): a change of the machine's speed affects all contenders."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 Run = Callable[[], object]
-BUSY = 0.9  # below this share of a core the times are not the contender's own
-BUSY_NOTE = f"MACHINE BUSY: someone got less than {BUSY:.0%} of a core, measure again"
+BUSY = 0.9  # with a smaller share of a core, other processes disturb the times
+BUSY_NOTE = f"MACHINE BUSY: a contender got less than {BUSY:.0%} of a core, measure again"
 
 
 @dataclass
@@ -27,16 +27,16 @@ class Timing:
 
     @property
     def minimum(self) -> float:
-        """Least wall seconds."""
+        """Smallest number of wall seconds."""
         return min(self.wall)
 
     @property
     def cores(self) -> float:
-        """How many cores were busy on average."""
+        """The average number of busy cores."""
         return sum(self.cpu) / sum(self.wall)
 
     def add(self, run: Run) -> None:
-        """Time one call, the collector off and the result freed outside the clock."""
+        """Time one call without garbage collection and without freeing its result."""
         gc.collect()
         gc.disable()
         try:
@@ -59,7 +59,7 @@ def interleave(runs: Mapping[str, Run], rounds: int) -> dict[str, Timing]:
 
 
 def busy_notes(timings: Iterable[Timing]) -> list[str]:
-    """A warning when other processes took the core away."""
+    """A warning if other processes used the core."""
     return [BUSY_NOTE] if any(timing.cores < BUSY for timing in timings) else []
 
 

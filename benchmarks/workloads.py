@@ -1,4 +1,4 @@
-"""Seeded streams and the rolling problems that every contender is given."""
+"""Seeded streams and the rolling regressions that all contenders solve."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class Point:
 
     @property
     def model(self) -> str:
-        """The name of the regression that the penalty makes."""
+        """The name of the model."""
         return "ridge" if self.alpha else "OLS"
 
     @property
     def label(self) -> str:
-        """The point in words, for tables and JSON."""
+        """The name of the point in tables and JSON."""
         return f"{self.model} n={self.n} d={self.d} s={self.s}"
 
 
 @dataclass(frozen=True)
 class Work:
-    """A rolling regression to do: coefficients wanted at every row whose window is full."""
+    """A rolling regression: coefficients at every row whose window is full."""
 
     X: Array
     y: Array
@@ -44,17 +44,17 @@ class Work:
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.y)
 
     @property
     def d(self) -> int:
-        """How many features there are."""
+        """The number of features."""
         return int(self.X.shape[1])
 
     @property
     def windows(self) -> int:
-        """How many rows have a full window."""
+        """The number of rows with a full window."""
         return self.n - self.s + 1
 
     def head(self, windows: int) -> Work:
@@ -63,7 +63,7 @@ class Work:
         return replace(self, X=self.X[:rows], y=self.y[:rows])
 
     def window(self, row: int) -> tuple[Array, Array]:
-        """The rows alive once `row` has arrived."""
+        """The live rows after `row` has arrived."""
         live = slice(row - self.s + 1, row + 1)
         return self.X[live], self.y[live]
 
@@ -91,9 +91,9 @@ def giant_work(n: int, d: int, s: int, row: int, alpha: float, factor: float = 1
 
 
 def units_work(n: int, d: int, s: int, rotated: bool = True, seed: int = SEED) -> Work:
-    """Features drawn uniformly from d orthogonal unit vectors, so that ranks come and go.
+    """Features drawn uniformly from d orthogonal unit vectors, so that the rank changes.
 
-    The first d rows hold each vector once: everyone starts from a window of full rank.
+    The first d rows contain each vector once, so that the first window has full rank.
     """
     rng = np.random.default_rng([seed, n, d, s])
     units = np.linalg.qr(rng.standard_normal((d, d)))[0] if rotated else np.eye(d)

@@ -1,7 +1,7 @@
-"""How the site is built: the repository's own Markdown, the docstrings, and no network.
+"""The configuration of the site: the repository's Markdown and docstrings, without a network.
 
-The source is the whole repository, so that a link that works on disk works on the site, and one
-that is broken stops the build. Formulas become drawings, the same in every browser.
+The source is the whole repository, so that links work both on disk and on the site. A broken link
+stops the build. Formulas become SVG outlines, which look the same in every browser.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 _PIXELS = 16.0
-ziamath.config.svg2 = False  # no symbols shared by id: many formulas stand on one page
+ziamath.config.svg2 = False  # no symbols shared by id: a page has many formulas
 
 project = "efface"
 author = "The efface authors"
@@ -29,7 +29,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 include_patterns = ["docs/**.md", "paper/*.md", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"]
 root_doc = "docs/index"
 nitpicky = True
-nitpick_ignore_regex = [  # of other projects, or the short names under which annotations know them
+nitpick_ignore_regex = [  # names of other projects, and short names of types in annotations
     (r"py:.*", r"(array_like|collections|datetime|numpy|np|os|pandas|pd|river|sklearn)\b.*"),
     (r"py:.*", r"(Any|ArrayLike|Hashable|Iterable|Literal|Mapping|NDArray|Self)\b.*"),
     (r"py:.*", r"(Array|Id|Ints|Matrix|MethodName|Output|Time|Vector|Window)\b.*"),
@@ -61,8 +61,8 @@ html_show_sphinx = False
 html_math_renderer = "outlines"
 
 
-def _drawn(translator: Any, node: nodes.math | nodes.math_block) -> None:
-    """A formula as outlines, in the colour and the size of the text around it."""
+def _draw_formula(translator: Any, node: nodes.math | nodes.math_block) -> None:
+    """Draw a formula as outlines, in the colour and size of the text around it."""
     inline = isinstance(node, nodes.math)
     formula = ziamath.Latex(
         node.astext(), size=_PIXELS, inline=inline, color="currentColor", title=node.astext()
@@ -79,4 +79,4 @@ def _drawn(translator: Any, node: nodes.math | nodes.math_block) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    app.add_html_math_renderer("outlines", (_drawn, None), (_drawn, None))
+    app.add_html_math_renderer("outlines", (_draw_formula, None), (_draw_formula, None))

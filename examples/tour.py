@@ -24,29 +24,31 @@ rng = np.random.default_rng(2021)
 
 
 def main() -> None:
-    """Six stops."""
+    """Six demonstrations."""
     console.print(
         Panel.fit(
             "[bold]efface[/bold]: linear regression that forgets exactly\n"
-            "[dim]every figure is checked against a refit on the rows that are left[/dim]",
+            "[dim]every result is checked against a refit on the live rows[/dim]",
             subtitle=f"version {__version__}",
             padding=(1, 2),
         )
     )
-    with console.status("compiling, once"):
+    with console.status("compiling"):
         warm_up()
-    for number, stop in enumerate((stream, person, giant, swings, penalty, windows), 1):
-        title, *sentences = (stop.__doc__ or "").splitlines()
+    for number, show in enumerate((stream, person, giant, ranks, penalty, windows), 1):
+        title, *sentences = (show.__doc__ or "").splitlines()
         console.print(f"\n[bold cyan]{number}. {title}[/bold cyan]")
         say(f"[dim]{' '.join(line.strip() for line in sentences).strip()}[/dim]")
-        stop()
-    console.print("\n[bold green]Done.[/bold green] The same in your code: see README.md.")
+        show()
+    console.print(
+        "\n[bold green]Done.[/bold green] README.md shows how to use efface in your code."
+    )
 
 
 def stream() -> None:
     """A stream, one row at a time
 
-    Predict, learn, and let the oldest of 500 rows leave.
+    Predict, learn, and remove the oldest of 500 rows.
     """
     X, y, _ = noisy(20_000, 10)
     model = Ridge(window=500, alpha=1.0).fit(X[:500], y[:500])
@@ -56,14 +58,14 @@ def stream() -> None:
         model.learn_one(x, target)
     micros = 1e6 * (time.perf_counter() - start) / (len(y) - 500)
     error = distance(model.coef_, refit(X[-500:], y[-500:], 1.0))
-    say(f"{len(y):,} rows of 10 features, {micros:.1f} µs each", f"{model.n_rows_} rows alive")
+    say(f"{len(y):,} rows of 10 features, {micros:.1f} µs each", f"{model.n_rows_} live rows")
     claim("coefficients equal a refit", error <= 1e-9, f"off by {error:.0e}")
 
 
 def person() -> None:
-    """Someone asks to be forgotten
+    """Three customers ask to be forgotten
 
-    The file of a model that forgot them, and that of a model which never met them.
+    Compare the file of a model that forgot them with that of a model that never saw them.
     """
     X, y, _ = noisy(300, 5)
     people = [f"customer {k:03d}" for k in range(300)]
@@ -72,17 +74,17 @@ def person() -> None:
     before = model.coef_
     model.forget(gone)
     stay = [k for k, name in enumerate(people) if name not in gone]
-    innocent = AdaptiveRidge().fit(X[stay], y[stay], ids=[people[k] for k in stay])
-    mine, theirs = fingerprint(model), fingerprint(innocent)
+    other = AdaptiveRidge().fit(X[stay], y[stay], ids=[people[k] for k in stay])
+    mine, theirs = fingerprint(model), fingerprint(other)
     say(f"forgot {', '.join(gone)}", f"coefficients moved by {distance(before, model.coef_):.0e}")
-    say(f"after forgetting  sha256 {mine[:32]}…", f"never met them    sha256 {theirs[:32]}…")
-    claim("the two files are the same, byte for byte", mine == theirs)
+    say(f"after forgetting  sha256 {mine[:32]}…", f"never saw them    sha256 {theirs[:32]}…")
+    claim("the two files have the same bytes", mine == theirs)
 
 
 def giant() -> None:
     """One row, a hundred million times too large
 
-    It enters a window of 60 rows, stays, and leaves. What is left of it in the coefficients?
+    It enters a window of 60 rows and leaves again. What remains of it in the coefficients?
     """
     X, y, _ = noisy(400, 4)
     X[200], y[200] = 1e8 * X[200], 1e8
@@ -97,7 +99,7 @@ def giant() -> None:
     table = Table(
         "error of the coefficients", "add and subtract", "efface", box=None, pad_edge=False
     )
-    for label, at in (("the step after it left", 0), ("100 steps later", 100)):
+    for label, at in (("one step after it left", 0), ("100 steps later", 100)):
         table.add_row(
             label, f"[red]{errors[at][0]:.0e}[/red]", f"[green]{errors[at][1]:.0e}[/green]"
         )
@@ -105,10 +107,10 @@ def giant() -> None:
     claim("nothing of it remains", max(mine for _, mine in errors) <= 1e-9)
 
 
-def swings() -> None:
-    """Windows that do not determine the answer
+def ranks() -> None:
+    """Windows of deficient rank
 
-    Rows are unit vectors, drawn at random: with 20 rows for 20 features the rank keeps moving.
+    Rows are random unit vectors. With 20 rows and 20 features the rank changes all the time.
     """
     X = np.eye(20)[rng.integers(0, 20, size=2_000)]
     y = X @ rng.normal(size=20) + 0.1 * rng.normal(size=2_000)
@@ -124,9 +126,9 @@ def swings() -> None:
 
 
 def penalty() -> None:
-    """A penalty that follows the rows
+    """A penalty that adapts to the live rows
 
-    Noise rises fourfold and falls back. The paper's adaptive penalty follows within a window.
+    Noise rises fourfold and falls again. The paper's adaptive penalty follows within a window.
     """
     noise = np.repeat([1.0, 4.0, 1.0], 400)
     X = rng.normal(size=(1_200, 8))
@@ -139,13 +141,16 @@ def penalty() -> None:
     )
     window, responses = X[-101:-1], y[-101:-1]
     formula = np.sqrt(200 * np.log(2 * 8 / 0.05)) * responses.std(ddof=1) * np.abs(window).max()
-    claim("it is the formula on the live rows alone", abs(lam[-1] / formula - 1) <= 1e-9)
+    claim(
+        "the penalty is the paper's formula on the live rows alone",
+        abs(lam[-1] / formula - 1) <= 1e-9,
+    )
 
 
 def windows() -> None:
     """Every window of an array
 
-    Coefficients at each of 100,000 rows, window 250, five features.
+    Coefficients at each of 100,000 rows with five features and a window of 250.
     """
     X, y, _ = noisy(100_000, 5)
     start = time.perf_counter()
@@ -156,18 +161,18 @@ def windows() -> None:
     errors = [
         distance(result.coef[t], refit(X[t - 249 : t + 1], y[t - 249 : t + 1], 0.0)) for t in rows
     ]
-    say(f"{micros:.2f} µs a row, one core")
-    claim("they equal a refit", max(errors) <= 1e-9, f"off by at most {max(errors):.0e}")
+    say(f"{micros:.2f} µs per row on one core")
+    claim("coefficients equal a refit", max(errors) <= 1e-9, f"off by at most {max(errors):.0e}")
 
 
 class RunningSums:
-    """What most rolling regressions do: add the row that comes, subtract the row that leaves."""
+    """What most rolling regressions do: add the new row, subtract the row that leaves."""
 
     def __init__(self, d: int) -> None:
         self.gram, self.moment = np.zeros((d, d)), np.zeros(d)
 
     def slide(self, X: Array, y: Array, t: int, s: int) -> None:
-        """Row t comes, row t - s leaves."""
+        """Add row t and subtract row t - s."""
         self.gram += np.outer(X[t], X[t])
         self.moment += y[t] * X[t]
         if t >= s:
@@ -175,12 +180,12 @@ class RunningSums:
             self.moment -= y[t - s] * X[t - s]
 
     def coef(self) -> Array:
-        """The coefficients they give."""
+        """The coefficients from the sums."""
         return np.asarray(np.linalg.lstsq(self.gram, self.moment, rcond=None)[0])
 
 
 def refit(X: Array, y: Array, alpha: float) -> Array:
-    """From scratch; with a penalty, around the mean."""
+    """A fit from scratch; with a penalty, around the mean."""
     if alpha:
         X, y = X - X.mean(axis=0), y - y.mean()
         X = np.vstack([X, np.sqrt(alpha) * np.eye(X.shape[1])])
@@ -189,18 +194,18 @@ def refit(X: Array, y: Array, alpha: float) -> Array:
 
 
 def noisy(n: int, d: int) -> tuple[Array, Array, Array]:
-    """Rows, responses and the coefficients behind them."""
+    """Rows, responses and the true coefficients."""
     X, theta = rng.normal(size=(n, d)), rng.normal(size=d)
     return X, X @ theta + rng.normal(size=n), theta
 
 
 def distance(coef: Array, right: Array) -> float:
-    """The largest deviation, over the largest right coefficient."""
+    """The largest deviation divided by the largest reference coefficient."""
     return float(np.abs(coef - right).max() / np.abs(right).max())
 
 
 def fingerprint(model: AdaptiveRidge) -> str:
-    """Of the file that the model is saved to."""
+    """The SHA-256 digest of the file that the model writes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.efface"
         model.save(path)
@@ -208,28 +213,28 @@ def fingerprint(model: AdaptiveRidge) -> str:
 
 
 def sparkline(values: Sequence[float] | NDArray[np.generic]) -> str:
-    """A line of blocks, from the lowest value to the highest."""
+    """A small chart of block characters."""
     line = np.asarray(values, dtype=float)
     span = np.ptp(line) or 1.0
     return "".join("▁▂▃▄▅▆▇█"[int(7.99 * (value - line.min()) / span)] for value in line)
 
 
 def say(*lines: str) -> None:
-    """What happened."""
+    """Print indented lines."""
     for line in lines:
         console.print(Padding(line, (0, 0, 0, 3)))
 
 
 def claim(what: str, holds: bool, detail: str = "") -> None:
-    """What was promised, and whether it holds; a tour with a broken promise fails."""
+    """Print a claim and whether it holds; stop with an error if it does not."""
     mark = "[bold green]✓[/bold green]" if holds else "[bold red]✗[/bold red]"
     console.print(f" {mark} {what}" + (f" [dim]({detail})[/dim]" if detail else ""))
     if not holds:
-        raise SystemExit(f"not so: {what}")
+        raise SystemExit(f"this does not hold: {what}")
 
 
 def warm_up() -> None:
-    """Compile before anything is timed."""
+    """Compile everything before it is timed."""
     X, y, _ = noisy(40, 3)
     model = OLS(window=10).fit(X, y)
     runs: list[Callable[[], object]] = [

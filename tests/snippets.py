@@ -1,7 +1,7 @@
-"""The code blocks of a page of Markdown, and how each kind is run.
+"""The code blocks of a Markdown page, and how each kind is run.
 
-A page is run top to bottom in one folder and one namespace. What a block of Python prints must be
-written down: in the `text` block that follows it, or in a comment behind each `print`.
+A page is run from top to bottom in one folder and one namespace. The page must show what a block of
+Python prints: in the `text` block that follows it, or in a comment after each `print`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from io import StringIO
@@ -20,9 +21,9 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parent.parent
-DIRECTIVES = {"{toctree}", "{eval-rst}", "{literalinclude}"}  # run by the build of the site
+DIRECTIVES = {"{toctree}", "{eval-rst}", "{literalinclude}"}  # the build of the site runs them
 OUTPUT, PYTHON, SHELL = "text", "python", "sh"
-STAND_INS = {  # the same options on what takes seconds; test_reproduction.py has the rest
+STAND_INS = {  # shorter commands with the same options; test_reproduction.py tests the rest
     "efface reproduce all --reading both": "efface reproduce examples --reading both",
     "efface reproduce all --reading both --out paper": "efface reproduce examples --reading both",
     "efface reproduce fig3 --runs 20": "efface reproduce examples --runs 20",
@@ -30,12 +31,12 @@ STAND_INS = {  # the same options on what takes seconds; test_reproduction.py ha
 
 
 class BadBlock(AssertionError):
-    """A block that does not do what the page says."""
+    """A block does not do what the page says."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """What stands between two fences, and where."""
+    """The text between two fences, with its page and line."""
 
     page: str
     line: int
@@ -47,17 +48,17 @@ class Block:
 
     @property
     def prompted(self) -> bool:
-        """Whether outputs stand among the code."""
+        """Whether the block shows outputs between lines of code, as doctests do."""
         return self.kind == PYTHON and ">>>" in self.text
 
     @property
     def printing(self) -> bool:
-        """Whether a `text` block behind it is its output."""
+        """Whether a `text` block after it is its output."""
         return self.kind == PYTHON and not self.prompted
 
 
 def blocks_of(text: str, page: str = "page") -> list[Block]:
-    """All of them, indented ones too, whose kind is empty."""
+    """All code blocks; the kind of an indented one is empty."""
     code = (t for t in MarkdownIt("commonmark").parse(text) if t.type in ("fence", "code_block"))
     return [
         Block(page, token.map[0] + 1, token.info.split(" ")[0].strip(), token.content)
@@ -66,7 +67,7 @@ def blocks_of(text: str, page: str = "page") -> list[Block]:
 
 
 def commands_of(text: str) -> list[str]:
-    """The commands of a shell block, without comments, one line each."""
+    """The commands of a shell block without comments, one line each."""
     joined = re.sub(r"\\\n\s*", "", text)
     lines = (re.sub(r"(^|\s)#.*", "", line).strip() for line in joined.splitlines())
     return [" ".join(line.split()) for line in lines if line]
@@ -74,25 +75,25 @@ def commands_of(text: str) -> list[str]:
 
 @dataclass
 class Page:
-    """A run through the blocks of a page; ``done`` counts how each was dealt with."""
+    """The run of all blocks of a page; ``done`` counts the blocks of each kind."""
 
     folder: Path
     names: dict = field(default_factory=lambda: {"__name__": "__main__"})
     done: dict[str, int] = field(default_factory=dict)
 
     def run(self, blocks: list[Block]) -> None:
-        """All of them, or an error that names the block."""
+        """Run the blocks; an error names the block."""
         for number, block in enumerate(blocks):
             follower = blocks[number + 1] if number + 1 < len(blocks) else None
-            way = self._way(block, blocks[number - 1] if number else None)
-            self.done[way] = self.done.get(way, 0) + 1
-            if way == PYTHON:
+            kind = self._kind(block, blocks[number - 1] if number else None)
+            self.done[kind] = self.done.get(kind, 0) + 1
+            if kind == PYTHON:
                 self._python(block, follower)
-            elif way == SHELL:
+            elif kind == SHELL:
                 for command in commands_of(block.text):
                     self._command(block, command)
 
-    def _way(self, block: Block, before: Block | None) -> str:
+    def _kind(self, block: Block, before: Block | None) -> str:
         if block.kind in (PYTHON, SHELL):
             return block.kind
         if block.kind == OUTPUT:
@@ -110,13 +111,13 @@ class Page:
         with redirect_stdout(printed):
             exec(code, self.names)
         if follower is not None and follower.kind == OUTPUT:
-            said, got = without_rounding(follower.text), without_rounding(printed.getvalue())
-            if said != got:
-                raise BadBlock(f"{block} prints\n{got}\nand the page says\n{said}")
+            shown, got = without_rounding(follower.text), without_rounding(printed.getvalue())
+            if shown != got:
+                raise BadBlock(f"{block} prints\n{got}\nand the page shows\n{shown}")
             return
-        said = re.findall(r"^ *print\(.*\)  # (.*)$", block.text, re.MULTILINE)
-        if said != (got := printed.getvalue().splitlines()):
-            raise BadBlock(f"{block} prints {got}, and the comments say {said}")
+        shown = re.findall(r"^ *print\(.*\)  # (.*)$", block.text, re.MULTILINE)
+        if shown != (got := printed.getvalue().splitlines()):
+            raise BadBlock(f"{block} prints {got}, and the comments show {shown}")
 
     def _doctest(self, block: Block) -> None:
         test = doctest.DocTestParser().get_doctest(
@@ -129,17 +130,32 @@ class Page:
         self.names.update(test.globs)
 
     def _command(self, block: Block, command: str) -> None:
-        ways = {"make": self._make, "efface": self._efface, "python": self._script}
+        runners = {
+            "efface": self._efface,
+            "make": self._make,
+            "pip": self._pip,
+            "python": self._script,
+        }
         first, *words = shlex.split(STAND_INS.get(command, command))
-        if first not in ways:
-            raise BadBlock(f"{block}: {command!r} is none of {', '.join(ways)}")
-        ways[first](block, words)
+        if first not in runners:
+            raise BadBlock(f"{block}: {command!r} is none of {', '.join(runners)}")
+        runners[first](block, words)
 
     def _make(self, block: Block, targets: list[str]) -> None:
-        """CI runs what they do; here they must exist."""
+        """Targets must exist; CI runs them."""
         makefile = (ROOT / "Makefile").read_text("utf-8")
         if unknown := set(targets) - set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)):
             raise BadBlock(f"{block}: the Makefile has no target {unknown}")
+
+    def _pip(self, block: Block, words: list[str]) -> None:
+        """Only `pip install` of efface, with extras that exist."""
+        asked = re.fullmatch(r"install efface(?:\[([a-z,]+)\])?", " ".join(words))
+        if asked is None:
+            raise BadBlock(f"{block}: {words} installs something else than efface")
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+        known = {"", *project["optional-dependencies"]}
+        if unknown := set((asked[1] or "").split(",")) - known:
+            raise BadBlock(f"{block}: efface has no extra {unknown}")
 
     def _efface(self, block: Block, words: list[str]) -> None:
         self._call(block, [str(Path(sys.executable).with_name("efface")), *words])
@@ -167,5 +183,5 @@ class Page:
 
 
 def without_rounding(text: str) -> str:
-    """Errors of the size of rounding differ from one machine to another."""
+    """The text with rounding errors replaced, which differ between machines."""
     return re.sub(r"\d(\.\d)?e-1\d", "~0", text)

@@ -1,4 +1,4 @@
-"""The texts keep their word: every code block runs and prints what it says; none is passed over."""
+"""Every code block of every page runs and prints what the page shows."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ PAGES = sorted(
     for pattern in ("*.md", "docs/**/*.md", "paper/*.md")
     for path in ROOT.glob(pattern)
 )
-PLAIN = {  # blocks that nobody prints, and why
-    "CONTRIBUTING.md": 1,  # the picture of the layers
-    "docs/theory.md": 1,  # a table of two minutes, which test_coverage.py holds to its figures
+PLAIN = {  # `text` blocks that are not the output of a code block
+    "CONTRIBUTING.md": 2,  # the pictures of the layers, checked by test_project.py
+    "docs/theory.md": 1,  # a table that takes two minutes; test_coverage.py checks its figures
 }
 GALLERY = sorted(path.stem for path in (ROOT / "examples" / "gallery").glob("*.py"))
 
@@ -38,14 +38,14 @@ def test_every_block_of_a_page_runs(page, tmp_path, monkeypatch):
     assert run.done.get("plain", 0) == PLAIN.get(page, 0)
 
 
-def test_the_pages_are_those_that_readers_know():
+def test_the_list_of_pages_is_complete():
     assert {"README.md", "CONTRIBUTING.md", "docs/index.md", "paper/README.md"} < set(PAGES)
     kinds = Counter(block.kind for page in PAGES for block in blocks_of(text_of(page)))
     assert kinds["python"] >= 20
     assert kinds["sh"] >= 5
 
 
-def test_stand_ins_are_for_commands_that_the_pages_give():
+def test_every_command_with_a_shorter_form_is_on_a_page():
     shells = [b for page in PAGES for b in blocks_of(text_of(page)) if b.kind == "sh"]
     given = {command for block in shells for command in commands_of(block.text)}
     assert given.issuperset(STAND_INS)
@@ -59,23 +59,25 @@ WRONG = {
     "another output": "```python\nprint(1)\n```\n\n```text\n2\n```\n",
     "an output that is not printed": "```python\nx = 1\n```\n\n```text\n2\n```\n",
     "another comment": "```python\nprint(1)  # 1\nprint(2)  # 1\n```\n",
-    "an output that is not told": "```python\nprint(1)\n```\n",
+    "an output that is not shown": "```python\nprint(1)\n```\n",
     "another value": "```python\n>>> 1 + 1\n3\n```\n",
     "a warning": "```python\nimport warnings\nwarnings.warn('now')\n```\n",
     "no target": "```sh\nmake gold\n```\n",
     "no suite": "```sh\npython -m benchmarks gold\n```\n",
     "a command that fails": "```sh\nefface gold\n```\n",
-    "a foreign command": "```sh\nrm -rf x\n```\n",
+    "another command": "```sh\nrm -rf x\n```\n",
+    "another package": "```sh\npip install x\n```\n",
+    "no extra": "```sh\npip install 'efface[gold]'\n```\n",
 }
 
 
 @pytest.mark.parametrize("text", WRONG.values(), ids=WRONG)
-def test_a_page_that_is_wrong_is_refused(text, tmp_path):
+def test_a_wrong_page_is_refused(text, tmp_path):
     with pytest.raises((BadBlock, ZeroDivisionError, UserWarning)):
         Page(tmp_path).run(blocks_of(text))
 
 
-def test_later_blocks_know_the_names_of_earlier_ones(tmp_path):
+def test_later_blocks_use_the_names_of_earlier_ones(tmp_path):
     text = "```python\na = 1\n```\n```python\n>>> b = a + 1\n>>> b\n2\n```\n"
     text += "```python\nprint(b)  # 2\n```\n```python\nprint(b)\n```\n```text\n2\n```\n"
     run = Page(tmp_path)
@@ -83,20 +85,27 @@ def test_later_blocks_know_the_names_of_earlier_ones(tmp_path):
     assert run.done == {"python": 4, "output": 1}
 
 
-def test_a_text_that_nothing_prints_is_counted_apart(tmp_path):
+def test_a_text_block_that_is_no_output_is_counted_as_plain(tmp_path):
     text = "```text\na\n```\n```python\n>>> 1\n1\n```\n```text\n2\n```\n"
     run = Page(tmp_path)
     run.run(blocks_of(text))
     assert run.done == {"python": 1, "plain": 2}
 
 
-def test_commands_are_read_as_a_shell_reads_them():
+def test_installing_efface_is_checked_against_its_extras(tmp_path):
+    text = "```sh\npip install efface\npip install 'efface[all]'  # everything\n```\n"
+    run = Page(tmp_path)
+    run.run(blocks_of(text))
+    assert run.done == {"sh": 1}
+
+
+def test_comments_and_continued_lines_of_a_shell_block():
     text = "make test    # all\nefface replay a.csv \\\n  --target y\n# nothing\n"
     assert commands_of(text) == ["make test", "efface replay a.csv --target y"]
 
 
 @pytest.mark.parametrize("name", GALLERY)
-def test_the_gallery_shows_what_its_scripts_do(name, tmp_path):
+def test_the_gallery_shows_the_output_of_its_scripts(name, tmp_path):
     from matplotlib.testing.compare import compare_images
 
     drawn, shown = tmp_path / f"{name}.png", ROOT / "docs" / "gallery" / name
@@ -113,7 +122,7 @@ def test_the_gallery_shows_what_its_scripts_do(name, tmp_path):
     assert compare_images(shown.with_suffix(".png"), drawn, tol=2) is None, "run `make gallery`"
 
 
-def test_the_gallery_has_a_page_a_figure_and_an_output_of_each_script():
+def test_the_gallery_has_the_figure_and_output_of_each_script():
     page = text_of("docs/gallery.md")
     assert len(GALLERY) == 4
     for name in GALLERY:

@@ -1,4 +1,4 @@
-"""The package from outside: its names, how fast they load, and the texts that show its use."""
+"""The public names, the time to import them, and the README and the tour that use them."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ def test_the_public_names():
         assert name in dir(efface)
 
 
-def test_other_names_are_refused():
+def test_an_unknown_name_is_an_error():
     with pytest.raises(AttributeError, match="module 'efface' has no attribute 'Lasso'"):
         _ = efface.Lasso
 
 
 @pytest.mark.parametrize("first", ["rolling", "replay", "OLS", "load"])
-def test_names_mean_the_same_whatever_is_loaded_first(first):
+def test_names_do_not_depend_on_the_order_of_loading(first):
     code = f"import efface; efface.{first}; print(efface.rolling.__name__, efface.replay.__name__)"
     assert python(code).split() == ["rolling", "replay"]
 
 
-def test_importing_the_package_loads_nothing_heavy():
+def test_importing_the_package_loads_no_large_package():
     code = (
         "import sys, efface; print(*(m for m in ('numba', 'sklearn', 'numpy') if m in sys.modules))"
     )
@@ -84,12 +84,11 @@ print(sum(drop_rows.stats.cache_hits.values()), drop_rows.stats.cache_path)
 """
 
 
-def test_compiled_code_is_kept_where_the_folder_of_the_package_cannot_be_written(tmp_path):
+def test_compiled_code_is_cached_elsewhere_if_the_package_is_read_only(tmp_path):
     package = tmp_path / "lib" / "efface"
     shutil.copytree(Path(efface.__file__).parent, package, ignore=shutil.ignore_patterns("__py*"))
-    (
-        package / "engine" / "events" / "__pycache__"
-    ).touch()  # refuses files like a folder that is read-only
+    # A file in the place of the folder: nothing can be written there.
+    (package / "engine" / "events" / "__pycache__").touch()
     places = {"PYTHONPATH": str(package.parent), "HOME": str(tmp_path), "NUMBA_CACHE_DIR": ""}
     places["XDG_CACHE_HOME"] = str(tmp_path / "cache")
     first, second = (python(SMALLEST_KERNEL, **places).split() for _ in range(2))
@@ -102,14 +101,14 @@ def test_the_readme_names_every_public_name():
     assert [name for name in NAMES if name not in text] == []
 
 
-def test_every_attribute_that_the_readme_lists_exists():
+def test_every_attribute_in_the_readme_exists():
     text = (ROOT / "README.md").read_text("utf-8")
     names = set(re.findall(r"`([a-z_]+_)`", text))
     assert {"coef_", "intercept_", "penalty_", "rank_", "n_rows_", "ids_"} <= names
     assert all(isinstance(getattr(efface.OLS, name), property) for name in names)
 
 
-def test_the_tour_keeps_its_promises():
+def test_every_claim_of_the_tour_holds():
     pytest.importorskip("rich")
     result = subprocess.run(
         [sys.executable, "-W", "error", str(ROOT / "examples" / "tour.py")],

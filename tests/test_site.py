@@ -1,4 +1,4 @@
-"""The site: built strictly, complete, and read without a network on any screen."""
+"""The site builds without warnings, is complete, and works offline on screens of all widths."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ LOOKED_AT = ("docs/index", "docs/theory", "docs/reference", "docs/gallery", "pap
 
 
 def build(source, folder):
-    """What `make docs` does, into another folder."""
-    strictly = ["--fail-on-warning", "--keep-going", "--fresh-env", "--quiet"]
+    """Build as `make docs` does, into another folder."""
+    options = ["--fail-on-warning", "--keep-going", "--fresh-env", "--quiet"]
     return subprocess.run(
-        [sys.executable, "-m", "sphinx", *strictly, "--conf-dir", ROOT / "docs", source, folder],
+        [sys.executable, "-m", "sphinx", *options, "--conf-dir", ROOT / "docs", source, folder],
         capture_output=True,
         text=True,
         check=False,
@@ -39,13 +39,13 @@ def site(tmp_path_factory):
 
 
 def entries(site):
-    """The names that the reference explains."""
+    """The names in the reference."""
     content = (site / "objects.inv").read_bytes()
     listing = zlib.decompress(content.split(b"\n", 4)[4]).decode()
     return {line.split(" ")[0] for line in listing.splitlines() if " py:" in line}
 
 
-def test_make_docs_builds_as_strictly_as_the_test():
+def test_make_docs_uses_the_same_options():
     recipe = (ROOT / "Makefile").read_text("utf-8").split("\ndocs:")[1].split("\n\n")[0]
     for option in ("--fail-on-warning", "--fresh-env", "--conf-dir docs", ". site"):
         assert option in recipe
@@ -54,7 +54,7 @@ def test_make_docs_builds_as_strictly_as_the_test():
 @pytest.mark.parametrize(
     "text", ["[gone](gone.md)", "[there](#nowhere)", "```{eval-rst}\n:py:func:`efface.gone`\n```"]
 )
-def test_a_link_to_nowhere_stops_the_build(text, tmp_path):
+def test_a_broken_link_stops_the_build(text, tmp_path):
     page = tmp_path / "source" / "docs" / "index.md"
     page.parent.mkdir(parents=True)
     page.write_text(f"# A page\n\n{text}\n")
@@ -103,7 +103,7 @@ def test_every_page_of_the_repository_is_on_the_site(site):
     assert "docs/index.html" in (site / "index.html").read_text("utf-8")
 
 
-def test_nothing_on_a_page_comes_from_elsewhere(site):
+def test_pages_load_nothing_from_other_hosts(site):
     for page in site.rglob("*.html"):
         text = page.read_text("utf-8")
         loaded = re.findall(r'(?:src|<link[^>]*href)="([^"]*)"', text)
@@ -112,7 +112,7 @@ def test_nothing_on_a_page_comes_from_elsewhere(site):
         assert re.findall(r"url\(['\"]?https?:|@import", style.read_text("utf-8")) == [], style
 
 
-def test_pages_fit_a_screen_of_any_width_and_ask_for_nothing(site):
+def test_pages_fit_every_width_and_make_no_requests(site):
     with launched() as browser:
         for name, width in ((n, w) for n in LOOKED_AT for w in WIDTHS):
             visit = Visit(browser, site / f"{name}.html", width=width, scheme="dark")
@@ -123,7 +123,7 @@ def test_pages_fit_a_screen_of_any_width_and_ask_for_nothing(site):
             assert visit.page.evaluate(images)
 
 
-def test_the_search_finds_a_page_without_a_network(site):
+def test_the_search_works_offline(site):
     with launched() as browser:
         page = Visit(browser, site / "search.html").page
         page.fill("input.sidebar-search", "forecast_forgetting")

@@ -1,11 +1,11 @@
-"""A person asks to be deleted: forget, prove it, and see what remains.
+"""Five patients ask to be deleted: forget their rows, and prove it.
 
-A model of diabetes after one year knows 442 patients by name. Five of them withdraw their consent.
-`forget` takes their rows out of the model; `audit` compares what is left with a refit and looks for
-the names; and the file that the model writes is, byte for byte, that of a model which never met the
-five. What remains is what the model never held: copies of the rows elsewhere, and the predictions
-that were given out before. Data: Efron, Hastie, Johnstone and Tibshirani (2004), shipped with
-scikit-learn.
+A model of diabetes after one year has learned from 442 patients, each with a name as id. Five of
+them withdraw their consent. `forget` removes their rows from the model. `audit` compares the model
+with a refit and looks for the names. The file that the model writes then has the same bytes as that
+of a model that never saw the five. The model cannot remove what it does not own: copies of the rows
+elsewhere, and predictions that were made before. Data: Efron, Hastie, Johnstone and Tibshirani
+(2004), shipped with scikit-learn.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ print(leaving[0].encode() in file_of(model))
 
 model.forget(leaving)
 print("audit", audit(model, forgotten=leaving).verdict.split(",")[0])
-stranger = AdaptiveRidge().fit(data.data[stay], data.target[stay], ids=names[stay].tolist())
-print("the same file as a model that never met them:", file_of(model) == file_of(stranger))
+other = AdaptiveRidge().fit(data.data[stay], data.target[stay], ids=names[stay].tolist())
+print("the same file as a model that never saw them:", file_of(model) == file_of(other))
 
 figure, axes = plt.subplots(figsize=(7.2, 3.6), layout="constrained")
 places = np.arange(len(before))
 axes.axhline(0, color="0.6", linewidth=0.8)
 axes.plot(places, before, "o", color="0.55", label=f"{len(names)} patients")
 axes.plot(places, model.coef_, "D", color="#d62728", ms=5, label="five forgotten")
-axes.plot(places, stranger.coef_, "x", color="black", ms=9, label="never met the five")
+axes.plot(places, other.coef_, "x", color="black", ms=9, label="never saw the five")
 axes.set_xticks(places, data.feature_names)
 axes.set_ylabel("coefficient")
 axes.set_title("What forgetting five patients does to the model", size=10)

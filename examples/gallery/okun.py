@@ -1,10 +1,10 @@
 """Okun's law, quarter by quarter: a rolling regression with standard errors.
 
-When an economy grows, unemployment falls. By how much changes over the decades, so the regression
-is run on the last ten years at every quarter. `rolling` gives the slope with its standard error;
-the same windows by statsmodels are printed beside it. The first windows may be shorter, from five
-years on: `min_rows`. Data: US quarters from 1959 to 2009, in the public domain, shipped with
-statsmodels.
+When an economy grows, unemployment falls. The size of this effect changes over the decades, so the
+regression uses the last ten years at every quarter. `rolling` returns the slope with its standard
+error, and statsmodels gives the same values on the same windows. `min_rows` allows shorter windows
+at the start, from five years on. Data: US quarters from 1959 to 2009, in the public domain, shipped
+with statsmodels.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from statsmodels.regression.rolling import RollingOLS
 
 from efface import rolling
 
-WINDOW, FIRST = 40, 20  # quarters: of a full window, and of the first one
+WINDOW, FIRST = 40, 20  # quarters in a full window and in the first one
 
 data = sm.datasets.macrodata.load_pandas().data
 growth = 100 * np.diff(np.log(data["realgdp"]))
@@ -40,7 +40,7 @@ apart = max(
     np.abs(theirs.params[FIRST - 1 :, 1] / slope[FIRST - 1 :] - 1).max(),
     np.abs(theirs.bse[FIRST - 1 :, 1] / error[FIRST - 1 :] - 1).max(),
 )
-print("statsmodels, on every window: the same to nine digits:", apart < 1e-9)
+print("equal to statsmodels to nine digits in every window:", apart < 1e-9)
 
 figure, axes = plt.subplots(figsize=(7.2, 3.6), layout="constrained")
 axes.axhline(0, color="0.6", linewidth=0.8)

@@ -1,11 +1,11 @@
-"""A River pipeline that forgets: which window follows a moving target best?
+"""A River pipeline that forgets: which window predicts a drifting target best?
 
-Five pollsters publish approval ratings, and a weighted average of them is to be told from the five,
-day by day. The weights drift, so old days mislead. Windows of several sizes run under River's
-progressive validation: predict, score, learn. River's linear regression runs beside them: its
-gradient steps follow the drift too and fade old days, but nothing in it can be asked to forget one.
-The first 100 days do not count, so that nobody is judged by first guesses. Data: FiveThirtyEight's
-ratings, shipped with River.
+Five pollsters publish approval ratings. The target is a weighted average of the five, day by day.
+The weights drift, so old days mislead. Windows of several sizes run in River's progressive
+validation: predict, score, learn. River's linear regression runs on the same days. Its gradient
+steps follow the drift and fade old days, but it cannot forget a given day. The first 100 days do
+not count, because all models start without data. Data: FiveThirtyEight's ratings, shipped with
+River.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ polls = datasets.TrumpApproval()
 
 
 def errors(model) -> np.ndarray:
-    """How far each day's prediction was off, made before the day was learned."""
+    """The absolute error of each day's prediction, made before the day was learned."""
     pipeline = compose.Discard("ordinal_date") | model
     steps = evaluate.iter_progressive_val_score(
         polls, pipeline, metrics.MAE(), step=1, yield_predictions=True
