@@ -113,14 +113,15 @@ def child(path: Path) -> dict[str, Any]:
     from threadpoolctl import threadpool_limits
 
     from efface import AdaptiveRidge
-    from efface.files import streaming as journey
+    from efface.files import streaming
     from efface.files.output import Predictions, write_summary
     from efface.files.readers import open_table
     from efface.files.report import write_report
-    from efface.files.schema import Wish, assign, read
+    from efface.files.row_batches import read_rows
+    from efface.files.schema import ColumnRoles, resolve_schema
     from efface.files.summary import summarise
 
-    clock, replay = Clock(), journey.replay
+    clock, replay = Clock(), streaming.replay
 
     def timed(*arguments: Any, **options: Any) -> Any:
         return clock.time("engine", lambda: replay(*arguments, **options))
@@ -134,11 +135,13 @@ def child(path: Path) -> dict[str, Any]:
     with threadpool_limits(limits=1, user_api="blas"), tempfile.TemporaryDirectory() as place:
         warm_up(AdaptiveRidge, replay)
         before, start = status("VmRSS"), time.perf_counter()
-        journey.replay = timed
+        streaming.replay = timed
         table = open_table(str(path))
-        roles = assign(table, Wish("y"))
-        way = journey.Journey(lambda: AdaptiveRidge(WINDOW), "AdaptiveRidge", warm_up=FEATURES + 1)
-        through(read(table, roles), way, Predictions(Path(place), "parquet", roles))
+        schema = resolve_schema(table, ColumnRoles("y"))
+        way = streaming.StreamRun(
+            lambda: AdaptiveRidge(WINDOW), "AdaptiveRidge", warm_up=FEATURES + 1
+        )
+        through(read_rows(table, schema), way, Predictions(Path(place), "parquet", schema))
         clock.seconds["log"] -= clock.seconds["engine"]
         model = {"name": "AdaptiveRidge", "window": WINDOW, "keep": None, "alpha": None}
         model["standardize"] = False
@@ -148,14 +151,14 @@ def child(path: Path) -> dict[str, Any]:
             summary = summarise(
                 way,
                 file=path.name,
-                roles=roles,
+                schema=schema,
                 model=model,
                 interval=interval,
                 compiling=0.0,
                 seconds=1.0,
             )
             write_summary(Path(place), summary)
-            write_report(Path(place) / "report.html", summary, way.log)
+            write_report(Path(place) / "report.html", summary, way.log.history)
 
         clock.time("report", conclude)
         wall = time.perf_counter() - start
