@@ -56,7 +56,7 @@ def test_the_screen_names_model_options_and_weights():
 
 def test_long_lists_of_requests_are_shortened():
     assert "and 12 more, in the report" in shown(summary(requests=20))
-    assert "request to forget" not in shown(summary())
+    assert "forget id" not in shown(summary())
 
 
 def test_without_a_terminal_there_is_no_progress_bar():

@@ -89,14 +89,15 @@ class _Drawing:
         plot.toolbar_location = "above"
         plot.y_range = _padded(medium.low("y"), medium.high("y"))
         rows = self._rows(plot)
-        if medium.width > 1:
-            self._switch_by_zoom(self._bins(plot), rows)
-        self.figures.legend_above(plot)
         caption = (
             f"Each row is predicted before the model learns it. The blue band is the "
             f"{self.labels.level:.0%} prediction interval. Dotted lines are requests to forget. "
             "Drag to zoom: all charts zoom together."
         )
+        if medium.width > 1:
+            self._switch_by_zoom(self._bins(plot), rows)
+            caption += f" Zoomed out, areas show the range within blocks of {medium.width} rows."
+        self.figures.legend_above(plot)
         return Chart("predictions", "Predicted and observed", caption, plot, wide=True)
 
     def _rows(self, plot: Any) -> list[Any]:
@@ -180,8 +181,8 @@ class _Drawing:
 
     def condition(self) -> Chart:
         caption = (
-            "The condition number of the live rows, sampled. The larger it is, the fewer digits of "
-            "the coefficients are reliable."
+            "The condition number of the live rows, computed at some rows only. The larger it is, "
+            "the fewer digits of the coefficients are reliable."
         )
         title = "Condition number"
         return self._series("condition", title, caption, "condition", "high", log_scale=True)
@@ -197,7 +198,7 @@ class _Drawing:
     def regret(self) -> Chart:
         caption = (
             "The highest forgetting regret term (FRT). A peak marks a deletion that loses "
-            "information which no remaining row provides."
+            "information that no remaining row has."
         )
         title = "Cost of deletions"
         return self._series("frt", title, caption, "FRT", "high", log_scale=True, colour="warn")

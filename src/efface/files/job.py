@@ -26,7 +26,6 @@ from efface.files.summary import summarise
 from efface.inputs.parameters import probability
 from efface.live.policies import KeepFor
 from efface.models.intervals import MethodName
-from efface.models.regression import Model
 
 Progress = Callable[[int, float], None]  # rows done, share of the table
 
@@ -81,7 +80,8 @@ def run(
     table = open_table(job.file, job.delimiter, job.time_format)
     schema = resolve_schema(table, job.roles)
     stream = _stream(job, models, schema)
-    with folder(out, overwrite=overwrite) as inside, _one_thread():
+    one_thread = threadpool_limits(limits=1, user_api="blas")  # matrices of a window are small
+    with folder(out, overwrite=overwrite) as inside, one_thread:
         compiling = models.compile(schema)
         start = time.perf_counter()
         progress(0, 0.0)
@@ -112,7 +112,8 @@ class _Models:
     def __init__(self, job: Job) -> None:
         self._job, self._policy = job, job.policy()
         self.make = factory(job.model, self._policy, job.options)
-        self.make().partial_fit(np.empty((0, 1)), np.empty(0))  # checks parameters before reading
+        model = self.make().partial_fit(np.empty((0, 1)), np.empty(0))  # checks its parameters
+        self.name = type(model).__name__
 
     def baselines(self) -> dict[str, Baseline]:
         if not self._job.compare:
@@ -136,13 +137,13 @@ class _Models:
         """The model in the summary."""
         model, keep = self.make(), self._job.keep
         window = None if keep else model.window
-        return {"name": _name(model), "window": window, "keep": keep, **values_of(model)}
+        return {"name": self.name, "window": window, "keep": keep, **values_of(model)}
 
 
 def _stream(job: Job, models: _Models, schema: Schema) -> StreamRun:
     return StreamRun(
         models.make,
-        _name(models.make()),
+        models.name,
         level=job.level,
         method=job.method,
         requests=_requests(job, schema),
@@ -151,16 +152,7 @@ def _stream(job: Job, models: _Models, schema: Schema) -> StreamRun:
     )
 
 
-def _name(model: Model) -> str:
-    return type(model).__name__
-
-
 def _requests(job: Job, schema: Schema) -> Requests:
     if job.forget is None:
         return NONE
     return read_requests(job.forget, whole=not schema.text_ids, calendar=schema.calendar)
-
-
-def _one_thread() -> Any:
-    """Matrices of a window are small: BLAS threads would only wait for each other."""
-    return threadpool_limits(limits=1, user_api="blas")

@@ -30,16 +30,11 @@ class Card(NamedTuple):
 
 def write_report(path: Path, summary: Mapping[str, Any], history: History) -> None:
     """Write the page."""
-    path.write_text(page(summary, history), encoding="utf-8")
-
-
-def page(summary: Mapping[str, Any], history: History) -> str:
-    """The page as HTML."""
     source, requests = summary["source"], summary["requests"]
     level, contenders = summary["interval"]["level"], tuple(summary["errors"])
     labels = Labels(source["target"], len(source["features"]), level, contenders)
     drawn = draw(history, labels)
-    text: str = _template().render(
+    text = _template().render(
         summary=summary,
         lead=_lead(summary),
         cards=_cards(summary),
@@ -52,7 +47,7 @@ def page(summary: Mapping[str, Any], history: History) -> str:
         more=max(0, len(requests) - _LISTED),
         footer=_footer(summary),
     )
-    return text
+    path.write_text(text, encoding="utf-8")
 
 
 def _template() -> Any:
@@ -69,7 +64,8 @@ def _lead(summary: Mapping[str, Any]) -> str:
     text += f", in {rows['groups']:,} groups with one model each" if source["group"] else ""
     text += f"{settings_text(summary)}. "
     kept = f"rows for {model['keep']}" if model["keep"] else f"the newest {model['window']:,} rows"
-    text += f"Each row was predicted first and learned afterwards. The model keeps {kept}."
+    text += "Each row was predicted first and learned afterwards. "
+    text += f"The model keeps {kept}: the live rows."
     return text + (f" {rows['skipped']:,} rows with gaps were skipped." if rows["skipped"] else "")
 
 
@@ -88,7 +84,8 @@ def _cards(summary: Mapping[str, Any]) -> list[Card]:
     if summary["requests"]:
         tone = "bad" if audits["failed"] else "good"
         value = f"{audits['held']} of {audits['held'] + audits['failed']}"
-        cards.append(Card("Requests audited", value, "passed, compared with a refit", tone))
+        note = "each request compared with a refit"
+        cards.append(Card("Audits passed", value, note, tone))
     rate = summary["run"]["rows_per_second"]
     cards.append(Card("Rows per second", f"{rate:,.0f}", _duration(summary["run"])))
     return cards

@@ -80,7 +80,7 @@ def _mae(errors: Mapping[str, Any]) -> float:
 
 
 def _requests(summary: Mapping[str, Any]) -> Table:
-    table = _table("request to forget", "at", "outcome", "audit: difference from a refit")
+    table = _table("forget id", "at", "outcome", "audit: difference from a refit")
     for entry in summary["requests"][:_SHOWN]:
         mark = "[green]✓[/green] " if entry["holds"] else "[red]✗[/red] "
         when = "the end" if entry["asked"] is None else str(entry["asked"])
