@@ -138,7 +138,7 @@ def child(path: Path) -> dict[str, Any]:
     job, streaming, output, _, _ = map(import_module, MODULES)
     warm_up()
     clock = Clock()
-    clock.wrap_iterator("read", streaming, "read")
+    clock.wrap_iterator("read", streaming, "read_rows")
     clock.wrap("engine", streaming, "replay")
     clock.wrap("write", output.Predictions, "write")
     clock.wrap("write", output.Predictions, "__exit__")

@@ -1,7 +1,6 @@
-"""A real browser for the tests that look at a page: Debian's Chromium, driven by playwright.
+"""A real browser for tests of HTML pages: Chromium, driven by playwright.
 
-Where there is none, tests that need it are skipped with the reason; where EFFACE_REQUIRE_BROWSER is
-set, as CI sets it, they fail instead.
+Without Chromium these tests are skipped. If EFFACE_REQUIRE_BROWSER is set, as in CI, they fail.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ FLAGS = [
 
 
 def chromium():
-    """Where it is; skips the test, or fails it where a browser is required."""
+    """The path of Chromium; without it, skips the test or fails it."""
     for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"):
         if path := shutil.which(name):
             return path
-    reason = "no Chromium here: `apt-get install chromium`, or `make browser` as root"
+    reason = "Chromium is not installed: run `apt-get install chromium`, or `make browser` as root"
     if os.environ.get("EFFACE_REQUIRE_BROWSER"):
         pytest.fail(reason)
     pytest.skip(reason)
@@ -35,7 +34,7 @@ def chromium():
 
 @contextmanager
 def launched():
-    """A browser of one test."""
+    """A running browser."""
     path = chromium()
     from playwright.sync_api import sync_playwright
 
@@ -48,10 +47,10 @@ def launched():
 
 
 class Visit:
-    """A page opened from disk without a network, and what it complained about."""
+    """A page opened from disk without a network, with its requests and console errors."""
 
     def __init__(self, browser, path, *, width=1280, scheme="light", touch=False):
-        self.complaints, self.requests = [], []
+        self.console_errors, self.requests = [], []
         context = browser.new_context(
             viewport={"width": width, "height": 900},
             color_scheme=scheme,
@@ -60,11 +59,11 @@ class Visit:
             offline=True,
         )
         self.page = context.new_page()
-        self.page.on("console", self._heard)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", self._on_console)
+        self.page.on("pageerror", lambda error: self.console_errors.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(path.as_uri())
 
-    def _heard(self, message):
+    def _on_console(self, message):
         if message.type in ("error", "warning"):
-            self.complaints.append(message.text)
+            self.console_errors.append(message.text)

@@ -116,7 +116,7 @@ def test_pages_fit_every_width_and_make_no_requests(site):
     with launched() as browser:
         for name, width in ((n, w) for n in LOOKED_AT for w in WIDTHS):
             visit = Visit(browser, site / f"{name}.html", width=width, scheme="dark")
-            assert visit.complaints == []
+            assert visit.console_errors == []
             assert [url for url in visit.requests if not url.startswith(("file:", "data:"))] == []
             assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
             images = "[...document.images].every(image => image.naturalWidth > 0)"

@@ -12,6 +12,7 @@
     │   └── BadTable                   a file of rows that cannot be used
     ├── NotFitted (ValueError,         the model has not seen a row yet
     │              AttributeError)
+    ├── MissingExtra (ImportError)     a library of an optional extra is not installed
     └── UnreadableFile (ValueError)    ``load`` cannot use this file
         ├── ForeignFile                not written by efface
         ├── NewerFile                  written by a later efface
@@ -66,6 +67,19 @@ class BadTable(InvalidValue):
 
 class NotFitted(EffaceError, ValueError, AttributeError):
     """The model has not seen a row yet."""
+
+
+class MissingExtra(EffaceError, ImportError):
+    """A library is not installed; ``extra`` is the extra of efface that installs it."""
+
+    def __init__(self, library: str, extra: str) -> None:
+        advice = f'run pip install "efface[{extra}]", or pip install "efface[all]"'
+        text = f"'{library}' is not installed: this command needs it; {advice} for all commands."
+        super().__init__(text, name=library)
+        self.extra = extra
+
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[object, ...]]:
+        return type(self), (self.name, self.extra)
 
 
 class UnreadableFile(EffaceError, ValueError):

@@ -1,4 +1,4 @@
-"""The contenders predict before they learn, and do not notice how rows are cut into chunks."""
+"""Baselines predict before they learn, and batch sizes do not matter."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Y = X @ [1.0, -2.0, 0.5] + 3.0 + 0.1 * RNG.normal(size=450)
 WINDOW = 60
 
 
-def everyone():
+def all_baselines():
     return baselines(lambda: OLS(WINDOW), WINDOW)
 
 
 def naive_refits(x, y):
-    """Least squares on the window, but anew only after every hundredth row."""
+    """Least squares on the window, refitted only after every hundredth row."""
     predictions, coef = [], None
     for t in range(len(y)):
         if t and t % EVERY == 0:
@@ -37,24 +37,24 @@ def one_by_one(model, x, y, weights=None):
     return predictions
 
 
-def test_refitting_now_and_then_equals_its_naive_twin():
-    found = everyone()[f"refit every {EVERY} rows"].predict(X, Y, None)
+def test_periodic_refits_equal_a_naive_implementation():
+    found = all_baselines()[f"refit every {EVERY} rows"].predict(X, Y, None)
     np.testing.assert_allclose(found, naive_refits(X, Y), rtol=1e-9, atol=1e-9)
 
 
-def test_never_forgetting_equals_its_naive_twin():
-    found = everyone()["never forget (growing OLS)"].predict(X, Y, None)
+def test_never_forgetting_equals_one_event_at_a_time():
+    found = all_baselines()["never forget (growing OLS)"].predict(X, Y, None)
     np.testing.assert_allclose(found, one_by_one(OLS(), X, Y), rtol=1e-9, atol=1e-9)
 
 
-def test_fixed_penalties_are_those_of_ridge():
+def test_fixed_penalties_equal_ridge():
     for alpha in ALPHAS:
-        found = everyone()[f"Ridge, alpha={alpha:g}"].predict(X, Y, None)
+        found = all_baselines()[f"Ridge, alpha={alpha:g}"].predict(X, Y, None)
         expected = one_by_one(Ridge(WINDOW, alpha=alpha), X, Y)
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_everyone_learns_with_the_weights():
+def test_all_baselines_use_the_weights():
     weights = RNG.choice([0.0, 0.5, 3.0], size=450)
     scaled = baselines(lambda: OLS(WINDOW), WINDOW, standardize=True)
     models = {
@@ -72,33 +72,33 @@ def test_everyone_learns_with_the_weights():
         assert found[t] == pytest.approx(refit.predict_one(X[t]), rel=1e-9)
 
 
-def test_river_learns_with_the_weights_too():
+def test_river_uses_the_weights():
     pytest.importorskip("river")
-    name, mute = "River LinearRegression", np.zeros(450)
-    assert not everyone()[name].predict(X, Y, None, mute).any()
-    light = everyone()[name].predict(X, Y, None, np.full(450, 0.5))
-    plain, ones = (everyone()[name].predict(X, Y, None, w) for w in (None, np.ones(450)))
+    name, zeros = "River LinearRegression", np.zeros(450)
+    assert not all_baselines()[name].predict(X, Y, None, zeros).any()
+    light = all_baselines()[name].predict(X, Y, None, np.full(450, 0.5))
+    plain, ones = (all_baselines()[name].predict(X, Y, None, w) for w in (None, np.ones(450)))
     assert (plain == ones).all()
     assert np.abs(light - plain).max() > 1e-3
 
 
-def test_the_last_value_comes_again():
+def test_the_value_before_is_predicted():
     last = LastValue()
     assert last.predict(X, np.array([3.0, 4.0]), None).tolist() == [0.0, 3.0]
     assert last.predict(X, np.array([5.0]), None).tolist() == [4.0]
 
 
-def test_river_takes_part_where_it_is_installed():
+def test_river_is_a_baseline_if_installed():
     pytest.importorskip("river")
-    predictions = everyone()["River LinearRegression"].predict(X, Y, None)
+    predictions = all_baselines()["River LinearRegression"].predict(X, Y, None)
     late = slice(300, None)
     assert predictions[0] == 0.0
     assert np.abs(predictions - Y)[late].mean() < np.abs(Y - Y.mean())[late].mean()
 
 
-def test_chunks_change_nothing():
-    for name, whole in everyone().items():
-        parts = everyone()[name]
+def test_batch_sizes_do_not_matter():
+    for name, whole in all_baselines().items():
+        parts = all_baselines()[name]
         pieces = [
             parts.predict(X[a:b], Y[a:b], None)
             for a, b in ((0, 1), (1, 130), (130, 300), (300, 450))

@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers as text for people."""
 
 from efface.files.formatting import figure, share
 

@@ -1,4 +1,4 @@
-"""The job, without the command line: groups, gaps, one-hot, comparison, summary."""
+"""Jobs without the command line: groups, gaps, one-hot, baselines, summary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 from efface import OLS, AdaptiveRidge, KeepFor, Ridge, replay
 from efface.errors import EffaceError
 from efface.files.job import Job, run
-from efface.files.schema import Wish
+from efface.files.model_options import MODELS
+from efface.files.schema import ColumnRoles
 
 RNG = np.random.default_rng(9)
 N = 260
@@ -38,9 +39,11 @@ def predictions(path):
     return pyarrow.parquet.read_table(path / "predictions.parquet").to_pydict()
 
 
-def test_groups_times_texts_and_gaps_together(file, tmp_path):
-    wish = Wish("y", ["a", "b"], time="when", group="shop", one_hot={"sky": ()})
-    job = Job(file, wish, model="ridge", alpha=0.1, keep="5d", missing="skip", compare=True)
+def test_groups_times_text_and_gaps_together(file, tmp_path):
+    roles = ColumnRoles("y", ["a", "b"], time="when", group="shop", one_hot={"sky": ()})
+    job = Job(
+        file, roles, model="ridge", options={"alpha": 0.1}, keep="5d", missing="skip", compare=True
+    )
     summary = run(job, tmp_path / "out")
     found = predictions(tmp_path / "out")
     kept = np.delete(np.arange(N), 17)
@@ -68,19 +71,19 @@ def test_groups_times_texts_and_gaps_together(file, tmp_path):
 
 
 @pytest.fixture
-def weighed(tmp_path):
+def weighted(tmp_path):
     rows = zip(SHOP, X[:, 0], 1000.0 + 50.0 * X[:, 1], Y, WEIGHTS, strict=True)
     lines = [",".join(map(str, row)) for row in rows]
-    (tmp_path / "weighed.csv").write_text("shop,a,b,y,hours\n" + "\n".join(lines) + "\n")
+    (tmp_path / "weighted.csv").write_text("shop,a,b,y,hours\n" + "\n".join(lines) + "\n")
     (tmp_path / "ids").write_text("259\n250\n3\n")
-    return str(tmp_path / "weighed.csv")
+    return str(tmp_path / "weighted.csv")
 
 
 @pytest.mark.parametrize("standardize", [False, True])
 @pytest.mark.parametrize("kind", ["ridge", "adaptive"])
-def test_weights_and_scaling_are_those_of_the_library(weighed, tmp_path, kind, standardize):
-    wish = Wish("y", group="shop", weight="hours")
-    job = Job(weighed, wish, model=kind, window=40, standardize=standardize)
+def test_weights_and_scaling_equal_the_library(weighted, tmp_path, kind, standardize):
+    roles = ColumnRoles("y", group="shop", weight="hours")
+    job = Job(weighted, roles, model=kind, window=40, options={"standardize": standardize})
     job = replace(job, forget=str(tmp_path / "ids"))
     summary = run(job, tmp_path / "out")
     found = predictions(tmp_path / "out")
@@ -103,46 +106,57 @@ def test_weights_and_scaling_are_those_of_the_library(weighed, tmp_path, kind, s
     assert summary["model"]["standardize"] is standardize
     assert summary["audits"] == {"held": 3, "failed": 0}
     text = (tmp_path / "out" / "report.html").read_text("utf-8")
-    assert "rows weighed by hours." in text
+    assert "rows weighted by hours." in text
     assert ("features standardised" in text) is standardize
 
 
-def test_contenders_have_the_same_weights_and_scaling(weighed, tmp_path):
-    wish = Wish("y", ["a", "b"], weight="hours")
-    job = Job(weighed, wish, model="ridge", alpha=1.0, window=40, standardize=True, compare=True)
+def test_baselines_use_the_same_weights_and_scaling(weighted, tmp_path):
+    roles = ColumnRoles("y", ["a", "b"], weight="hours")
+    job = Job(
+        weighted,
+        roles,
+        model="ridge",
+        options={"alpha": 1.0, "standardize": True},
+        window=40,
+        compare=True,
+    )
     errors = run(job, tmp_path / "out")["errors"]
     for name, value in errors["Ridge, alpha=1"].items():
         assert value == pytest.approx(errors["Ridge"][name], rel=1e-9)
     assert errors["Ridge, alpha=100"]["mae"] != pytest.approx(errors["Ridge"]["mae"], rel=1e-3)
 
 
-def test_numbers_may_be_times(tmp_path):
+def test_times_may_be_numbers(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(
         "t,x,y\n"
         + "".join(f"{t / 2},{x},{y}\n" for t, (x, _), y in zip(range(N), X, Y, strict=True))
     )
-    run(Job(str(path), Wish("y", ["x"], time="t"), model="ols", keep="20"), tmp_path / "out")
+    run(Job(str(path), ColumnRoles("y", ["x"], time="t"), model="ols", keep="20"), tmp_path / "out")
     expected = replay(OLS(KeepFor(20)), X[:, :1], Y, at=np.arange(N) / 2)
     np.testing.assert_allclose(
         predictions(tmp_path / "out")["prediction"], expected.prediction, rtol=1e-9, atol=1e-9
     )
 
 
-def test_progress_is_told(file, tmp_path):
-    told = []
-    wish = Wish("y", ["a"])
-    run(Job(file, wish), tmp_path / "out", tell=lambda rows, share: told.append((rows, share)))
-    assert told == [(0, 0.0), (N, 1.0)]
+def test_progress_is_reported(file, tmp_path):
+    reported = []
+    roles = ColumnRoles("y", ["a"])
+    run(
+        Job(file, roles),
+        tmp_path / "out",
+        progress=lambda rows, share: reported.append((rows, share)),
+    )
+    assert reported == [(0, 0.0), (N, 1.0)]
 
 
-@pytest.mark.parametrize("model", ["adaptive", "ridge", "ols", "switching"])
-def test_every_model_can_be_asked_for(file, tmp_path, model):
-    summary = run(Job(file, Wish("y", ["a", "b"]), model=model, window=30), tmp_path / "out")
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_can_be_used(file, tmp_path, model):
+    summary = run(Job(file, ColumnRoles("y", ["a", "b"]), model=model, window=30), tmp_path / "out")
     assert summary["left"] == {"asked": 0, "window_full": N - 30, "time_up": 0}
 
 
-def test_nothing_is_written_where_something_is_refused(file, tmp_path):
+def test_nothing_is_written_after_an_error(file, tmp_path):
     with pytest.raises(EffaceError):
-        run(Job(file, Wish("nothing")), tmp_path / "out")
+        run(Job(file, ColumnRoles("nothing")), tmp_path / "out")
     assert [each.name for each in tmp_path.iterdir()] == ["rows.csv"]

@@ -1,4 +1,4 @@
-"""A folder of results is there as a whole, or not at all."""
+"""The results folder appears complete, or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def names(path):
     return sorted(each.name for each in path.iterdir())
 
 
-def test_a_folder_appears_when_all_is_written(tmp_path):
+def test_the_folder_appears_when_everything_is_written(tmp_path):
     with folder(tmp_path / "deep" / "out") as inside:
         write_summary(inside, {"a": 1})
         assert not (tmp_path / "deep" / "out").exists()
@@ -24,7 +24,7 @@ def test_a_folder_appears_when_all_is_written(tmp_path):
 
 
 @pytest.mark.parametrize("end", [ValueError, KeyboardInterrupt, SystemExit])
-def test_nothing_stays_behind_if_it_ends_early(tmp_path, end):
+def test_nothing_remains_after_an_error_or_interrupt(tmp_path, end):
     def begin():
         with folder(tmp_path / "out") as inside:
             (inside / SUMMARY).write_text("half")
@@ -35,12 +35,12 @@ def test_nothing_stays_behind_if_it_ends_early(tmp_path, end):
     assert names(tmp_path) == []
 
 
-def test_what_is_there_is_refused_or_replaced_as_a_whole(tmp_path):
+def test_an_existing_folder_is_refused_or_replaced_as_a_whole(tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     (out / SUMMARY).write_text("old")
     (out / "predictions.csv").write_text("old")
-    with pytest.raises(InvalidValue, match="is there already"), folder(out):
+    with pytest.raises(InvalidValue, match="already exists"), folder(out):
         pass
     with folder(out, overwrite=True) as inside:
         (inside / SUMMARY).write_text("new")
@@ -49,7 +49,7 @@ def test_what_is_there_is_refused_or_replaced_as_a_whole(tmp_path):
     assert names(tmp_path) == ["out"]
 
 
-def test_what_no_replay_wrote_is_never_replaced(tmp_path):
+def test_foreign_files_are_never_replaced(tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     (out / "thesis.tex").write_text("years")
@@ -64,7 +64,7 @@ def test_what_no_replay_wrote_is_never_replaced(tmp_path):
     assert names(out) == ["thesis.tex"]
 
 
-def test_what_was_there_comes_back_if_it_cannot_be_replaced(tmp_path):
+def test_the_old_folder_is_restored_if_it_cannot_be_replaced(tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     (out / SUMMARY).write_text("old")
@@ -79,12 +79,12 @@ def test_what_was_there_comes_back_if_it_cannot_be_replaced(tmp_path):
     assert names(tmp_path) == ["out"]
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path):
+def test_an_unwritable_folder_is_refused(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(InvalidValue, match="cannot be written"), folder(tmp_path / "file" / "out"):
         pass
 
 
-def test_summaries_hold_no_nan():
+def test_summaries_contain_no_nan():
     with pytest.raises(ValueError, match="not JSON compliant"):
         as_json({"a": float("nan")})

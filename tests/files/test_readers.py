@@ -1,4 +1,4 @@
-"""Every form of a table gives the same rows, in chunks; what is wrong is named by its place."""
+"""Every file format gives the same rows, in chunks; errors name the line or row."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def table():
 
 
 def write(path, form):
-    """The table in a form."""
+    """Write the table in this format."""
     lines = [
         json.dumps({"when": when, "who": who, "x": x, "y": y})
         for when, who, x, y in zip(
@@ -69,17 +69,17 @@ def content(found, wanted):
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "csv.gz", "jsonl", "parquet", "feather", "arrows"])
-def test_every_form_gives_the_same_rows(tmp_path, form):
+def test_every_format_gives_the_same_rows(tmp_path, form):
     path = tmp_path / f"table.{form}"
     write(path, form)
     found = open_table(str(path))
     kinds = [found.kind(name) for name in ("when", "who", "x", "y")]
     assert kinds == [Kind.TIME, Kind.TEXT, Kind.NUMBER, Kind.NUMBER]
     assert content(found, WANTED) == ROWS
-    assert content(found, {"y": NUMBERS}) == {"y": ROWS["y"]}  # again, and only what is wanted
+    assert content(found, {"y": NUMBERS}) == {"y": ROWS["y"]}  # a second time, and only one column
 
 
-def test_the_content_decides_where_the_name_does_not(tmp_path):
+def test_binary_formats_are_recognised_by_content(tmp_path):
     path = tmp_path / "rides.dat"
     write(path, "parquet")
     assert content(open_table(str(path)), WANTED) == ROWS
@@ -101,7 +101,7 @@ def long_text(rows):
     return "a,b\n" + "".join(f"{x:.15f},{k}\n" for k, x in enumerate(rng.normal(size=rows)))
 
 
-def test_long_tables_come_in_chunks_and_whole(tmp_path, monkeypatch):
+def test_long_tables_are_read_in_chunks_and_completely(tmp_path, monkeypatch):
     text, rows = long_text(300_000), 300_000
     path = tmp_path / "long.csv"
     path.write_text(text)
@@ -118,7 +118,7 @@ def test_long_tables_come_in_chunks_and_whole(tmp_path, monkeypatch):
     assert content(piped(monkeypatch, text), wanted)["b"] == numbers
 
 
-def test_columns_without_values_and_truths_are_numbers(tmp_path):
+def test_empty_and_boolean_columns_are_numbers(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("a,b\n,true\n,false\n")
     found = open_table(str(path))
@@ -128,7 +128,7 @@ def test_columns_without_values_and_truths_are_numbers(tmp_path):
     assert content(binary, {"b": NUMBERS}) == {"b": [1.0, 0.0]}
 
 
-def test_times_with_a_zone_become_utc(tmp_path):
+def test_times_with_a_time_zone_become_utc(tmp_path):
     path = tmp_path / "t.parquet"
     when = pa.array(ROWS["when"][:1]).cast(pa.timestamp("us", "Europe/Berlin"))
     pyarrow.parquet.write_table(pa.table({"when": when}), path)
@@ -139,22 +139,25 @@ def test_times_with_a_zone_become_utc(tmp_path):
 BROKEN = {
     "empty.csv": ("", "'{}' is empty: expected a header and rows"),
     "blank.csv": ("\n\n", "'{}' is empty: expected a header and rows"),
-    "header.csv": ("a,b\n", "'{}' has a header and no rows"),
+    "header.csv": ("a,b\n", "'{}' has a header but no rows"),
     "ragged.csv": ("a,b\n1,2\n\n3\n", "'{}' at line 4 has 1 values: expected 2, as in the header"),
     "long.csv": ("a,b\n1,2,3\n", "'{}' at line 2 has 3 values: expected 2"),
-    "marks.csv": ("a;b\n1;2\n", "'{}' at line 1 has no ',' in its header 'a;b': it looks"),
+    "marks.csv": (
+        "a;b\n1;2\n",
+        "'{}' at line 1 has no ',' in its header 'a;b': values seem to be sep",
+    ),
     "text.csv": ("a,b\n1,2\n3,x\n", "'{}' at line 3, column 'b' is 'x': expected a number"),
-    "junk.csv": (bytes(range(256)) * 20, "'{}' is not text, it holds zero bytes"),
+    "junk.csv": (bytes(range(256)) * 20, "'{}' is not text, it contains zero bytes"),
     "twice.csv": ("a,a\n1,2\n", "'{}' has two columns 'a': rename one"),
-    "cut.jsonl": ('{"a":1,"b":2}\n{"a":1\n', "'{}' at line 2 is no JSON object"),
+    "cut.jsonl": ('{"a":1,"b":2}\n{"a":1\n', "'{}' at line 2 is not a JSON object"),
     "kind.jsonl": ('{"a":1,"b":2}\n\n{"a":1,"b":"x"}\n', "'{}' at line 3, column 'b' is a string"),
-    "junk.parquet": (b"PAR1" + bytes(40), "'{}' cannot be read: expected a whole Parquet file"),
-    "junk.feather": (b"ARROW1" + bytes(40), "'{}' cannot be read: expected a whole Arrow file"),
+    "junk.parquet": (b"PAR1" + bytes(40), "'{}' cannot be read: expected a complete Parquet file"),
+    "junk.feather": (b"ARROW1" + bytes(40), "'{}' cannot be read: expected a complete Arrow file"),
 }
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path, name):
+def test_errors_name_the_file_and_the_line(tmp_path, name):
     text, expected = BROKEN[name]
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -164,22 +167,22 @@ def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path, name):
     assert "\n" not in str(refused.value)
 
 
-def test_a_wrong_value_far_down_is_found_at_its_line(tmp_path):
+def test_a_wrong_value_far_down_has_its_line_number(tmp_path):
     path = tmp_path / "long.csv"
     path.write_text(long_text(300_000) + "\noops,1\n")
     with pytest.raises(BadTable, match=r"at line 300003, column 'a' is 'oops'"):
         list(open_table(str(path)).chunks({"a": NUMBERS}))
 
 
-def test_a_damaged_line_far_down_is_found_in_json(tmp_path):
+def test_a_wrong_json_value_far_down_has_its_line_number(tmp_path):
     path = tmp_path / "long.jsonl"
     path.write_text("".join(f'{{"a": {k}.0}}\n' for k in range(400_000)) + '{"a": "oops"}\n')
     with pytest.raises(BadTable, match=r"at line 400001, column 'a' is a string"):
         list(open_table(str(path)).chunks({"a": NUMBERS}))
 
 
-def test_a_missing_file_and_a_missing_column(tmp_path):
-    with pytest.raises(BadTable, match=r"none.csv' is not there"):
+def test_missing_files_and_columns_are_refused(tmp_path):
+    with pytest.raises(BadTable, match=r"none.csv' does not exist"):
         open_table(str(tmp_path / "none.csv"))
     write(tmp_path / "t.csv", "csv")
     with pytest.raises(BadTable, match=r"has no column 'whn': did you mean 'when'\?"):

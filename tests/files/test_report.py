@@ -11,9 +11,9 @@ import pytest
 from browser import Visit, launched
 from PIL import Image
 
-from efface.files.canvas import DARK, LIGHT
+from efface.charts.themes import DARK, LIGHT
 from efface.files.job import Job, run
-from efface.files.schema import Wish
+from efface.files.schema import ColumnRoles
 
 NAMES = (
     "predictions",
@@ -43,8 +43,8 @@ def report(tmp_path_factory):
     place = tmp_path_factory.mktemp("report")
     write_rows(place / "rows.csv")
     (place / "requests.csv").write_text("row,id\n900,880\n1500,3\n1500,7777\n")
-    wish = Wish(f"y{EVIL}", ["a", EVIL], time="when")
-    job = Job(str(place / "rows.csv"), wish, model="ridge", window=100, compare=True)
+    roles = ColumnRoles(f"y{EVIL}", ["a", EVIL], time="when")
+    job = Job(str(place / "rows.csv"), roles, model="ridge", window=100, compare=True)
     run(Job(**{**vars(job), "forget": str(place / "requests.csv")}), place / "out")
     return place / "out" / "report.html"
 
@@ -56,7 +56,7 @@ def browser():
 
 
 def drawn(visit):
-    """Wait until all charts are on the page."""
+    """Wait until all charts are drawn."""
     visit.page.wait_for_function(
         "() => window.Bokeh && Bokeh.documents.length && Bokeh.documents[0].is_idle"
         f" && Bokeh.documents[0].roots().length == {len(NAMES)}"
@@ -66,13 +66,13 @@ def drawn(visit):
 
 
 def colours(visit, name):
-    """The colours of a section as they are on the screen."""
+    """The pixels of a section."""
     shot = visit.page.locator(f"#{name}").screenshot()
     return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).reshape(-1, 3)
 
 
 def near(pixels, colour, tolerance=12):
-    """How many pixels have about this colour."""
+    """How many pixels have almost this colour."""
     wanted = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
     return int((np.abs(pixels.astype(int) - wanted).max(axis=1) <= tolerance).sum())
 
@@ -83,7 +83,7 @@ def axis(visit):
     )
 
 
-def test_the_page_holds_all_it_needs(report):
+def test_the_page_loads_nothing_from_elsewhere(report):
     text = report.read_text("utf-8")
     assert not re.search(
         r"""<(script|link|img|iframe)[^>]+(src|href)\s*=\s*["']?(https?:)?//""", text
@@ -99,7 +99,7 @@ def test_charts_are_drawn_in_the_theme_and_fit_the_width(browser, report, scheme
     visit = drawn(Visit(browser, report, scheme=scheme, width=width, touch=width == 390))
     theme = LIGHT if scheme == "light" else DARK
     for name in NAMES:
-        line = "warn" if name == "frt" else "ours"
+        line = "warn" if name == "frt" else "model"
         pixels = colours(visit, name)
         assert near(pixels, theme[line]) > 40, name
         ground = pixels[0].mean()
@@ -110,20 +110,20 @@ def test_charts_are_drawn_in_the_theme_and_fit_the_width(browser, report, scheme
     assert page.evaluate("window.broken") is None
     wide = page.locator("#predictions").bounding_box()["width"]
     assert page.locator("#predictions canvas").first.bounding_box()["width"] <= wide
-    assert visit.complaints == []
+    assert visit.console_errors == []
     assert visit.requests == [report.as_uri()]
 
 
-def test_the_charts_follow_when_the_theme_changes(browser, report):
+def test_charts_follow_a_change_of_theme(browser, report):
     visit = drawn(Visit(browser, report))
-    assert near(colours(visit, "errors"), LIGHT["ours"]) > 40
+    assert near(colours(visit, "errors"), LIGHT["model"]) > 40
     visit.page.emulate_media(color_scheme="dark")
     visit.page.wait_for_timeout(500)
-    assert near(colours(visit, "errors"), DARK["ours"]) > 40
-    assert near(colours(visit, "errors"), LIGHT["ours"]) < 5
+    assert near(colours(visit, "errors"), DARK["model"]) > 40
+    assert near(colours(visit, "errors"), LIGHT["model"]) < 5
 
 
-def test_dragging_zooms_into_all_charts_and_shows_the_rows(browser, report):
+def test_dragging_zooms_all_charts_and_shows_single_rows(browser, report):
     visit = drawn(Visit(browser, report))
     page, before = visit.page, axis(visit)
     visible = "() => Bokeh.documents[0].roots()[0].renderers.map(r => r.visible)"
@@ -145,11 +145,11 @@ def test_dragging_zooms_into_all_charts_and_shows_the_rows(browser, report):
     page.wait_for_timeout(200)
     np.testing.assert_allclose(axis(visit), before)
     assert page.evaluate(visible) == far
-    assert visit.complaints == []
+    assert visit.console_errors == []
 
 
 @pytest.mark.parametrize("name", ["predictions", "errors", "coverage"])
-def test_hovering_tells_the_figures(browser, report, name):
+def test_hovering_shows_a_tooltip(browser, report, name):
     visit = drawn(Visit(browser, report))
     page = visit.page
     chart = page.locator(f"#{name} .bk-Figure")
@@ -161,27 +161,27 @@ def test_hovering_tells_the_figures(browser, report, name):
     tip.wait_for(timeout=5_000)
     text = tip.inner_text()
     assert "2020-" in text
-    expected = {"predictions": "interval", "errors": "never forget", "coverage": "promised"}
+    expected = {"predictions": "interval", "errors": "never forget", "coverage": "nominal"}
     assert expected[name] in text
-    assert visit.complaints == []
+    assert visit.console_errors == []
 
 
 def test_a_line_can_be_hidden(browser, report):
     visit = drawn(Visit(browser, report))
-    before = near(colours(visit, "errors"), LIGHT["ours"])
+    before = near(colours(visit, "errors"), LIGHT["model"])
     visit.page.locator("#table input").first.uncheck()
     visit.page.wait_for_timeout(300)
-    assert near(colours(visit, "errors"), LIGHT["ours"]) < before / 10
+    assert near(colours(visit, "errors"), LIGHT["model"]) < before / 10
 
 
-def test_the_forgotten_are_listed_with_the_verdict(browser, report):
+def test_requests_are_listed_with_the_verdict(browser, report):
     page = drawn(Visit(browser, report)).page
     lines = page.locator("#forgotten tr").all_inner_texts()[1:]
     cells = [line.split("\t") for line in lines]
-    assert [(c[0], c[5]) for c in cells] == [
+    assert [(c[0], c[4]) for c in cells] == [
         *(("880", "forgotten"), ("3", "already gone"), ("7777", "unknown"))
     ]
-    assert [c[6][0] for c in cells] == ["✓", "✓", "✗"]
+    assert [c[5][0] for c in cells] == ["✓", "✓", "✗"]
     assert "2 of 3" in page.locator(".figures").inner_text()
 
 

@@ -1,4 +1,4 @@
-"""Scores in one pass equal those of scikit-learn on the whole."""
+"""Scores accumulated batch by batch equal those of scikit-learn on all rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_err
 from efface.files.scores import Coverage, Score
 
 
-def test_scores_do_not_depend_on_the_chunks():
+def test_scores_do_not_depend_on_batch_sizes():
     rng = np.random.default_rng(3)
     y = 1e6 + rng.normal(size=1000)
     prediction = y + rng.normal(size=1000)
@@ -24,7 +24,7 @@ def test_scores_do_not_depend_on_the_chunks():
     assert score.r2 == pytest.approx(r2_score(y, prediction), rel=1e-9)
 
 
-def test_skill_is_against_another():
+def test_skill_compares_two_scores():
     bad, good = Score(), Score()
     bad.add(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
     good.add(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
@@ -32,7 +32,7 @@ def test_skill_is_against_another():
     assert bad.skill(bad) == 0.0
 
 
-def test_nothing_has_no_score():
+def test_without_predictions_scores_are_nan():
     assert math.isnan(Score().mae)
     assert math.isnan(Score().rmse)
     assert math.isnan(Score().r2)
@@ -41,10 +41,10 @@ def test_nothing_has_no_score():
 
 def test_coverage_counts_only_rows_with_an_interval():
     coverage, nan = Coverage(), float("nan")
-    held = coverage.add(
+    covered = coverage.add(
         np.array([1.0, 1.0, 1.0, 1.0]),
         np.array([0.0, 2.0, nan, -np.inf]),
         np.array([1.0, 4.0, nan, np.inf]),
     )
-    np.testing.assert_array_equal(held, [1.0, 0.0, nan, nan])
+    np.testing.assert_array_equal(covered, [1.0, 0.0, nan, nan])
     assert (coverage.rate, coverage.width) == (0.5, 1.5)

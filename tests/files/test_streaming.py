@@ -1,4 +1,4 @@
-"""A journey equals the library called on the same rows, however they are cut into chunks."""
+"""A stream run equals the library on the same rows, whatever the batch sizes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twins.streaming import walk
+from twins.streaming import row_by_row
 
 from efface import OLS, AdaptiveRidge, KeepFor, Ridge, audit, replay
 from efface.errors import BadRow, BadTable
 from efface.files.baselines import LAST, baselines
 from efface.files.readers import open_table
 from efface.files.requests import Request, Requests
-from efface.files.schema import Rows, Wish, assign
-from efface.files.streaming import VALUES, Journey, travel
+from efface.files.row_batches import RowBatch
+from efface.files.run_log import STEP_COLUMNS
+from efface.files.schema import ColumnRoles, resolve_schema
+from efface.files.streaming import StreamRun, stream_table
 
 RNG = np.random.default_rng(7)
 N, D = 400, 3
@@ -28,15 +30,15 @@ TIMES = np.datetime64("2011-01-01", "ns") + np.cumsum(RNG.integers(0, 5, N)) * n
 
 
 def stream(*, at=None, ids=None, groups=None):
-    return Rows(np.arange(N), X, Y, ids, at, groups)
+    return RowBatch(np.arange(N), X, Y, ids, at, groups)
 
 
-def fed(journey, rows, cuts):
-    """The journey's steps, chunk by chunk."""
+def fed(run, rows, cuts):
+    """The columns of a run that is fed in batches, cut at these rows."""
     edges = [0, *cuts, len(rows)]
-    found = [journey.advance(rows.part(a, b)) for a, b in pairwise(edges) if a < b]
-    journey.arrive()
-    return {name: np.concatenate([steps[name] for steps in found]) for name in VALUES}
+    found = [run.advance(rows.part(a, b)) for a, b in pairwise(edges) if a < b]
+    run.finish()
+    return {name: np.concatenate([predicted[name] for predicted in found]) for name in STEP_COLUMNS}
 
 
 def same(found, expected, rtol=1e-9):
@@ -52,23 +54,23 @@ def same(found, expected, rtol=1e-9):
     ],
 )
 @pytest.mark.parametrize("cuts", [(), (1, 2, 3, 199, 350)])
-def test_row_for_row_like_the_library(make, at, cuts):
-    found = fed(Journey(make, "model"), stream(at=at), cuts)
+def test_every_row_equals_the_library(make, at, cuts):
+    found = fed(StreamRun(make, "model"), stream(at=at), cuts)
     expected = replay(make(), X, Y, at=at, diagnostics=True, interval=0.95)
-    for name, source in VALUES.items():
-        if name not in ("phi2", "condition"):  # taken only now and then, counted from each call
+    for name, source in STEP_COLUMNS.items():
+        if name != "condition":  # sampled, counted from each call
             same(found[name], getattr(expected, source))
 
 
-def test_without_cuts_to_the_last_bit():
-    found = fed(Journey(lambda: Ridge(50), "model"), stream(), ())
+def test_one_batch_equals_the_library_to_the_last_bit():
+    found = fed(StreamRun(lambda: Ridge(50), "model"), stream(), ())
     expected = replay(Ridge(50), X, Y, diagnostics=True, interval=0.95)
-    for name, source in VALUES.items():
+    for name, source in STEP_COLUMNS.items():
         np.testing.assert_array_equal(found[name], getattr(expected, source))
 
 
-def obvious(*, at=None, ids=None, groups=None):
-    """The same rows for the naive twin."""
+def dicts(*, at=None, ids=None, groups=None):
+    """The same rows for the slow twin."""
     return [
         {
             "x": X[t],
@@ -88,7 +90,7 @@ def obvious(*, at=None, ids=None, groups=None):
     st.booleans(),
     st.booleans(),
 )
-def test_requests_and_groups_like_the_naive_twin(asked, cuts, grouped, timed):
+def test_requests_and_groups_equal_the_slow_twin(asked, cuts, grouped, timed):
     groups = ["abc"[k % 3] if k % 7 else "d" for k in range(N)] if grouped else None
     at = TIMES if timed else None
     asked = sorted(asked, key=lambda pair: pair[0])
@@ -97,102 +99,103 @@ def test_requests_and_groups_like_the_naive_twin(asked, cuts, grouped, timed):
     def make():
         return Ridge(KeepFor("4d") if timed else 40, alpha=0.1)
 
-    journey = Journey(make, "Ridge", requests=requests)
-    found = fed(journey, stream(at=at, groups=groups), cuts)
-    predictions, alive, outcomes, models = walk(
-        make, obvious(at=at, groups=groups), asked, timed=timed
+    run = StreamRun(make, "Ridge", requests=requests)
+    found = fed(run, stream(at=at, groups=groups), cuts)
+    predictions, alive, outcomes, models = row_by_row(
+        make, dicts(at=at, groups=groups), asked, timed=timed
     )
     same(found["prediction"], predictions)
     np.testing.assert_array_equal(found["n_rows"], alive)
-    assert [outcome.status for outcome in journey.log.outcomes] == outcomes
-    if asked:  # else nobody needs ids, and the models number their rows themselves
-        alive = {name: model.ids_ for name, model in journey.models.items()}
+    assert [outcome.status for outcome in run.log.outcomes] == outcomes
+    if asked:  # otherwise no ids are passed, and models number their rows
+        alive = {name: model.ids_ for name, model in run.models.items()}
         assert alive == {name: model.ids_ for name, model in models.items()}
 
 
 def test_requests_by_time_are_answered_before_the_first_row_of_that_time():
     at = np.arange(10.0)
-    rows = Rows(np.arange(10), X[:10], Y[:10], None, at, None)
+    rows = RowBatch(np.arange(10), X[:10], Y[:10], None, at, None)
     requests = Requests("time", (Request(2, 2.5), Request(3, 3.0), Request(9, 99.0)))
-    journey = Journey(lambda: OLS(KeepFor(100)), "OLS", requests=requests)
-    journey.advance(rows)
-    journey.arrive()
-    seen = [(o.id, o.row, o.arrived, o.status) for o in journey.log.outcomes]
+    run = StreamRun(lambda: OLS(KeepFor(100)), "OLS", requests=requests)
+    run.advance(rows)
+    run.finish()
+    seen = [(o.id, o.row, o.arrived, o.status) for o in run.log.outcomes]
     assert seen == [(2, 3, 2, "forgotten"), (3, 3, None, "unknown"), (9, 10, 9, "forgotten")]
 
 
-def test_every_forgetting_is_proven():
+def test_every_request_is_audited():
     requests = Requests("row", (Request(390, 395), Request(3, 395), Request(777, 395)))
-    journey = Journey(lambda: AdaptiveRidge(30), "m", requests=requests)
-    journey.advance(stream())
-    forgotten, gone, unknown = journey.log.outcomes
+    run = StreamRun(lambda: AdaptiveRidge(30), "m", requests=requests)
+    run.advance(stream())
+    forgotten, gone, unknown = run.log.outcomes
     assert forgotten.holds
     assert forgotten.error <= 1e-9
     assert (gone.status, gone.holds) == ("already gone", True)
     assert (unknown.status, unknown.holds) == ("unknown", False)
-    (model,) = journey.models.values()
+    (model,) = run.models.values()
     assert audit(model, forgotten=[390, 3]).holds
 
 
-def test_an_audit_that_fails_is_told(monkeypatch):
+def test_a_failed_audit_is_reported(monkeypatch):
     requests = Requests("end", (Request(399),))
-    journey = Journey(lambda: AdaptiveRidge(30), "m", requests=requests)
-    journey.advance(stream())
-    (model,) = journey.models.values()
+    run = StreamRun(lambda: AdaptiveRidge(30), "m", requests=requests)
+    run.advance(stream())
+    (model,) = run.models.values()
     monkeypatch.setattr(model, "forget", lambda id: None)  # a model that does not forget
-    journey.arrive()
-    (outcome,) = journey.log.outcomes
+    run.finish()
+    (outcome,) = run.log.outcomes
     assert not outcome.holds
     assert "399" in outcome.verdict
 
 
-def test_ids_may_come_again_once_their_row_has_left():
+def test_ids_may_be_reused_after_their_row_has_left():
     ids = [k % 60 for k in range(N)]
-    found = fed(Journey(lambda: OLS(50), "m"), stream(ids=ids), (100,))
-    predictions, _, _, _ = walk(lambda: OLS(50), obvious(ids=ids))
+    found = fed(StreamRun(lambda: OLS(50), "m"), stream(ids=ids), (100,))
+    predictions, _, _, _ = row_by_row(lambda: OLS(50), dicts(ids=ids))
     same(found["prediction"], predictions)
 
 
-def test_an_id_that_is_alive_is_refused_with_its_row():
+def test_the_id_of_a_live_row_is_refused_with_the_row():
     ids = list(range(N))
     ids[123] = 100
     with pytest.raises(BadRow) as refused:
-        Journey(lambda: OLS(50), "m").advance(stream(ids=ids))
+        StreamRun(lambda: OLS(50), "m").advance(stream(ids=ids))
     assert refused.value.row == 123
 
 
-def test_a_table_with_a_repeated_id_is_refused_with_its_line(tmp_path):
+def test_a_repeated_id_in_a_table_is_refused_with_the_line(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y,id\n1,2,a\n2,1,b\n\n3,3,a\n")
     table = open_table(str(path))
-    roles = assign(table, Wish("y", ["x"], id="id"))
+    schema = resolve_schema(table, ColumnRoles("y", ["x"], id="id"))
     with pytest.raises(BadTable, match=r"at line 5, column 'id' is 'a': expected an id that no li"):
-        list(travel(table, roles, Journey(lambda: OLS(50), "m")))
+        list(stream_table(table, schema, StreamRun(lambda: OLS(50), "m")))
 
 
-def test_the_log_has_the_errors_of_everyone_after_the_warm_up():
-    journey = Journey(
+def test_the_log_has_all_errors_after_the_warm_up():
+    run = StreamRun(
         lambda: OLS(50), "OLS", compare=lambda: baselines(lambda: OLS(50), 50), warm_up=D + 1
     )
-    found = fed(journey, stream(), (37, 200))
-    scores = journey.log.scores
+    found = fed(run, stream(), (37, 200))
+    scores = run.log.scores
     assert list(scores)[:2] == ["OLS", LAST]
     assert {score.count for score in scores.values()} == {N - D - 1}
     errors = np.abs(found["prediction"] - Y)[D + 1 :]
     assert scores["OLS"].mae == pytest.approx(errors.mean(), rel=1e-9)
     assert scores[LAST].mae == pytest.approx(np.abs(np.diff(Y))[D:].mean(), rel=1e-9)
     known = np.isfinite(found["lower"]) & np.isfinite(found["upper"])
-    held = (found["lower"] <= Y) & (found["upper"] >= Y) & known
-    assert journey.log.coverage.held == held.sum()
-    assert journey.log.coverage.count == known.sum() > 300
-    assert journey.log.fine.rows == N
+    covered = (found["lower"] <= Y) & (found["upper"] >= Y) & known
+    assert run.log.coverage.covered == covered.sum()
+    assert run.log.coverage.count == known.sum() > 300
+    assert run.log.history.fine.rows == N
 
 
 def test_the_log_does_not_grow_with_the_stream():
-    journey = Journey(lambda: OLS(20), "OLS")
+    run = StreamRun(lambda: OLS(20), "OLS")
     rows = stream()
     for _ in range(60):
-        journey.advance(rows)
-    for digest in (journey.log.fine, journey.log.medium, journey.log.coarse):
-        assert len(digest.mean("x")) <= digest.bins
-    assert journey.log.rows == 60 * N
+        run.advance(rows)
+    history = run.log.history
+    for series in (history.fine, history.medium, history.coarse):
+        assert len(series.mean("x")) <= series.bins
+    assert run.log.rows == 60 * N

@@ -1,4 +1,4 @@
-"""The summary is plain JSON of a documented layout."""
+"""The summary is plain JSON with a documented layout."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 
 import efface.files.summary
 from efface.files.job import Job, run
-from efface.files.schema import Wish
+from efface.files.schema import ColumnRoles
 
 
-def test_every_key_is_documented_and_there(tmp_path):
+def test_every_key_is_documented_and_present(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y\n" + "".join(f"{k % 7},{k % 5}\n" for k in range(60)))
     (tmp_path / "ids").write_text("59\n")
-    job = Job(str(path), Wish("y"), model="ols", window=20, forget=str(tmp_path / "ids"))
+    job = Job(str(path), ColumnRoles("y"), model="ols", window=20, forget=str(tmp_path / "ids"))
     found = run(job, tmp_path / "out")
     documented = [
         line.split()[0]
@@ -28,10 +28,10 @@ def test_every_key_is_documented_and_there(tmp_path):
     assert found["audits"] == {"held": 1, "failed": 0}
 
 
-def test_what_does_not_exist_is_null(tmp_path):
+def test_figures_that_do_not_exist_are_null(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y\n1,2\n")
-    found = run(Job(str(path), Wish("y")), tmp_path / "out")
+    found = run(Job(str(path), ColumnRoles("y")), tmp_path / "out")
     assert found["errors"]["AdaptiveRidge"]["mae"] is None
     assert found["interval"]["coverage"] is None
     assert found["span"] is None

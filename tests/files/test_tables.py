@@ -1,4 +1,4 @@
-"""Kinds of columns, and the errors of a table."""
+"""Kinds of columns, and the texts of errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from efface.errors import BadTable
-from efface.files.tables import Kind, brief, kind_of
+from efface.files.tables import Kind, kind_of, one_line
 
 
 @pytest.mark.parametrize(
@@ -31,10 +31,10 @@ def test_kinds(type, kind):
     assert kind_of(type) is kind
 
 
-def test_what_a_library_said_becomes_one_short_line():
-    assert brief(ValueError("one\n  two.")) == "one two"
-    assert len(brief(ValueError("x" * 1000))) == 160
+def test_library_errors_become_one_short_line():
+    assert one_line(ValueError("one\n  two.")) == "one two"
+    assert len(one_line(ValueError("x" * 1000))) == 160
 
 
-def test_bad_tables_are_errors_of_efface():
+def test_bad_table_is_a_value_error():
     assert issubclass(BadTable, ValueError)

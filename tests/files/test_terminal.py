@@ -1,4 +1,4 @@
-"""What a terminal shows of a journey: short, in 80 columns, and a bar only on a terminal."""
+"""The terminal shows a short result in 80 columns, and a bar only on a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def summary(requests=0, failed=0):
     errors = {"mae": 31.5, "rmse": 47.5, "r2": 0.874, "skill": 0.366}
     entry = {"id": 1700, "asked": "2011-03-20 12:00", "status": "forgotten", "error": 7e-14}
     good = {**entry, "holds": True, "verdict": "holds: it does"}
-    bad = {**entry, "holds": False, "verdict": "no row has brought it", "error": None}
+    bad = {**entry, "holds": False, "verdict": "no row had this id", "error": None}
     return {
         "model": {"name": "Ridge", "standardize": False},
         "source": {"file": "bikeshare.csv", "target": "bikers", "weight": None},
@@ -34,45 +34,45 @@ def shown(found, width=80):
     return console.file.getvalue()
 
 
-def test_the_screen_says_what_happened():
+def test_the_screen_shows_the_result():
     text = shown(summary(requests=2, failed=1))
     assert "Ridge on bikeshare.csv, predicting bikers" in text
-    assert "8,645 rows at 1,720 a second; 7,929 were forgotten, 716 are alive" in text
-    assert "95% intervals held the truth 92.5% of the time" in text
+    assert "8,645 rows at 1,720 rows per second: 7,929 forgotten, 716 live" in text
+    assert "95% prediction intervals covered 92.5% of the observed values" in text
     assert "31.5" in text
     assert "✓ 7e-14" in text
-    assert "✗ no row has brought it" in text
+    assert "✗ no row had this id" in text
     assert "demo/report.html" in text
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_the_screen_says_how_rows_were_regressed_on():
+def test_the_screen_names_model_options_and_weights():
     found = summary()
     found["model"]["standardize"], found["source"]["weight"] = True, "hours"
     text = " ".join(shown(found).split())
-    assert "predicting bikers, features standardised, rows weighed by hours 8,645 rows" in text
-    assert "weighed" not in shown(summary())
+    assert "predicting bikers, features standardised, rows weighted by hours 8,645 rows" in text
+    assert "weighted" not in shown(summary())
 
 
-def test_long_lists_of_requests_are_cut_short():
+def test_long_lists_of_requests_are_shortened():
     assert "and 12 more, in the report" in shown(summary(requests=20))
-    assert "asked to forget" not in shown(summary())
+    assert "forget id" not in shown(summary())
 
 
-def test_without_a_terminal_there_is_no_bar():
+def test_without_a_terminal_there_is_no_progress_bar():
     console = Console(file=io.StringIO())
-    with progress(console, "replay") as tell:
-        tell(10, 0.5)
+    with progress(console, "replay") as update:
+        update(10, 0.5)
     assert console.file.getvalue() == ""
 
 
-def test_on_a_terminal_the_bar_tells_rows_and_rate():
+def test_on_a_terminal_the_bar_shows_rows_and_rate():
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    with progress(console, "replay") as tell:
+    with progress(console, "replay") as update:
         console.print("before")
-        tell(0, 0.0)
-        tell(1234, 0.5)
-        tell(2345, math.nan)
+        update(0, 0.0)
+        update(1234, 0.5)
+        update(2345, math.nan)
         console.print("between")
     shown = console.file.getvalue()
     assert shown.index("compiling") < shown.index("replay")

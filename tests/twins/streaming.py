@@ -1,13 +1,13 @@
-"""The slow and obvious twin of a journey: one row at a time, one dict a row."""
+"""The slow twin of a stream run: one row at a time, one dict per row."""
 
 from __future__ import annotations
 
 
-def walk(make, rows, requests=(), *, timed=False):
-    """Predict and learn rows one by one; ``requests`` are pairs of a row and an id.
+def row_by_row(make, rows, requests=(), *, timed=False):
+    """Predict and learn rows one by one; ``requests`` are pairs of a row number and an id.
 
-    Every row is a dict with x, y, id, at and group. Gives predictions, rows alive and, for each
-    request, what became of it.
+    Every row is a dict with x, y, id, at and group. Returns predictions, the numbers of live rows,
+    the outcome of each request, and the models by group.
     """
     models, known, predictions, alive, outcomes = {}, {}, [], [], []
     for number, row in enumerate(rows):

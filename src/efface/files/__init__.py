@@ -1,1 +1,6 @@
-"""A table in a file, row by row through a model that forgets, and a report of what happened."""
+"""``efface replay``: a table in, a folder with predictions, summary and report out.
+
+Here are the readers of tables, the roles of their columns, the stream of rows through a model and
+its baselines, requests to forget, and the files and screens that show the result. Nothing here fits
+a model or draws a chart: ``batch`` and ``charts`` do.
+"""

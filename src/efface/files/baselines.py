@@ -1,6 +1,6 @@
-"""What one would do otherwise, on the same stream: the contenders of ``--compare``.
+"""The baselines of ``--compare``: other ways to predict the same stream.
 
-Each predicts a row before it learns it, and goes on from chunk to chunk.
+Each predicts a row before it learns it, and keeps its state from batch to batch.
 """
 
 from __future__ import annotations
@@ -23,30 +23,31 @@ Matrix = NDArray[np.float64]
 EVERY = 100
 ALPHAS = (0.01, 1.0, 100.0)
 LAST = "the value before"
+NEVER_FORGET = "never forget (growing OLS)"
 
 
 class Baseline(ABC):
-    """Someone else who predicts."""
+    """Another way to predict the rows."""
 
     @abstractmethod
     def predict(self, X: Matrix, y: Vector, at: Any, weights: Vector | None = None) -> Vector:
-        """Predict these rows one by one, learning each before the next."""
+        """Predict these rows one by one, and learn each before the next."""
 
 
-def baselines(
-    make: Callable[[], Model], window: Any, *, standardize: bool = False
-) -> dict[str, Baseline]:
-    """Everyone, by name: never forgetting, refitting now and then, fixed penalties, River.
+def baselines(make: Callable[[], Model], window: Any, **options: Any) -> dict[str, Baseline]:
+    """All baselines by name: no forgetting, periodic refits, fixed penalties, River.
+
+    ``options`` are those of Ridge.
 
     >>> list(baselines(lambda: OLS(window=9), 9))[:3]
     ['never forget (growing OLS)', 'refit every 100 rows', 'Ridge, alpha=0.01']
     """
     found: dict[str, Baseline] = {
-        "never forget (growing OLS)": _Replayed(OLS()),
-        f"refit every {EVERY} rows": _Refitted(make()),
+        NEVER_FORGET: _Replayed(OLS()),
+        f"refit every {EVERY} rows": _PeriodicRefit(make()),
     }
     for alpha in ALPHAS:
-        ridge = Ridge(window, alpha=alpha, standardize=standardize)
+        ridge = Ridge(window, **{**options, "alpha": alpha})
         found[f"Ridge, alpha={alpha:g}"] = _Replayed(ridge)
     if find_spec("river"):
         found["River LinearRegression"] = _River()
@@ -55,7 +56,7 @@ def baselines(
 
 @final
 class LastValue(Baseline):
-    """The next is as the last; 0 before the first."""
+    """Predicts the value before; 0 for the first row."""
 
     def __init__(self) -> None:
         self._last = 0.0
@@ -68,7 +69,7 @@ class LastValue(Baseline):
 
 @final
 class _Replayed(Baseline):
-    """Another model of efface."""
+    """A model of efface."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -79,8 +80,8 @@ class _Replayed(Baseline):
 
 
 @final
-class _Refitted(Baseline):
-    """The same model, but its coefficients change only after every so many rows."""
+class _PeriodicRefit(Baseline):
+    """The same model, but its coefficients are updated only every ``EVERY`` rows."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -105,7 +106,7 @@ class _Refitted(Baseline):
 
 @final
 class _River(Baseline):
-    """River's linear regression by stochastic gradient descent, on scaled features."""
+    """River's linear regression by stochastic gradient descent, on standardised features."""
 
     def __init__(self) -> None:
         from river.linear_model import LinearRegression

@@ -1,10 +1,14 @@
-"""Numbers as people read them."""
+"""Numbers and times as text for people."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 
 def figure(value: float | None) -> str:
-    """A number in three or four digits.
+    """A number with three or four digits.
 
     >>> figure(0.012345), figure(1234.5), figure(None)
     ('0.0123', '1,234', '–')
@@ -17,5 +21,16 @@ def figure(value: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """A part of one."""
+    """A fraction with three decimals."""
     return "–" if value is None else f"{value:.3f}"
+
+
+def time_text(time: Any) -> Any:
+    """A calendar time as text; a numeric time as a number.
+
+    >>> time_text(np.datetime64("2011-01-31T14:00", "ns"))
+    '2011-01-31 14:00'
+    """
+    if not isinstance(time, np.datetime64):
+        return float(time)
+    return str(np.datetime_as_string(time, unit="auto")).replace("T", " ")

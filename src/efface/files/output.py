@@ -1,4 +1,4 @@
-"""Results of a journey on disk: a folder that is there as a whole, or not at all."""
+"""The results folder of a replay: it appears complete, or not at all."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from efface.errors import InvalidValue
-from efface.files.schema import Roles
-from efface.files.streaming import WRITTEN, Steps
+from efface.files.run_log import STEP_COLUMNS, PredictedRows
+from efface.files.schema import Schema
 
 Form = Literal["parquet", "csv"]
 
 SUMMARY, REPORT = "summary.json", "report.html"
-_OURS = {SUMMARY, REPORT, "predictions.parquet", "predictions.csv"}
-_TOGETHER = 1 << 16  # rows in a group of Parquet
+_FILES = {SUMMARY, REPORT, "predictions.parquet", "predictions.csv"}
+_ROW_GROUP = 1 << 16  # rows per Parquet row group
+_WRITTEN = ("y", *(name for name in STEP_COLUMNS if name != "condition"))  # that one is sampled
 
 
 @contextmanager
 def folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """A folder to write into, which takes its name only if all went well.
+    """A temporary folder to write into; it is renamed to ``path`` if no error occurs.
 
-    One that is there already is refused, or with ``overwrite`` replaced as a whole, provided that
-    it holds nothing but results.
+    An existing folder is refused. With ``overwrite`` it is replaced as a whole, provided that it
+    holds nothing but results.
     """
-    refuse_folder(path, overwrite)
-    partial = _beside(path)
+    check_folder(path, overwrite)
+    partial = _temporary_folder(path)
     try:
         inside = partial / path.name
         inside.mkdir()
@@ -43,8 +44,8 @@ def folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _beside(path: Path) -> Path:
-    """A new folder on the same disk, from which results can be renamed."""
+def _temporary_folder(path: Path) -> Path:
+    """A new folder on the same disk, so that results can be renamed."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
@@ -54,7 +55,7 @@ def _beside(path: Path) -> Path:
 
 
 def _replace(path: Path, new: Path, old: Path) -> None:
-    """Rename; if that fails, what was there before comes back."""
+    """Rename new to path; if that fails, restore the old folder."""
     if not path.exists():
         new.rename(path)
         return
@@ -66,30 +67,27 @@ def _replace(path: Path, new: Path, old: Path) -> None:
         raise
 
 
-def refuse_folder(path: Path, overwrite: bool) -> None:
-    """Raise unless results may be written under this name."""
+def check_folder(path: Path, overwrite: bool) -> None:
+    """Raise unless results may be written to this path."""
     if not path.exists():
         return
     if not overwrite:
-        raise InvalidValue(f"'{path}' is there already: name another --out, or add --overwrite.")
-    foreign = (
-        sorted(each.name for each in path.iterdir() if each.name not in _OURS)
-        if (path.is_dir())
-        else [path.name]
-    )
+        raise InvalidValue(f"'{path}' already exists: name another --out, or add --overwrite.")
+    names = sorted(each.name for each in path.iterdir()) if path.is_dir() else [path.name]
+    foreign = [name for name in names if name not in _FILES]
     if foreign:
         raise InvalidValue(
-            f"'{path}' holds {foreign[0]!r}, which no replay wrote: it is not overwritten; "
-            "name another --out."
+            f"'{path}' holds {foreign[0]!r}, which efface replay did not write: it is not "
+            "overwritten; name another --out."
         )
 
 
 class Predictions:
-    """The rows of a journey in a file, chunk by chunk."""
+    """Writes predicted rows to a file, batch by batch."""
 
-    def __init__(self, folder: Path, form: Form, roles: Roles) -> None:
+    def __init__(self, folder: Path, form: Form, schema: Schema) -> None:
         self.path = folder / f"predictions.{form}"
-        self._form, self._roles = form, roles
+        self._form, self._schema = form, schema
         self._waiting: list[pa.RecordBatch] = []
         self._writer: Any = None
 
@@ -101,10 +99,10 @@ class Predictions:
         if self._writer is not None:
             self._writer.close()
 
-    def write(self, steps: Steps) -> None:
-        """Append some rows."""
-        self._waiting.append(self._batch(steps))
-        if sum(batch.num_rows for batch in self._waiting) >= _TOGETHER:
+    def write(self, predicted: PredictedRows) -> None:
+        """Append rows."""
+        self._waiting.append(self._batch(predicted))
+        if sum(batch.num_rows for batch in self._waiting) >= _ROW_GROUP:
             self._flush()
 
     def _flush(self) -> None:
@@ -120,30 +118,27 @@ class Predictions:
             return pyarrow.csv.CSVWriter(str(self.path), schema)
         return pyarrow.parquet.ParquetWriter(str(self.path), schema, compression="zstd")
 
-    def _batch(self, steps: Steps) -> pa.RecordBatch:
-        rows, columns = steps.rows, {}
+    def _batch(self, predicted: PredictedRows) -> pa.RecordBatch:
+        rows, columns = predicted.rows, {}
         if rows.at is not None:
             columns["time"] = pa.array(rows.at)
-        columns["id"] = pa.array(steps.ids, pa.string() if _texts(self._roles) else pa.int64())
+        id_type = pa.string() if self._schema.text_ids else pa.int64()
+        columns["id"] = pa.array(predicted.ids, id_type)
         if rows.groups is not None:
             columns["group"] = pa.array(rows.groups, pa.string())
         if rows.weights is not None:
             columns["weight"] = pa.array(rows.weights)
-        for name in WRITTEN:
-            values = steps[name]
+        for name in _WRITTEN:
+            values = predicted[name]
             columns[name] = pa.array(values, from_pandas=values.dtype.kind == "f")
         return pa.record_batch(columns)
 
 
-def _texts(roles: Roles) -> bool:
-    return roles.id is not None and bool(pa.types.is_string(roles.types[roles.id]))
-
-
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
-    """The summary for machines."""
+    """Write ``summary.json``."""
     (folder / SUMMARY).write_text(as_json(summary), encoding="utf-8")
 
 
 def as_json(summary: Mapping[str, Any]) -> str:
-    """A summary as JSON; it holds no NaN."""
+    """A summary as JSON; NaN is refused."""
     return json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

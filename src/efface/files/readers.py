@@ -1,4 +1,4 @@
-"""Tables from outside: CSV, TSV, JSON Lines, Parquet and Arrow, in chunks, whatever their size."""
+"""Opens tables in CSV, TSV, JSON Lines, Parquet or Arrow files, and reads the binary ones."""
 
 from __future__ import annotations
 
@@ -12,10 +12,17 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from efface.errors import BadTable
-from efface.files.tables import TEXTS, Table, brief
-from efface.files.text_readers import PACKED, Csv, Json, Pipe, Reopened, head_of
+from efface.files.tables import TEXTS, Table, one_line
+from efface.files.text_readers import (
+    COMPRESSED,
+    CsvTable,
+    JsonTable,
+    TextFile,
+    TextPipe,
+    head_of,
+)
 
-_ROWS = 1 << 14  # rows in a chunk of a binary file
+_ROWS = 1 << 14  # rows per chunk
 _TABBED = (".tsv", ".tab")
 _LINES = (".jsonl", ".ndjson", ".json")
 _MAGIC = {b"PAR1": "Parquet", b"ARROW1": "Arrow", b"\xff\xff\xff\xff": "Arrow"}
@@ -24,47 +31,48 @@ _SUFFIXES |= {".ipc": "Arrow", ".arrows": "Arrow"}
 
 
 def open_table(source: str, delimiter: str | None = None, times: str | None = None) -> Table:
-    """The table in a file, or in CSV on standard input if ``source`` is "-".
+    """The table in a file; "-" is CSV from standard input.
 
-    ``delimiter`` is what stands between two values of a CSV file; ``times`` how times are written
-    in it if not as ISO 8601 has it, in the notation of ``strptime``.
+    ``delimiter`` separates the values of a CSV file. ``times`` is the format of its times, in the
+    notation of ``strptime``, if it is not ISO 8601.
     """
     if source == "-":
-        return Csv("standard input", Pipe(sys.stdin.buffer), delimiter or ",", times)
+        return CsvTable("standard input", TextPipe(sys.stdin.buffer), delimiter or ",", times)
     path, suffix = Path(source), _suffix(Path(source))
     head = head_of(path)
     if not head:
-        raise BadTable(f"'{source}' is empty: expected a header and rows; check what wrote it.")
+        raise BadTable(f"'{source}' is empty: expected a header and rows; check the file.")
     form = next((form for magic, form in _MAGIC.items() if head.startswith(magic)), None)
     form = form or _SUFFIXES.get(suffix)
     if form:
         return _binary(source, form)
     if suffix in _LINES:
-        return Json(source, path)
-    return Csv(source, Reopened(path), delimiter or ("\t" if suffix in _TABBED else ","), times)
+        return JsonTable(source, path)
+    delimiter = delimiter or ("\t" if suffix in _TABBED else ",")
+    return CsvTable(source, TextFile(path), delimiter, times)
 
 
 def _suffix(path: Path) -> str:
-    name = path.with_suffix("") if path.suffix in PACKED else path
+    name = path.with_suffix("") if path.suffix in COMPRESSED else path
     return name.suffix.lower()
 
 
 def _binary(name: str, form: str) -> Table:
     try:
-        return _Parquet(name) if form == "Parquet" else _Arrow(name)
+        return _ParquetTable(name) if form == "Parquet" else _ArrowTable(name)
     except (pa.ArrowException, OSError) as error:
-        advice = f"expected a whole {form} file; check what wrote it"
-        raise BadTable(f"'{name}' cannot be read: {advice} ({brief(error)}).") from error
+        advice = f"expected a complete {form} file; write it again"
+        raise BadTable(f"'{name}' cannot be read: {advice} ({one_line(error)}).") from error
 
 
-class _Batches(Table):
-    """Columns that have types, in batches of rows."""
+class _BinaryTable(Table):
+    """A file that stores column types and batches of rows."""
 
     _total: int
     _done = 0
 
     def sample(self, column: str) -> pa.Array:
-        return _cast(next(self._batches([column])).column(column), TEXTS)
+        return _converted(next(self._batches([column])).column(column), TEXTS)
 
     def progress(self) -> float:
         return self._done / self._total if self._total else float("nan")
@@ -74,22 +82,22 @@ class _Batches(Table):
         try:
             for batch in self._batches(list(wanted)):
                 yield pa.record_batch(
-                    [_cast(batch.column(name), type) for name, type in wanted.items()],
+                    [_converted(batch.column(name), type) for name, type in wanted.items()],
                     names=list(wanted),
                 )
                 self._done += batch.num_rows
         except (pa.ArrowException, OSError) as error:
             place = f"after row {self._done}"
-            raise BadTable(f"'{self.name}' is damaged {place}: {brief(error)}.") from error
+            raise BadTable(f"'{self.name}' is damaged {place}: {one_line(error)}.") from error
         if not self._done:
-            raise BadTable(f"'{self.name}' has columns and no rows; check what wrote it.")
+            raise BadTable(f"'{self.name}' has columns but no rows: check the file.")
 
     @abstractmethod
     def _batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """The rows of these columns."""
+        """The rows, with these columns."""
 
 
-def _cast(values: pa.Array, type: pa.DataType) -> pa.Array:
+def _converted(values: pa.Array, type: pa.DataType) -> pa.Array:
     if pa.types.is_boolean(values.type) and pa.types.is_floating(type):
         values = values.cast(pa.int8())
     if pa.types.is_timestamp(values.type) and values.type.tz:
@@ -98,7 +106,7 @@ def _cast(values: pa.Array, type: pa.DataType) -> pa.Array:
 
 
 @final
-class _Parquet(_Batches):
+class _ParquetTable(_BinaryTable):
     def __init__(self, name: str) -> None:
         self._file = pyarrow.parquet.ParquetFile(name)
         schema = self._file.schema_arrow
@@ -110,8 +118,8 @@ class _Parquet(_Batches):
 
 
 @final
-class _Arrow(_Batches):
-    """The file format, or the streaming one; read from a map of the file."""
+class _ArrowTable(_BinaryTable):
+    """The Arrow file or stream format, memory-mapped."""
 
     def __init__(self, name: str) -> None:
         self._total = 0

@@ -1,4 +1,4 @@
-"""The report of a journey: one page of HTML that needs nothing else, no network and no server."""
+"""The report of a replay: one HTML page that needs no network and no server."""
 
 from __future__ import annotations
 
@@ -7,23 +7,20 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bokeh.embed import components
-from bokeh.resources import Resources
 from jinja2 import Environment, StrictUndefined
 
-from efface.files.baselines import LAST
-from efface.files.canvas import DARK, LIGHT
-from efface.files.charts import draw
+from efface.charts.embedding import embed
+from efface.charts.history import History, Labels
+from efface.charts.replay_charts import draw
+from efface.files.baselines import LAST, NEVER_FORGET
 from efface.files.formatting import figure, share
-from efface.files.streaming import Log
-from efface.files.summary import manner
+from efface.files.summary import settings_text
 
 _LISTED = 500  # requests in the table
-_NEVER = "never forget (growing OLS)"
 
 
 class Card(NamedTuple):
-    """A figure at the head of the page."""
+    """A figure at the top of the page."""
 
     label: str
     value: str
@@ -31,34 +28,26 @@ class Card(NamedTuple):
     tone: str = ""
 
 
-def write_report(path: Path, summary: Mapping[str, Any], log: Log) -> None:
+def write_report(path: Path, summary: Mapping[str, Any], history: History) -> None:
     """Write the page."""
-    path.write_text(page(summary, log), encoding="utf-8")
-
-
-def page(summary: Mapping[str, Any], log: Log) -> str:
-    """The page as text."""
-    gallery = draw(summary, log)
-    embed, divs = components({chart.name: chart.figure for chart in gallery.charts})
-    requests = summary["requests"]
-    text: str = _template().render(
+    source, requests = summary["source"], summary["requests"]
+    level, contenders = summary["interval"]["level"], tuple(summary["errors"])
+    labels = Labels(source["target"], len(source["features"]), level, contenders)
+    drawn = draw(history, labels)
+    text = _template().render(
         summary=summary,
         lead=_lead(summary),
         cards=_cards(summary),
-        charts=[chart._replace(figure=divs[chart.name]) for chart in gallery.charts],
+        charts=drawn.charts,
+        lines=drawn.lines,
+        views=drawn.views,
+        embedded=embed(drawn),
         forgotten=_forgotten(summary),
         requests=requests[:_LISTED],
         more=max(0, len(requests) - _LISTED),
         footer=_footer(summary),
-        scripts=Resources(mode="inline", components=["bokeh"]).render_js(),
-        embed=embed,
-        themed=gallery.themed,
-        lines=gallery.lines,
-        axis=gallery.axis,
-        views=gallery.views,
-        themes={"light": LIGHT, "dark": DARK},
     )
-    return text
+    path.write_text(text, encoding="utf-8")
 
 
 def _template() -> Any:
@@ -69,70 +58,70 @@ def _template() -> Any:
 
 
 def _lead(summary: Mapping[str, Any]) -> str:
-    rows, span, model = summary["rows"], summary["span"], summary["model"]
-    read = rows["read"] - rows["skipped"]
-    kept = f"{model['keep']} of rows" if model["keep"] else f"the newest {model['window']:,} rows"
-    text = f"{read:,} rows of {len(summary['source']['features'])} features"
+    rows, span, source, model = (summary[key] for key in ("rows", "span", "source", "model"))
+    text = f"{rows['read'] - rows['skipped']:,} rows with {len(source['features'])} features"
     text += f", {span[0]} to {span[1]}" if span else ""
-    text += (
-        f", in {rows['groups']:,} groups with a model each" if summary["source"]["group"] else ""
-    )
-    text += manner(summary)
-    text += f". Each row was predicted, then learned; the model keeps {kept} and forgets the rest."
+    text += f", in {rows['groups']:,} groups with one model each" if source["group"] else ""
+    text += f"{settings_text(summary)}. "
+    kept = f"rows for {model['keep']}" if model["keep"] else f"the newest {model['window']:,} rows"
+    text += "Each row was predicted first and learned afterwards. "
+    text += f"The model keeps {kept}: the live rows."
     return text + (f" {rows['skipped']:,} rows with gaps were skipped." if rows["skipped"] else "")
 
 
 def _cards(summary: Mapping[str, Any]) -> list[Card]:
     errors, interval = summary["errors"], summary["interval"]
-    ours, audits, left = errors[summary["model"]["name"]], summary["audits"], summary["left"]
-    cards = [Card("Mean absolute error", figure(ours["mae"]), _beside(summary))]
+    audits, left = summary["audits"], summary["left"]
+    mae = figure(errors[summary["model"]["name"]]["mae"])
+    cards = [Card("Mean absolute error", mae, _comparison(summary))]
     if interval["coverage"] is not None:
-        note = f"of {interval['level']:.0%} promised, {interval['method']}"
-        cards.append(Card("Intervals held the truth", f"{interval['coverage']:.1%}", note))
-    why = "their time was up" if summary["model"]["keep"] else "the window was full"
+        note = f"nominal level {interval['level']:.0%}, method {interval['method']}"
+        cards.append(Card("Interval coverage", f"{interval['coverage']:.1%}", note))
+    why = "were too old" if summary["model"]["keep"] else "left a full window"
     gone = left["window_full"] + left["time_up"]
-    note = f"{gone:,} as {why}, {left['asked']:,} as asked"
-    cards.append(Card("Rows that left", f"{gone + left['asked']:,}", note))
+    note = f"{gone:,} {why}, {left['asked']:,} on request"
+    cards.append(Card("Rows forgotten", f"{gone + left['asked']:,}", note))
     if summary["requests"]:
-        total = audits["held"] + audits["failed"]
         tone = "bad" if audits["failed"] else "good"
-        note = "requests audited against a refit"
-        cards.append(Card("Proven forgotten", f"{audits['held']} of {total}", note, tone))
+        value = f"{audits['held']} of {audits['held'] + audits['failed']}"
+        note = "each request compared with a refit"
+        cards.append(Card("Audits passed", value, note, tone))
     rate = summary["run"]["rows_per_second"]
-    cards.append(Card("Rows a second", f"{rate:,.0f}", _took(summary["run"])))
+    cards.append(Card("Rows per second", f"{rate:,.0f}", _duration(summary["run"])))
     return cards
 
 
-def _took(run: Mapping[str, Any]) -> str:
-    text = f"{run['seconds']:.1f} s in all"
-    return text + (f", after {run['compiling']:.0f} s to compile" if run["compiling"] >= 1 else "")
+def _duration(run: Mapping[str, Any]) -> str:
+    text = f"{run['seconds']:.1f} s in total"
+    return text + (f", plus {run['compiling']:.0f} s to compile" if run["compiling"] >= 1 else "")
 
 
-def _beside(summary: Mapping[str, Any]) -> str:
+def _comparison(summary: Mapping[str, Any]) -> str:
+    """The error against never forgetting, or else against predicting the value before."""
     errors, name = summary["errors"], summary["model"]["name"]
-    other = _NEVER if _NEVER in errors else LAST
+    other = NEVER_FORGET if NEVER_FORGET in errors else LAST
     mine, theirs = errors[name]["mae"], errors[other]["mae"]
     if mine is None or not theirs:
         return "too few rows to compare"
-    what = "never forgetting" if other == _NEVER else "repeating the value before"
+    what = "never forgetting" if other == NEVER_FORGET else "predicting the value before"
     change = 1 - mine / theirs
-    return f"{abs(change):.0%} {'below' if change >= 0 else 'above'} {what}"
+    return f"{abs(change):.0%} {'lower' if change >= 0 else 'higher'} than {what}"
 
 
 def _forgotten(summary: Mapping[str, Any]) -> str:
-    left, rows = summary["left"], summary["rows"]
+    left = summary["left"]
     reasons = {
-        "as the window was full": left["window_full"],
-        "as their time was up": left["time_up"],
-        "because someone asked": left["asked"],
+        "left because the window was full": left["window_full"],
+        "left because they were too old": left["time_up"],
+        "were forgotten on request": left["asked"],
     }
-    parts = [f"{count:,} rows left {why}" for why, count in reasons.items() if count]
+    parts = [f"{count:,} rows {why}" for why, count in reasons.items() if count]
     text = "; ".join(parts) or "No row has left yet"
-    text += f". {rows['alive']:,} are alive. "
+    text += f". {summary['rows']['alive']:,} rows are live."
     if summary["requests"]:
         text += (
-            "After each request an audit compared the model with a refit on the rows left, and "
-            "looked for the id among them."
+            " After each request, an audit compared the model with a refit on the remaining rows "
+            "and checked that the id is not among them."
         )
     return text
 
@@ -144,6 +133,6 @@ def _footer(summary: Mapping[str, Any]) -> str:
         for name in summary["source"]["columns"]
     ]
     return (
-        f"Features: {', '.join(features)}. The rows one by one are in the file of predictions "
-        "beside this page, all figures in summary.json. This page loads nothing from elsewhere."
+        f"Features: {', '.join(features)}. The predictions file beside this page has every row, "
+        "summary.json has all figures. This page loads nothing from elsewhere."
     )

@@ -1,13 +1,14 @@
-"""Requests to be forgotten: who, and when in the stream.
+"""Requests to forget rows: which id, and when in the stream.
 
-A file of requests is CSV. One id a line asks at the end of the stream; under the header ``time,id``
-each id is forgotten before the first row of that time or later; under ``row,id``, before that row,
-counted from 0.
+A file of requests is CSV. With one id per line, ids are forgotten at the end of the stream. With
+the header ``time,id``, each id is forgotten before the first row of that time or later. With the
+header ``row,id``, it is forgotten before that row, counted from 0.
 """
 
 from __future__ import annotations
 
 import csv
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from efface.errors import BadTable
+from efface.files.row_batches import RowBatch
 
 Id = int | str
 When = Literal["end", "time", "row"]
@@ -23,7 +25,7 @@ When = Literal["end", "time", "row"]
 
 @dataclass(frozen=True)
 class Request:
-    """One row is to be forgotten; ``place`` is a time or a row, None for the end of the stream."""
+    """Forget the row with this id; ``place`` is a time or a row, None for the end of the stream."""
 
     id: Id
     place: Any = None
@@ -38,18 +40,54 @@ class Requests:
 
     @property
     def ids(self) -> set[Id]:
-        """Everyone who is to be forgotten."""
+        """The ids to forget."""
         return {request.id for request in self.each}
 
 
 NONE = Requests("end", ())
 
 
+class RequestQueue:
+    """Requests that wait for their position in the stream, and where the rows they name arrived."""
+
+    def __init__(self, requests: Requests) -> None:
+        self.ids = requests.ids
+        self.arrivals: dict[Id, tuple[int, str | None]] = {}  # id: row number, group
+        self._when, self._waiting = requests.when, deque(requests.each)
+
+    def note_arrivals(self, rows: RowBatch, ids: Sequence[Id]) -> None:
+        """Record the newest row of each id that a request names."""
+        for index, id in enumerate(ids if self.ids else ()):
+            if id in self.ids:
+                group = None if rows.groups is None else rows.groups[index]
+                self.arrivals[id] = int(rows.number[index]), group
+
+    def next_position(self, rows: RowBatch) -> int:
+        """The index of the row before which the next request is due; past the end if later."""
+        if not self._waiting or self._when == "end":
+            return len(rows)
+        axis = rows.number if self._when == "row" else rows.at
+        return int(np.searchsorted(axis, self._waiting[0].place))  # type: ignore[arg-type]
+
+    def pop_due(self, rows: RowBatch, start: int) -> list[Request]:
+        """Remove and return the requests due before row ``start`` of these rows."""
+        due = []
+        while self._waiting and self.next_position(rows) <= start:
+            due.append(self._waiting.popleft())
+        return due
+
+    def pop_all(self) -> list[Request]:
+        """Remove and return what is left at the end of the stream."""
+        rest = list(self._waiting)
+        self._waiting.clear()
+        return rest
+
+
 def read_requests(path: str, *, whole: bool, calendar: bool | None) -> Requests:
     """The requests in a file.
 
-    ``whole`` says that ids are whole numbers; ``calendar`` that times are calendar times, not
-    numbers, and None that rows have no time.
+    ``whole`` means that ids are whole numbers. ``calendar`` means that times are calendar times
+    rather than numbers; it is None if rows have no time.
     """
     lines = _lines(path)
     header = [field.strip().lower() for field in lines[0][1]]
@@ -69,11 +107,11 @@ def _lines(path: str) -> list[tuple[int, list[str]]]:
             reader = csv.reader(file)
             lines = [(reader.line_num, fields) for fields in reader if any(map(str.strip, fields))]
     except FileNotFoundError:
-        raise BadTable(f"'{path}' is not there: expected a file of ids; check its path.") from None
+        raise BadTable(f"'{path}' does not exist: expected a file of ids.") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadTable(f"'{path}' cannot be read as a file of ids: {error}.") from error
     if not lines:
-        raise BadTable(f"'{path}' is empty: expected ids, one a line.")
+        raise BadTable(f"'{path}' is empty: expected ids, one per line; check the file.")
     return lines
 
 
@@ -82,11 +120,11 @@ def _when(path: str, header: list[str], calendar: bool | None) -> When:
         return "row"
     if header == ["time", "id"]:
         if calendar is None:
-            raise BadTable(f"'{path}' asks by time, but rows have none: name a column with --time.")
+            raise BadTable(f"'{path}' has times, but the rows have none: name their --time column.")
         return "time"
     if len(header) > 1:
         text = f"begins with {','.join(header)!r}"
-        expected = "expected the header 'time,id' or 'row,id', or one id a line"
+        expected = "expected the header 'time,id' or 'row,id', or one id per line"
         raise BadTable(f"'{path}' {text}: {expected}.")
     return "end"
 
@@ -124,5 +162,5 @@ def _request(
     try:
         return Request(id, None if when == "end" else parse(texts[0]))
     except ValueError:
-        expected = "a whole number" if when == "row" else "a time like those of the rows"
+        expected = "a whole number" if when == "row" else "a time in the format of the rows"
         raise BadTable(f"{where}, {when} is {texts[0]!r}: expected {expected}.") from None

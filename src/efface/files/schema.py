@@ -1,24 +1,18 @@
-"""What each column of a table is to a model: target, feature, time, id, group or weight.
+"""The roles of a table's columns: target, feature, time, id, group or weight.
 
-``assign`` gives columns their roles, or says which cannot have the one it was meant for; ``read``
-then turns the table, chunk by chunk, into the arrays that models take.
+``resolve_schema`` checks that each column can have the role the user gave it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute
-from numpy.typing import NDArray
 
 from efface.errors import BadTable
 from efface.files.tables import NUMBERS, TEXTS, TIMES, WHOLE, Kind, Table
 
-Missing = Literal["raise", "skip"]
 Levels = Mapping[str, tuple[str, ...]]
 
 MOST_LEVELS = 100
@@ -27,11 +21,11 @@ _ZONED = pa.timestamp("ns", "UTC")
 
 
 @dataclass(frozen=True)
-class Wish:
-    """Which columns are to play which role; None for a role that no column plays.
+class ColumnRoles:
+    """The roles that the user gave to columns; None where no column has the role.
 
-    ``features`` None stands for all columns that have no other role. ``one_hot`` maps columns of
-    text to their levels, in order; no levels: those that occur in the table.
+    ``features`` None means all columns without another role. ``one_hot`` maps text columns to their
+    levels, in order; an empty tuple means the levels that occur in the table.
     """
 
     target: str
@@ -44,14 +38,14 @@ class Wish:
 
     @property
     def taken(self) -> dict[str, str]:
-        """The columns that are no features, and the role of each."""
+        """The role of each column that is not a feature."""
         roles = {role: getattr(self, role) for role in _ROLES}
         return {name: role for role, name in reversed(roles.items()) if name is not None}
 
 
 @dataclass(frozen=True)
-class Roles:
-    """The roles as they were given, and the types in which the columns are read."""
+class Schema:
+    """Checked roles, the levels of text columns, and the types in which columns are read."""
 
     target: str
     features: tuple[str, ...]
@@ -64,7 +58,7 @@ class Roles:
 
     @property
     def names(self) -> list[str]:
-        """The columns of X; the first level of a text is what the others are compared with."""
+        """The columns of X; the first level of a text column is the reference level."""
         return [
             name
             for feature in self.features
@@ -75,69 +69,53 @@ class Roles:
             )
         ]
 
+    @property
+    def calendar(self) -> bool | None:
+        """Whether times are calendar times rather than numbers; None without times."""
+        return None if self.time is None else bool(pa.types.is_timestamp(self.types[self.time]))
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows of a table, as models take them."""
-
-    number: NDArray[np.int64]  # of each row in the table, from 0
-    X: NDArray[np.float64]
-    y: NDArray[np.float64]
-    ids: list[int | str] | None = None
-    at: NDArray[Any] | None = None
-    groups: list[str] | None = None
-    weights: NDArray[np.float64] | None = None
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def part(self, start: int, stop: int) -> Rows:
-        """Those from ``start`` up to ``stop``."""
-        return self.take(np.arange(start, stop)) if (start, stop) != (0, len(self)) else self
-
-    def take(self, index: NDArray[np.intp]) -> Rows:
-        """Those at these places."""
-        ids = None if self.ids is None else [self.ids[k] for k in index]
-        at = None if self.at is None else self.at[index]
-        groups = None if self.groups is None else [self.groups[k] for k in index]
-        weights = None if self.weights is None else self.weights[index]
-        return Rows(self.number[index], self.X[index], self.y[index], ids, at, groups, weights)
+    @property
+    def text_ids(self) -> bool:
+        """Whether ids are text; otherwise they are whole numbers."""
+        return self.id is not None and bool(pa.types.is_string(self.types[self.id]))
 
 
-# -- who plays what --------------------------------------------------------------------------------
-
-
-def assign(table: Table, wish: Wish) -> Roles:
-    """Give the columns of a table their roles."""
-    for column in (*wish.taken, *wish.one_hot):
+def resolve_schema(table: Table, roles: ColumnRoles) -> Schema:
+    """Check the roles against the columns of a table."""
+    for column in (*roles.taken, *roles.one_hot):
         table.require(column)
-    features = _features(table, wish)
-    types = {wish.target: _number(table, wish.target)}
-    types |= {name: TEXTS if name in wish.one_hot else _number(table, name) for name in features}
-    for name, type_of in ((wish.time, _time), (wish.id, _id), (wish.group, _text)):
-        if name is not None:
-            types[name] = type_of(table, name)
-    if wish.weight is not None:
-        types[wish.weight] = _weight(table, wish.weight, wish.taken[wish.weight])
-    levels = {name: known or _levels(table, name) for name, known in wish.one_hot.items()}
-    roles = wish.target, features, wish.time, wish.id, wish.group
-    return Roles(*roles, levels, types, wish.weight)
+    features = _features(table, roles)
+    types = {roles.target: _number(table, roles.target)}
+    types |= {name: TEXTS if name in roles.one_hot else _number(table, name) for name in features}
+    if roles.time is not None:
+        types[roles.time] = _time(table, roles.time)
+    if roles.id is not None:
+        types[roles.id] = _id(table, roles.id)
+    if roles.group is not None:
+        types[roles.group] = TEXTS
+    if roles.weight is not None:
+        types[roles.weight] = _weight(table, roles.weight, roles.taken[roles.weight])
+    levels = {name: known or _levels(table, name) for name, known in roles.one_hot.items()}
+    named = roles.target, features, roles.time, roles.id, roles.group
+    return Schema(*named, levels, types, roles.weight)
 
 
-def _features(table: Table, wish: Wish) -> tuple[str, ...]:
-    taken = wish.taken
-    if wish.features is None:
+def _features(table: Table, roles: ColumnRoles) -> tuple[str, ...]:
+    taken = roles.taken
+    if roles.features is None:
         found = [name for name in table.columns if name not in taken]
     else:
-        found = [table.require(name) for name in wish.features]
-        found += [name for name in wish.one_hot if name not in found]
+        found = [table.require(name) for name in roles.features]
+        found += [name for name in roles.one_hot if name not in found]
     for name in found:
         if name in taken:
-            raise BadTable(f"{name!r} is the --{taken[name]} already: take it from the features.")
+            text = f"{name!r} is already the --{taken[name]}: remove it from the features."
+            raise BadTable(text)
         if found.count(name) > 1:
             raise BadTable(f"{name!r} is named twice among the features: name it once.")
     if not found:
-        raise BadTable(f"'{table.name}' has no column left to predict {wish.target!r} from.")
+        text = f"'{table.name}' has no column left to predict {roles.target!r} from"
+        raise BadTable(f"{text}: expected at least one feature; name --features.")
     return tuple(found)
 
 
@@ -145,27 +123,30 @@ def _number(table: Table, name: str) -> pa.DataType:
     kind = table.kind(name)
     if kind is Kind.NUMBER:
         return NUMBERS
+    if kind is Kind.TEXT:
+        raise _text_feature(table, name)
     if kind is Kind.TIME:
         advice = f"name it with --time {name}, or choose --features without it"
-        raise BadTable(f"'{table.name}', column {name!r} holds times: expected numbers; {advice}.")
-    if kind is Kind.OTHER:
-        text = f"holds values of type {table.columns[name]}: expected numbers"
-        raise BadTable(f"'{table.name}', column {name!r} {text}; choose --features without it.")
-    raise _refuse_text(table, name)
+        raise _wrong_kind(table, name, "times", "numbers", advice)
+    held = f"values of type {table.columns[name]}"
+    raise _wrong_kind(table, name, held, "numbers", "choose --features without it")
 
 
-def _refuse_text(table: Table, name: str) -> BadTable:
-    values = table.sample(name).drop_null()
-    row, example = _first_text(table.sample(name))
-    few = len(values.unique()) <= MOST_LEVELS
-    advice = f"add --one-hot {name}, or choose --features without it"
-    return table.wrong(
-        name, row, example, "a number", advice if few else "choose --features without it"
-    )
+def _wrong_kind(table: Table, name: str, held: str, expected: str, advice: str) -> BadTable:
+    return BadTable(f"'{table.name}', column {name!r} holds {held}: expected {expected}; {advice}.")
+
+
+def _text_feature(table: Table, name: str) -> BadTable:
+    sample = table.sample(name)
+    row, example = _first_text(sample)
+    few = len(sample.drop_null().unique()) <= MOST_LEVELS
+    advice = "choose --features without it"
+    advice = f"add --one-hot {name}, or {advice}" if few else advice
+    return table.wrong(name, row, example, "a number", advice)
 
 
 def _first_text(values: pa.Array) -> tuple[int, str]:
-    """The first value that is no number; one further down may have made text of the column."""
+    """The first value that is not a number; a later value may have made the column text."""
     for row, value in enumerate(values.to_pylist()):
         if value is not None and not _numeric(value):
             return row, value
@@ -197,181 +178,33 @@ def _id(table: Table, name: str) -> pa.DataType:
         return TEXTS
     if pa.types.is_integer(table.columns[name]):
         return WHOLE
-    text = f"holds {table.kind(name).value}: expected ids, which are whole numbers or text"
-    raise BadTable(f"'{table.name}', column {name!r} {text}; name another --id.")
-
-
-def _text(table: Table, name: str) -> pa.DataType:
-    return TEXTS
+    expected = "ids, which are whole numbers or text"
+    raise _wrong_kind(table, name, table.kind(name).value, expected, "name another --id")
 
 
 def _weight(table: Table, name: str, role: str) -> pa.DataType:
+    advice = "name another --weight"
     if role != "weight":
-        raise BadTable(f"{name!r} is the --{role} already: name another --weight.")
-    if table.kind(name) is Kind.TEXT:
+        raise BadTable(f"{name!r} is already the --{role}: {advice}.")
+    kind = table.kind(name)
+    if kind is Kind.TEXT:
         row, example = _first_text(table.sample(name))
-        raise table.wrong(name, row, example, "a number", "name another --weight")
-    if table.kind(name) is not Kind.NUMBER:
-        text = f"holds {table.kind(name).value}: expected weights, which are numbers"
-        raise BadTable(f"'{table.name}', column {name!r} {text}; name another --weight.")
+        raise table.wrong(name, row, example, "a number", advice)
+    if kind is not Kind.NUMBER:
+        raise _wrong_kind(table, name, kind.value, "weights, which are numbers", advice)
     return NUMBERS
 
 
 def _levels(table: Table, name: str) -> tuple[str, ...]:
-    """The texts that occur in a column, by a pass over all of it."""
+    """The distinct texts of a column, from a pass over all rows."""
     if not table.rereadable:
-        advice = f"name its levels: --one-hot {name}=first,second"
+        advice = f"name the levels: --one-hot {name}=first,second"
         raise BadTable(f"'{table.name}' can be read only once: {advice}.")
     found: set[str] = set()
     for chunk in table.chunks({name: TEXTS}):
         found.update(chunk.column(name).drop_null().unique().to_pylist())
         found.discard("")
         if len(found) > MOST_LEVELS:
-            text = f"holds more than {MOST_LEVELS} different texts: expected a few"
-            raise BadTable(f"'{table.name}', column {name!r} {text}; leave it out.")
+            held = f"more than {MOST_LEVELS} different texts"
+            raise _wrong_kind(table, name, held, f"at most {MOST_LEVELS}", "leave it out")
     return tuple(sorted(found))
-
-
-# -- rows ------------------------------------------------------------------------------------------
-
-
-def read(
-    table: Table, roles: Roles, missing: Missing = "raise", skipped: Callable[[int], object] = int
-) -> Iterator[Rows]:
-    """The rows of a table, chunk by chunk; those with gaps are refused, or skipped and counted."""
-    first, newest = 0, None
-    for chunk in table.chunks(roles.types):
-        gaps = _gaps(chunk)
-        if missing == "raise" and gaps.any():
-            raise _refuse_gap(table, chunk, first, int(gaps.argmax()))
-        rows = _rows(table, roles, chunk, first)
-        if gaps.any():
-            skipped(int(gaps.sum()))
-            rows = rows.take(np.flatnonzero(~gaps))
-        first += chunk.num_rows
-        if len(rows):
-            newest = _in_order(table, roles, rows, newest)
-            yield rows
-
-
-def _gaps(chunk: pa.RecordBatch) -> NDArray[np.bool_]:
-    """Which rows lack a value: null, NaN or, where texts are, nothing. "NA" may be a name."""
-    gaps = np.zeros(chunk.num_rows, dtype=bool)
-    for values in chunk.columns:
-        if pa.types.is_floating(values.type):
-            gaps |= np.isnan(values.to_numpy(zero_copy_only=False))
-            continue
-        if values.null_count:
-            gaps |= _flags(values.is_null())
-        if pa.types.is_string(values.type):
-            gaps |= _flags(pyarrow.compute.equal(values, "").fill_null(True))
-    return gaps
-
-
-def _refuse_gap(table: Table, chunk: pa.RecordBatch, first: int, at: int) -> BadTable:
-    row = chunk.slice(at, 1)
-    column = next(name for name in chunk.schema.names if _gaps(row.select([name])).any())
-    text = f"'{table.name}' at {table.place(first + at)}, column {column!r} is missing"
-    return BadTable(f"{text}: expected a value; impute it, or add --missing skip.")
-
-
-def _rows(table: Table, roles: Roles, chunk: pa.RecordBatch, first: int) -> Rows:
-    y = _finite(table, roles.target, chunk, first)
-    X = np.zeros((len(y), len(roles.names)))
-    place = 0
-    for feature in roles.features:
-        if feature in roles.levels:
-            place += _encode(table, roles, feature, chunk, first, X[:, place:])
-        else:
-            X[:, place] = _finite(table, feature, chunk, first)
-            place += 1
-    number = np.arange(first, first + len(y))
-    ids = None if roles.id is None else chunk.column(roles.id).to_pylist()
-    groups = None if roles.group is None else chunk.column(roles.group).to_pylist()
-    at = None if roles.time is None else _clock(table, roles.time, chunk, first)
-    weights = None if roles.weight is None else _weights(table, roles.weight, chunk, first)
-    return Rows(number, X, y, ids, at, groups, weights)
-
-
-def _clock(table: Table, name: str, chunk: pa.RecordBatch, first: int) -> NDArray[Any]:
-    values = chunk.column(name)
-    if pa.types.is_floating(values.type):
-        return _finite(table, name, chunk, first)
-    return np.asarray(values.to_numpy(zero_copy_only=False)).astype("datetime64[ns]")
-
-
-def _finite(table: Table, name: str, chunk: pa.RecordBatch, first: int) -> NDArray[np.float64]:
-    values = _numbers(chunk, name)
-    _refuse(table, name, first, values, np.isinf(values), "a finite number", "correct it")
-    return values
-
-
-def _weights(table: Table, name: str, chunk: pa.RecordBatch, first: int) -> NDArray[np.float64]:
-    values = _numbers(chunk, name)
-    wrong = np.isinf(values) | (values < 0.0)  # NaN is a gap, and dealt with as one
-    expected, advice = "a finite number of at least 0", "0 lets a row say nothing"
-    _refuse(table, name, first, values, wrong, expected, advice)
-    return values
-
-
-def _numbers(chunk: pa.RecordBatch, name: str) -> NDArray[np.float64]:
-    return np.asarray(chunk.column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _refuse(
-    table: Table,
-    name: str,
-    first: int,
-    values: NDArray[np.float64],
-    wrong: NDArray[np.bool_],
-    expected: str,
-    advice: str,
-) -> None:
-    """Raise if a value is wrong, at the first that is."""
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise table.wrong(name, first + row, float(values[row]), expected, advice)
-
-
-def _encode(
-    table: Table, roles: Roles, name: str, chunk: pa.RecordBatch, first: int, out: NDArray[Any]
-) -> int:
-    """A text as zeros and ones, one column a level after the first; how many columns."""
-    levels, values = roles.levels[name], chunk.column(name)
-    codes = pyarrow.compute.index_in(values, value_set=pa.array(levels, TEXTS))
-    empty = _flags(pyarrow.compute.equal(values, "").fill_null(True))
-    unknown = _flags(codes.is_null()) & ~empty
-    if unknown.any():
-        row = int(unknown.argmax())
-        expected = f"one of {', '.join(levels)}"
-        raise table.wrong(name, first + row, values[row].as_py(), expected, "add it to --one-hot")
-    code = codes.fill_null(0).to_numpy(zero_copy_only=False).astype(np.intp)
-    rows = np.flatnonzero(code)
-    out[rows, code[rows] - 1] = 1.0
-    return len(levels) - 1
-
-
-def _flags(values: pa.Array) -> NDArray[np.bool_]:
-    return np.asarray(values.to_numpy(zero_copy_only=False))
-
-
-def _in_order(table: Table, roles: Roles, rows: Rows, newest: Any) -> Any:
-    """The newest time; rows must come in the order of their times."""
-    if roles.time is None or rows.at is None:
-        return None
-    times = rows.at if newest is None else np.concatenate([[newest], rows.at])
-    back = times[1:] < times[:-1]
-    if back.any():
-        at = int(back.argmax())
-        row = rows.number[at if newest is not None else at + 1]
-        expected = f"no earlier than {shown(times[at])}, which is before it"
-        advice = f"sort the file by {roles.time!r}"
-        raise table.wrong(roles.time, int(row), shown(times[at + 1]), expected, advice)
-    return times[-1]
-
-
-def shown(time: Any) -> Any:
-    """A time as people write it."""
-    if not isinstance(time, np.datetime64):
-        return float(time)
-    return str(np.datetime_as_string(time, unit="auto")).replace("T", " ")

@@ -1,4 +1,4 @@
-"""How well predictions did, summed up as they come."""
+"""Error scores and interval coverage, accumulated batch by batch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Vector = NDArray[np.float64]
 
 @dataclass
 class Score:
-    """Errors of one contender, in one pass.
+    """The errors of one model or baseline, in one pass.
 
     >>> score = Score()
     >>> score.add(np.array([1.0, 2.0, 6.0]), np.array([1.0, 3.0, 4.0]))
@@ -24,11 +24,11 @@ class Score:
     count: int = 0
     absolute: float = 0.0
     squared: float = 0.0
-    _mean: float = 0.0  # of y, and
-    _spread: float = 0.0  # the sum of its squared deviations, merged chunk by chunk
+    _mean: float = 0.0  # of y
+    _deviations: float = 0.0  # sum of squared deviations of y from its mean
 
     def add(self, y: Vector, prediction: Vector) -> None:
-        """Take in more predictions."""
+        """Add predictions."""
         if not y.size:
             return
         error = prediction - y
@@ -36,7 +36,9 @@ class Score:
         self.squared += float(error @ error)
         mean, total = float(y.mean()), self.count + y.size
         shift = mean - self._mean
-        self._spread += float(np.square(y - mean).sum()) + shift**2 * self.count * y.size / total
+        self._deviations += (
+            float(np.square(y - mean).sum()) + shift**2 * self.count * y.size / total
+        )
         self._mean += shift * y.size / total
         self.count = total
 
@@ -47,40 +49,40 @@ class Score:
 
     @property
     def rmse(self) -> float:
-        """The root of the mean squared error."""
+        """The root mean squared error; NaN before the first prediction."""
         return math.sqrt(self.squared / self.count) if self.count else math.nan
 
     @property
     def r2(self) -> float:
-        """The share of the variance of y that is explained; NaN where y does not vary."""
-        return 1.0 - self.squared / self._spread if self._spread > 0 else math.nan
+        """The share of the variance of y that is explained; NaN if y is constant."""
+        return 1.0 - self.squared / self._deviations if self._deviations > 0 else math.nan
 
     def skill(self, naive: Score) -> float:
-        """How much smaller the mean absolute error is than another's: 0 as large, 1 none."""
+        """1 - MAE / MAE of another score: 0 if they are equal, 1 without errors."""
         return 1.0 - self.absolute / naive.absolute if naive.absolute > 0 else math.nan
 
 
 @dataclass
 class Coverage:
-    """How often an interval held the truth, and how wide it was; rows without one do not count."""
+    """How often intervals contain y, and their width; rows without an interval do not count."""
 
     count: int = 0
-    held: int = 0
+    covered: int = 0
     widths: float = 0.0
 
     def add(self, y: Vector, lower: Vector, upper: Vector) -> Vector:
-        """Take in more intervals; 1, 0 or NaN for each: held, missed, none."""
+        """Add intervals; returns 1 where y is covered, 0 where not, NaN without an interval."""
         known = np.isfinite(lower) & np.isfinite(upper)
         inside = (lower <= y) & (y <= upper)
         self.count += int(known.sum())
-        self.held += int((known & inside).sum())
+        self.covered += int((known & inside).sum())
         self.widths += float((upper - lower)[known].sum())
         return np.where(known, inside.astype(np.float64), np.nan)
 
     @property
     def rate(self) -> float:
-        """The share of intervals that held the truth."""
-        return self.held / self.count if self.count else math.nan
+        """The share of intervals that contain y."""
+        return self.covered / self.count if self.count else math.nan
 
     @property
     def width(self) -> float:

@@ -1,20 +1,20 @@
-"""A journey in figures: what ``summary.json`` holds, and what the report and the terminal show.
+"""A replay in figures: the content of ``summary.json``, which report and terminal show.
 
 ==============  ============================================================================
 format          1, the version of this layout
-efface          the version that wrote it
-source          file, target, columns (one_hot: with how many levels), features (what became of
-                them), time, id, group and weight: the columns and their roles
-model           name, window (rows), keep (duration), alpha, theta_max, standardize; what does not
-                apply is null
+efface          the version of efface that wrote it
+source          file, target, columns (one_hot: with the number of levels), features (the columns
+                of X); time, id, group and weight: the columns that have these roles
+model           name, window (rows), keep (duration), alpha, theta_max, standardize; null where
+                the model has no such option
 rows            read, skipped for gaps, scored (the first of each group are not), groups, alive
 span            the first and the last time; null without times
-interval        level, method, coverage, mean_width; null without one
+interval        level, method, coverage, mean_width; null without intervals
 errors          by contender, the model first: mae, rmse, r2, skill (against the value before)
 left            rows that left: asked, window_full, time_up
-requests        one entry a request: id, asked, row, arrived, status, verdict, error, holds
+requests        one entry per request: id, asked, row, arrived, status, verdict, error, holds
 audits          held and failed
-run             compiling (seconds, before any row), seconds and rows_per_second
+run             compiling (seconds, before the first row), seconds and rows_per_second
 ==============  ============================================================================
 
 Numbers that do not exist are null.
@@ -31,67 +31,45 @@ import numpy as np
 
 from efface import __version__
 from efface.files.baselines import LAST
-from efface.files.schema import Roles, shown
-from efface.files.streaming import Journey
+from efface.files.formatting import time_text
+from efface.files.model_options import phrases
+from efface.files.run_log import RunLog
+from efface.files.schema import Schema
+from efface.files.streaming import StreamRun
 
 FORMAT = 1
 
 
 def summarise(
-    journey: Journey,
+    run: StreamRun,
     *,
     file: str,
-    roles: Roles,
+    schema: Schema,
     model: Mapping[str, Any],
     interval: Mapping[str, Any],
     compiling: float,
     seconds: float,
 ) -> dict[str, Any]:
-    """Everything that can be said of a journey in numbers and texts."""
-    log, naive = journey.log, journey.log.scores[LAST]
-    alive = sum(each.n_rows_ for each in journey.models.values())
-    asked = sum(outcome.status == "forgotten" for outcome in log.outcomes)
-    rest = log.rows - alive - asked
+    """The summary of a finished run."""
+    log = run.log
+    alive = sum(each.n_rows_ for each in run.models.values())
     held = sum(outcome.holds for outcome in log.outcomes)
     summary = {
         "format": FORMAT,
         "efface": __version__,
-        "source": {
-            "file": file,
-            "target": roles.target,
-            "columns": list(roles.features),
-            "one_hot": {name: len(levels) for name, levels in roles.levels.items()},
-            "features": roles.names,
-            **{role: getattr(roles, role) for role in ("time", "id", "group", "weight")},
-        },
+        "source": _source(file, schema),
         "model": dict(model),
         "rows": {
             "read": log.rows + log.skipped,
             "skipped": log.skipped,
-            "scored": naive.count,
-            "groups": len(journey.models),
+            "scored": log.scores[LAST].count,
+            "groups": len(run.models),
             "alive": alive,
         },
-        "span": None if log.first is None else [shown(log.first), shown(log.last)],
-        "interval": {
-            **interval,
-            "coverage": log.coverage.rate,
-            "mean_width": log.coverage.width,
-        },
-        "errors": {
-            name: {
-                "mae": score.mae,
-                "rmse": score.rmse,
-                "r2": score.r2,
-                "skill": score.skill(naive),
-            }
-            for name, score in log.scores.items()
-        },
-        "left": {
-            "asked": asked,
-            "window_full": 0 if model["keep"] else rest,
-            "time_up": rest if model["keep"] else 0,
-        },
+        "span": None if log.first is None else [time_text(log.first), time_text(log.last)],
+        "interval": {**interval, "coverage": log.coverage.rate, "mean_width": log.coverage.width},
+        "errors": _errors(log),
+        "left": _left(log, alive, timed=bool(model["keep"])),
         "requests": [asdict(outcome) for outcome in log.outcomes],
         "audits": {"held": held, "failed": len(log.outcomes) - held},
         "run": {
@@ -104,25 +82,51 @@ def summarise(
     return plain
 
 
-def manner(summary: Mapping[str, Any]) -> str:
-    """How rows were regressed on, to be said after a comma; nothing where it was plainly.
+def settings_text(summary: Mapping[str, Any]) -> str:
+    """The options of the model and the weights, each after a comma.
 
-    >>> manner({"model": {"standardize": True}, "source": {"weight": "n"}})
-    ', features standardised, rows weighed by n'
+    >>> settings_text({"model": {"standardize": True}, "source": {"weight": "n"}})
+    ', features standardised, rows weighted by n'
     """
-    text = ", features standardised" if summary["model"]["standardize"] else ""
     weight = summary["source"]["weight"]
-    return text if weight is None else f"{text}, rows weighed by {weight}"
+    weighted = [] if weight is None else [f"rows weighted by {weight}"]
+    return "".join(f", {phrase}" for phrase in [*phrases(summary["model"]), *weighted])
+
+
+def _source(file: str, schema: Schema) -> dict[str, Any]:
+    return {
+        "file": file,
+        "target": schema.target,
+        "columns": list(schema.features),
+        "one_hot": {name: len(levels) for name, levels in schema.levels.items()},
+        "features": schema.names,
+        **{role: getattr(schema, role) for role in ("time", "id", "group", "weight")},
+    }
+
+
+def _errors(log: RunLog) -> dict[str, dict[str, float]]:
+    naive = log.scores[LAST]
+    return {
+        name: {"mae": s.mae, "rmse": s.rmse, "r2": s.r2, "skill": s.skill(naive)}
+        for name, s in log.scores.items()
+    }
+
+
+def _left(log: RunLog, alive: int, *, timed: bool) -> dict[str, int]:
+    """Rows that left, by the reason."""
+    asked = sum(outcome.status == "forgotten" for outcome in log.outcomes)
+    rest = log.rows - alive - asked
+    return {"asked": asked, "window_full": 0 if timed else rest, "time_up": rest if timed else 0}
 
 
 def _plain(value: Any) -> Any:
-    """As JSON knows it."""
+    """A value as JSON types; numbers that are not finite become None."""
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     if isinstance(value, np.datetime64):
-        return shown(value)
+        return time_text(value)
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value

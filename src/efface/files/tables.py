@@ -1,7 +1,7 @@
-"""A table: columns that are known from its head, rows that come in chunks when asked for.
+"""The interface of a table: column types that are known at once, rows that are read in chunks.
 
-What is wrong with a file is said with its name, and the line or row and the column where that is
-known. Lines of text are counted from 1, as editors do; rows of binary files from 0, as ids are.
+Errors name the file and, where known, the line or row and the column. Lines of text files are
+counted from 1, as in editors; rows of binary files from 0, as ids are.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TIMES = pa.timestamp("ns")
 
 
 class Kind(Enum):
-    """What a column holds."""
+    """The kind of values in a column."""
 
     NUMBER = "numbers"
     TEXT = "text"
@@ -31,7 +31,7 @@ class Kind(Enum):
 
 
 class Table(ABC):
-    """Rows of a file: columns that are known, rows that are read when asked for."""
+    """A file of rows: known column types, and rows that are read on demand."""
 
     def __init__(self, name: str, columns: Mapping[str, pa.DataType]) -> None:
         self.name = name
@@ -39,15 +39,15 @@ class Table(ABC):
 
     @abstractmethod
     def chunks(self, wanted: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-        """The rows, with these columns in these types."""
+        """The rows, with the wanted columns converted to the wanted types."""
 
     @abstractmethod
     def sample(self, column: str) -> pa.Array:
-        """The first values of a column, as texts."""
+        """The first values of a column, as text."""
 
     @abstractmethod
     def progress(self) -> float:
-        """The share of the table that has been read, as far as that can be told; else NaN."""
+        """The share of the table that has been read; NaN if unknown."""
 
     @property
     def rereadable(self) -> bool:
@@ -55,38 +55,38 @@ class Table(ABC):
         return True
 
     def kind(self, column: str) -> Kind:
-        """What a column holds, by its head."""
+        """The kind of values in a column."""
         return kind_of(self.columns[column])
 
     def place(self, row: int) -> str:
-        """Where a row of the table is, counted from 0, in words."""
+        """The position of a row, counted from 0, in words."""
         return f"row {row}"
 
     def require(self, column: str) -> str:
-        """The name of a column that is there; otherwise the one that may have been meant."""
+        """Return the column's name if it exists; otherwise raise and suggest a similar name."""
         if column in self.columns:
             return column
         names = {name.lower(): name for name in self.columns}
         near = get_close_matches(column.lower(), names, n=1, cutoff=0.5)
         hint = f"did you mean {names[near[0]]!r}?" if near else "check its name."
-        raise BadTable(f"'{self.name}' has no column {column!r}: {hint} {self._has()}")
+        raise BadTable(f"'{self.name}' has no column {column!r}: {hint} {self._column_list()}")
 
     def wrong(
         self, column: str, row: int, value: object, expected: str, advice: str = ""
     ) -> BadTable:
-        """The error about one value."""
+        """The error for one value."""
         ending = f"; {advice}." if advice else "."
         where = f"'{self.name}' at {self.place(row)}, column {column!r}"
         return BadTable(f"{where} is {value!r}: expected {expected}{ending}")
 
-    def _has(self) -> str:
+    def _column_list(self) -> str:
         names = list(self.columns)
         more = f" and {len(names) - 12} more" if len(names) > 12 else ""
         return f"Its columns are {', '.join(names[:12])}{more}."
 
 
 def kind_of(type: pa.DataType) -> Kind:
-    """The kind of a column's type; one without any value may still hold numbers.
+    """The kind of a column type; a column without values counts as numbers.
 
     >>> kind_of(pa.int32()), kind_of(pa.date32())
     (<Kind.NUMBER: 'numbers'>, <Kind.TIME: 'times'>)
@@ -102,6 +102,6 @@ def kind_of(type: pa.DataType) -> Kind:
     return Kind.TIME if kinds.is_timestamp(type) or kinds.is_date(type) else Kind.OTHER
 
 
-def brief(error: Exception) -> str:
-    """What a library said, in one line."""
+def one_line(error: Exception) -> str:
+    """The message of a library's error, shortened to one line."""
     return " ".join(str(error).split())[:160].rstrip(".")

@@ -1,4 +1,4 @@
-"""What a terminal shows of a journey."""
+"""What the terminal shows of a replay: a progress bar, and the result."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from rich.text import Text
 
 from efface.files.baselines import LAST
 from efface.files.formatting import figure, share
-from efface.files.summary import manner
+from efface.files.summary import settings_text
 
 _SHOWN = 8  # requests; the report lists them all
 
 
 def screen(summary: Mapping[str, Any], report: Path) -> RenderableType:
-    """The outcome: a headline, the errors, the forgotten, and where to read on."""
+    """The result: a headline, the errors, the requests, and the path of the report."""
     parts: list[RenderableType] = [_headline(summary), _errors(summary)]
     if summary["requests"]:
         parts.append(_requests(summary))
@@ -31,33 +31,38 @@ def screen(summary: Mapping[str, Any], report: Path) -> RenderableType:
 
 
 def _headline(summary: Mapping[str, Any]) -> Text:
-    rows, left, interval = summary["rows"], summary["left"], summary["interval"]
-    gone = sum(left.values())
+    rows, interval = summary["rows"], summary["interval"]
     text = Text.assemble(
         (summary["model"]["name"], "bold"),
         f" on {summary['source']['file']}, predicting ",
         (summary["source"]["target"], "bold"),
-        manner(summary),
+        settings_text(summary),
         "\n",
         (f"{rows['read'] - rows['skipped']:,}", "bold"),
-        f" rows at {summary['run']['rows_per_second']:,.0f} a second; ",
-        (f"{gone:,}", "bold"),
-        " were forgotten, ",
+        f" rows at {summary['run']['rows_per_second']:,.0f} rows per second: ",
+        (f"{sum(summary['left'].values()):,}", "bold"),
+        " forgotten, ",
         (f"{rows['alive']:,}", "bold"),
-        " are alive",
+        " live",
     )
     if interval["coverage"] is not None:
-        text.append(f"\n{interval['level']:.0%} intervals held the truth ")
+        text.append(f"\n{interval['level']:.0%} prediction intervals covered ")
         text.append(f"{interval['coverage']:.1%}", "bold")
-        text.append(" of the time")
+        text.append(" of the observed values")
     return text
 
 
-def _errors(summary: Mapping[str, Any]) -> Table:
+def _table(*left: str, right: tuple[str, ...] = ()) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    table.add_column("error")
-    for name in ("MAE", "RMSE", "R²", "skill"):
+    for name in left:
+        table.add_column(name)
+    for name in right:
         table.add_column(name, justify="right")
+    return table
+
+
+def _errors(summary: Mapping[str, Any]) -> Table:
+    table = _table("prediction errors", right=("MAE", "RMSE", "R²", "skill"))
     best = min(_mae(each) for each in summary["errors"].values())
     for name, errors in summary["errors"].items():
         ours = name == summary["model"]["name"]
@@ -75,30 +80,28 @@ def _mae(errors: Mapping[str, Any]) -> float:
 
 
 def _requests(summary: Mapping[str, Any]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for name in ("asked to forget", "when", "outcome", "audit: off a refit by"):
-        table.add_column(name)
+    table = _table("forget id", "at", "outcome", "audit: difference from a refit")
     for entry in summary["requests"][:_SHOWN]:
         mark = "[green]✓[/green] " if entry["holds"] else "[red]✗[/red] "
         when = "the end" if entry["asked"] is None else str(entry["asked"])
-        table.add_row(str(entry["id"]), when, entry["status"], mark + _proof(entry))
+        table.add_row(str(entry["id"]), when, entry["status"], mark + _audit(entry))
     more = len(summary["requests"]) - _SHOWN
     if more > 0:
         table.caption = f"and {more} more, in the report"
     return table
 
 
-def _proof(entry: Mapping[str, Any]) -> str:
-    if entry["error"] is None:
+def _audit(entry: Mapping[str, Any]) -> str:
+    if entry["error"] is None or not entry["holds"]:
         return str(entry["verdict"])
-    return f"{entry['error']:.0e}" if entry["holds"] else str(entry["verdict"])
+    return f"{entry['error']:.0e}"
 
 
 @contextmanager
 def progress(console: Console, name: str) -> Iterator[Any]:
-    """A bar on a terminal: call what is given with the rows done and the share of the table.
+    """A progress bar on a terminal; yields a function of the rows done and the share of the table.
 
-    Until it is called with no rows, what takes the time is compiling.
+    The bar says "compiling" until the function is called with 0 rows.
     """
     columns = (
         TextColumn("[bold]{task.description}"),
@@ -111,7 +114,7 @@ def progress(console: Console, name: str) -> Iterator[Any]:
     with bar:
         task = bar.add_task("compiling", total=None, rows=0, rate=0.0)
 
-        def tell(rows: int, share: float) -> None:
+        def update(rows: int, share: float) -> None:
             if not rows:
                 bar.reset(task, total=None, description=name)
                 return
@@ -124,4 +127,4 @@ def progress(console: Console, name: str) -> Iterator[Any]:
                 rate=rows / (bar.tasks[0].elapsed or 1e-9),
             )
 
-        yield tell
+        yield update

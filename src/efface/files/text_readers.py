@@ -1,7 +1,7 @@
-"""Tables of text, CSV and JSON Lines, parsed by pyarrow block by block.
+"""Readers of CSV and JSON Lines, which pyarrow parses block by block.
 
-Kinds of columns are told from the head of the text; what does not fit further down is refused with
-its line. A pipe can be read once, a file again and again.
+Column types are inferred from the first megabyte. A later value that does not fit is refused with
+its line number. A pipe can be read only once.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ import pyarrow.csv
 import pyarrow.json
 
 from efface.errors import BadTable
-from efface.files.tables import TEXTS, Table, brief
+from efface.files.tables import TEXTS, Table, one_line
 
-_HEAD = 1 << 20  # bytes that tell the columns and their kinds
-_BLOCK = 1 << 20  # bytes of text in a chunk; some thirty are read ahead
-PACKED = (".gz", ".bz2", ".zst", ".lz4", ".br")
+_HEAD = 1 << 20  # bytes from which column types are inferred
+_BLOCK = 1 << 20  # bytes per chunk; pyarrow reads about thirty ahead
+COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".br")
 _NAMES = {"\t": "tabs", " ": "spaces"}
 
 
 def head_of(path: Path) -> bytes:
-    """The first bytes of a file, unpacked."""
+    """The first bytes of a file, decompressed."""
     try:
         with pa.input_stream(str(path)) as stream:
             return bytes(stream.read(_HEAD))
     except FileNotFoundError:
-        raise BadTable(f"'{path}' is not there: expected a file; check its path.") from None
+        raise BadTable(f"'{path}' does not exist: expected a file; check its path.") from None
     except (OSError, pa.ArrowException) as error:
-        raise BadTable(f"'{path}' cannot be read: {brief(error)}.") from error
+        raise BadTable(f"'{path}' cannot be read: {one_line(error)}.") from error
 
 
-class Reopened:
-    """A file of text that can be read again and again."""
+class TextFile:
+    """A text file, which can be read several times."""
 
     def __init__(self, path: Path) -> None:
         self.path: Path | None = path
         self.head = head_of(path)
-        self.size = 0 if path.suffix in PACKED else path.stat().st_size  # 0: not known
+        self.size = 0 if path.suffix in COMPRESSED else path.stat().st_size  # 0: unknown
 
     def open(self) -> Any:
         return pa.input_stream(str(self.path))
 
 
-class Pipe:
-    """Text that comes once: its head is read ahead, and given out again first."""
+class TextPipe:
+    """Text that can be read once; its head is read ahead and returned again first."""
 
     path: Path | None = None
     size = 0
@@ -60,11 +60,11 @@ class Pipe:
         self.head = stream.read(_HEAD)
 
     def open(self) -> Any:
-        return pa.PythonFile(_Rejoined(self.head, self._stream), mode="r")
+        return pa.PythonFile(_WithHead(self.head, self._stream), mode="r")
 
 
-class _Rejoined(io.RawIOBase):
-    """What was read of a stream, and then the rest of it."""
+class _WithHead(io.RawIOBase):
+    """The part of a stream that was read ahead, then the rest."""
 
     def __init__(self, head: bytes, rest: BinaryIO) -> None:
         self._head, self._rest = io.BytesIO(head), rest
@@ -76,18 +76,18 @@ class _Rejoined(io.RawIOBase):
         return self._head.read(size) or self._rest.read(size)
 
 
-class _Text(Table):
+class _TextTable(Table):
     """Lines of text, parsed by pyarrow block by block."""
 
-    def __init__(self, name: str, source: Reopened | Pipe) -> None:
+    def __init__(self, name: str, source: TextFile | TextPipe) -> None:
         self._source = source
         self._stream: Any = None
         if not source.head.strip():
-            raise BadTable(f"'{name}' is empty: expected a header and rows; check what wrote it.")
+            raise BadTable(f"'{name}' is empty: expected a header and rows; check the file.")
         if b"\0" in source.head[:4096]:
             raise BadTable(
-                f"'{name}' is not text, it holds zero bytes: expected CSV, TSV, JSON Lines, "
-                "Parquet or Arrow; name the file by its kind."
+                f"'{name}' is not text, it contains zero bytes: expected CSV, TSV, JSON Lines, "
+                "Parquet or Arrow; check the file name extension."
             )
         super().__init__(name, self._columns(source.head))
 
@@ -112,15 +112,15 @@ class _Text(Table):
                 yield batch.select(list(wanted))
                 done += batch.num_rows
         if not done:
-            raise BadTable(f"'{self.name}' has a header and no rows; check what wrote it.")
+            raise BadTable(f"'{self.name}' has a header but no rows: check the file.")
 
     @abstractmethod
     def _reader(self, stream: Any, wanted: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-        """What parses a stream into these columns."""
+        """Parse a stream into the wanted columns."""
 
     @abstractmethod
     def _wrong(self, error: Exception, done: int) -> BadTable:
-        """The error about what could not be parsed, with so many rows read before."""
+        """The error for text that cannot be parsed after ``done`` rows."""
 
     def _columns(self, head: bytes) -> dict[str, pa.DataType]:
         def columns() -> list[tuple[str, pa.DataType]]:
@@ -138,12 +138,12 @@ class _Text(Table):
         try:
             return read()
         except UnicodeDecodeError as error:
-            raise BadTable(f"'{self.name}' is not text in UTF-8: convert it first.") from error
+            raise BadTable(f"'{self.name}' is not UTF-8 text: convert it to UTF-8.") from error
         except (pa.ArrowException, OSError) as error:
             raise self._wrong(error, done) from error
 
     def _line(self, row: int, before: int) -> int:
-        """The line of a row, counted from 1: blank lines are no rows, ``before`` lines are not."""
+        """The line of a row, from 1; ``before`` lines come first, blank lines are not rows."""
         if self._source.path is None:
             return row + before + 1
         with pa.input_stream(str(self._source.path)) as stream:
@@ -156,11 +156,11 @@ class _Text(Table):
 
 
 @final
-class Csv(_Text):
-    """Values between delimiters, under a header."""
+class CsvTable(_TextTable):
+    """Values between delimiters, with a header."""
 
     def __init__(
-        self, name: str, source: Reopened | Pipe, delimiter: str, times: str | None
+        self, name: str, source: TextFile | TextPipe, delimiter: str, times: str | None
     ) -> None:
         self.name = name
         self._delimiter, self._times = delimiter, times
@@ -181,7 +181,8 @@ class Csv(_Text):
         if found:
             raise BadTable(
                 f"'{self.name}' at line 1 has no {self._delimiter!r} in its header "
-                f"{self._names[:60]!r}: it looks separated by {_NAMES.get(found, repr(found))}; "
+                f"{self._names[:60]!r}: values seem to be separated by "
+                f"{_NAMES.get(found, repr(found))}; "
                 f"add --delimiter {found!r}."
             )
 
@@ -213,20 +214,20 @@ class Csv(_Text):
         column = re.search(r"column #(\d+)", text)
         value = re.search(r"conversion error to (\S+): invalid value '(.*)'", text, re.DOTALL)
         if row is None or column is None or value is None:
-            return BadTable(f"'{self.name}' cannot be read as CSV: {brief(error)}.")
+            return BadTable(f"'{self.name}' cannot be read as CSV: {one_line(error)}.")
         name = list(self.columns)[int(column[1])]
         return self.wrong(name, row, value[2], *_EXPECTED[value[1].split("[")[0].rstrip(":,")])
 
 
 _EXPECTED = {
-    "double": ("a number", "correct it, leave the column out, or add --one-hot"),
+    "double": ("a number", "correct it, remove the column from --features, or add --one-hot"),
     "int64": ("a whole number, as in the first rows", "correct it"),
     "timestamp": ("a time like 2011-01-31 14:00", "correct it, or add --time-format"),
 }
 
 
 def _whole(head: bytes) -> bytes:
-    """The lines that are whole."""
+    """The complete lines of the head."""
     return head if len(head) < _HEAD else head[: head.rfind(b"\n") + 1] or head
 
 
@@ -236,12 +237,12 @@ def _first_line(head: bytes) -> str:
 
 
 @final
-class Json(_Text):
-    """One object a line."""
+class JsonTable(_TextTable):
+    """JSON Lines: one object per line."""
 
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
-        super().__init__(name, Reopened(path))
+        super().__init__(name, TextFile(path))
 
     def place(self, row: int) -> str:
         return f"line {self._line(row, 0)}"
@@ -265,4 +266,4 @@ class Json(_Text):
         if changed:
             column, had, got = changed.groups()
             return BadTable(f"{where}, column {column!r} is a {got}: expected a {had}; correct it.")
-        return BadTable(f"{where} is no JSON object: expected one a line ({brief(error)}).")
+        return BadTable(f"{where} is not a JSON object: expected one per line ({one_line(error)}).")

@@ -1,7 +1,4 @@
-"""The paper that charts are drawn on: one common axis of time, two themes, lines, bands and dots.
-
-Colours are names; the page turns them into those of its light or dark theme.
-"""
+"""Bokeh figures that share one x axis, with lines, bands and dots that follow the page's theme."""
 
 from __future__ import annotations
 
@@ -20,63 +17,35 @@ from bokeh.models import (
 from bokeh.models.annotations import Span
 from bokeh.plotting import figure
 
-LIGHT = {
-    "ink": "#1c2430",
-    "muted": "#5b6675",
-    "grid": "#e6e9ee",
-    "ours": "#1d5fd1",
-    "band": "#9dbdf2",
-    "truth": "#39424f",
-    "warn": "#b4431f",
-    "0": "#c77700",
-    "1": "#0b8a7d",
-    "2": "#a58be0",
-    "3": "#7b53cc",
-    "4": "#4f2c9e",
-    "5": "#c2408f",
-    "6": "#8a94a3",
-}
-DARK = {
-    "ink": "#e8ecf2",
-    "muted": "#a3adbb",
-    "grid": "#2b323d",
-    "ours": "#6ea8ff",
-    "band": "#2f568f",
-    "truth": "#cfd6e0",
-    "warn": "#ff9068",
-    "0": "#f2b04a",
-    "1": "#45d0bf",
-    "2": "#7c66b3",
-    "3": "#a78bf0",
-    "4": "#d3c2ff",
-    "5": "#f285c4",
-    "6": "#77818f",
-}
+from efface.charts.history import AxisKind
+from efface.charts.themes import LIGHT
+
 Scale = Literal["linear", "log"]
-Axis = Literal["calendar", "number", "row"]
 
-_SHORT = "%Y-%m-%d %H:%M"
+_TIME_FORMAT = "%Y-%m-%d %H:%M"
 _TIP = "display:grid;grid-template-columns:auto auto;gap:2px 10px;font:13px system-ui,sans-serif"
-_MARKS = 40  # as many lines may cross a chart
+_MOST_MARKS = 40  # vertical lines in one chart
+_FONT = "system-ui, sans-serif"
 
 
-class Canvas:
-    """Figures that share an axis; ``themed`` says which of their properties follow the theme."""
+class LinkedFigures:
+    """Figures that zoom together. ``themed`` lists the colour properties that follow the theme."""
 
-    def __init__(self, x: Any, axis: Axis, marks: Sequence[float]) -> None:
+    def __init__(self, x: Any, axis: AxisKind, marks: Sequence[float]) -> None:
         self.themed: dict[str, dict[str, str]] = {}
-        self._axis, self._marks = axis, sorted(set(marks))[:_MARKS]
+        self._kind, self._marks = axis, sorted(set(marks))[:_MOST_MARKS]
         pad = 0.01 * (x[-1] - x[0]) or 1.0
         self.start, self.end = float(x[0] - pad), float(x[-1] + pad)
         bounds = self.start - 2 * pad, self.end + 2 * pad
         self.axis = Range1d(start=self.start, end=self.end, bounds=bounds)
 
     def figure(self, height: int, label: str, scale: Scale = "linear") -> Any:
+        """A new figure with the marks drawn in."""
         plot = figure(
             height=height,
             sizing_mode="stretch_width",
             x_range=self.axis,
-            x_axis_type="datetime" if self._axis == "calendar" else "linear",
+            x_axis_type="datetime" if self._kind == "calendar" else "linear",
             y_axis_type=scale,
             y_axis_label=label,
             tools="xbox_zoom,xpan,xwheel_zoom,reset",
@@ -92,14 +61,14 @@ class Canvas:
         plot.toolbar.logo = None
         ticker: Any = plot.yaxis[0].ticker
         ticker.desired_num_ticks = 5
-        self._dress(plot)
-        self._mark(plot)
+        self._style_axes(plot)
+        for place in self._marks:
+            self._rule(plot, place, "height", "dotted", 1.0, "warn")
         return plot
 
     def level(self, plot: Any, value: float) -> None:
-        mark = Span(location=value, dimension="width", line_dash="dashed", line_width=1.2)
-        self.theme(mark, line_color="muted")
-        plot.add_layout(mark)
+        """A dashed horizontal line."""
+        self._rule(plot, value, "width", "dashed", 1.2, "muted")
 
     def line(
         self, plot: Any, source: Any, name: str, colour: str, width: float, label: str = ""
@@ -112,12 +81,14 @@ class Canvas:
     def band(
         self, plot: Any, source: Any, low: str, high: str, colour: str, alpha: float, label: str
     ) -> Any:
+        """The area between two columns, below everything else."""
         band = plot.varea("x", low, high, source=source, fill_alpha=alpha, legend_label=label)
+        band.level = "underlay"
         self.theme(band.glyph, fill_color=colour)
         return band
 
     def dots(self, plot: Any, source: Any, name: str, colour: str, label: str = "") -> Any:
-        """One dot a row."""
+        """One dot per row."""
         labels = {"legend_label": label} if label else {}
         dots = plot.scatter("x", name, source=source, size=3.5, line_color=None, **labels)
         dots.glyph.fill_alpha = 0.75
@@ -125,13 +96,13 @@ class Canvas:
         return dots
 
     def hover(self, plot: Any, renderer: Any, lines: list[tuple[str, str]]) -> None:
-        """Figures beside the pointer; in HTML that takes its colours from the page."""
-        name = "time" if self._axis != "row" else "row"
-        when = f"@x{{{_SHORT}}}" if self._axis == "calendar" else "@x{0,0.[00]}"
-        formatters: Any = {"@x": "datetime"} if self._axis == "calendar" else {}
+        """A tooltip, in HTML that takes its colours from the page."""
+        calendar = self._kind == "calendar"
+        when = f"@x{{{_TIME_FORMAT}}}" if calendar else "@x{0,0.[00]}"
+        formatters: Any = {"@x": "datetime"} if calendar else {}
         rows = "".join(
             f'<span style="opacity:.75">{label}</span><b style="font-weight:600">{value}</b>'
-            for label, value in [(name, when), *lines]
+            for label, value in [(self._axis_name, when), *lines]
         )
         plot.add_tools(
             HoverTool(
@@ -143,58 +114,65 @@ class Canvas:
             )
         )
 
+    def legend_above(self, plot: Any) -> None:
+        legend = plot.legend[0]
+        legend.orientation = "horizontal"
+        legend.background_fill_alpha = legend.border_line_alpha = 0
+        legend.label_text_font, legend.label_text_font_size = _FONT, "12px"
+        legend.glyph_width, legend.spacing, legend.padding, legend.margin = 18, 10, 2, 2
+        plot.add_layout(legend, "above")
+        self.theme(legend, label_text_color="ink")
+
     def theme(self, model: Model, **colours: str) -> None:
-        """Colour a model, and note that the page may colour it anew."""
+        """Colour a Bokeh model, and record which properties the page recolours."""
         for name, colour in colours.items():
             setattr(model, name, LIGHT[colour])
         self.themed.setdefault(model.id, {}).update(colours)
 
-    def _dress(self, plot: Any) -> None:
+    @property
+    def _axis_name(self) -> str:
+        return "row" if self._kind == "row" else "time"
+
+    def _rule(
+        self, plot: Any, at: float, dimension: Any, dash: Any, width: float, colour: str
+    ) -> None:
+        rule = Span(location=at, dimension=dimension, line_dash=dash, line_width=width)
+        self.theme(rule, line_color=colour)
+        plot.add_layout(rule)
+
+    def _style_axes(self, plot: Any) -> None:
         for axis in (plot.xaxis[0], plot.yaxis[0]):
             axis.axis_line_color = None
             axis.minor_tick_line_color = None
             axis.axis_label_text_font_style = "normal"
-            axis.axis_label_text_font = axis.major_label_text_font = "system-ui, sans-serif"
+            axis.axis_label_text_font = axis.major_label_text_font = _FONT
             axis.axis_label_text_font_size = axis.major_label_text_font_size = "12px"
             self.theme(axis, axis_label_text_color="muted", major_label_text_color="muted")
             self.theme(axis, major_tick_line_color="grid")
         for grid in plot.grid:
             self.theme(grid, grid_line_color="grid")
         plot.xgrid[0].visible = False
-        if self._axis != "calendar":
-            plot.xaxis[0].axis_label = "time" if self._axis != "row" else "row"
-            plot.xaxis[0].formatter = BasicTickFormatter(use_scientific=False)
+        if self._kind == "calendar":
+            plot.xaxis[0].formatter = _calendar_ticks()
         else:
-            plot.xaxis[0].formatter = DatetimeTickFormatter(
-                hours="%H:%M",
-                days="%e %b",
-                months="%b",
-                years="%Y",
-                context=DatetimeTickFormatter(hours="%e %b %Y", days="%Y", months="%Y", years=""),
-                context_which="start",
-                hide_repeats=True,
-            )
-
-    def _mark(self, plot: Any) -> None:
-        """A dotted line wherever something is marked."""
-        for place in self._marks:
-            mark = Span(location=place, dimension="height", line_dash="dotted", line_width=1)
-            self.theme(mark, line_color="warn")
-            plot.add_layout(mark)
+            plot.xaxis[0].axis_label = self._axis_name
+            plot.xaxis[0].formatter = BasicTickFormatter(use_scientific=False)
 
 
-def put_legend_above(plot: Any) -> None:
-    legend = plot.legend[0]
-    legend.orientation = "horizontal"
-    legend.background_fill_alpha = legend.border_line_alpha = 0
-    legend.label_text_font = "system-ui, sans-serif"
-    legend.label_text_font_size = "12px"
-    legend.glyph_width, legend.spacing, legend.padding, legend.margin = 18, 10, 2, 2
-    plot.add_layout(legend, "above")
+def _calendar_ticks() -> DatetimeTickFormatter:
+    return DatetimeTickFormatter(
+        hours="%H:%M",
+        days="%e %b",
+        months="%b",
+        years="%Y",
+        context=DatetimeTickFormatter(hours="%e %b %Y", days="%Y", months="%Y", years=""),
+        context_which="start",
+        hide_repeats=True,
+    )
 
 
 def as_source(columns: Mapping[str, Any]) -> ColumnDataSource:
-    """Single precision is finer than a screen; times are not single."""
+    """Columns for Bokeh in single precision, which is enough for a screen, but not for times."""
     return ColumnDataSource(
         {
             name: np.asarray(values, np.float64 if name == "x" else np.float32)

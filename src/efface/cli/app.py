@@ -1,0 +1,39 @@
+"""The command line application, assembled from the modules of its commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import efface
+from efface.cli import replay, reproduce
+
+app = typer.Typer(
+    help="Linear regression that forgets exactly.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"efface {efface.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Linear regression that forgets exactly."""
+
+
+app.command(epilog=replay.REPLAY_EXAMPLE)(replay.replay)
+app.command(epilog=replay.SAMPLE_EXAMPLE)(replay.sample)
+app.command(epilog=reproduce.EXAMPLE)(reproduce.reproduce)

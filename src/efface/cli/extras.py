@@ -1,0 +1,28 @@
+"""Which extra of efface installs a library that is missing."""
+
+from __future__ import annotations
+
+from efface.errors import MissingExtra
+
+EXTRAS = {
+    "rich": "cli",
+    "typer": "cli",
+    "pyarrow": "files",
+    "bokeh": "report",
+    "jinja2": "report",
+    "joblib": "paper",
+    "matplotlib": "paper",
+    "distributed": "dask",
+}
+
+
+def missing_extra(error: ImportError) -> MissingExtra | None:
+    """The error that says what to install; None if no extra has the library.
+
+    >>> print(missing_extra(ModuleNotFoundError(name="bokeh.plotting")))
+    'bokeh' is not installed: this command needs it; run pip install "efface[report]", or \
+pip install "efface[all]" for all commands.
+    """
+    library = (error.name or "").partition(".")[0]
+    extra = EXTRAS.get(library)
+    return None if extra is None else MissingExtra(library, extra)

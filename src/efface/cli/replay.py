@@ -1,0 +1,219 @@
+"""``efface replay`` and ``efface sample``: a file through a model, and data to try it on."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from efface.files.model_options import MODELS, OPTIONS
+
+if TYPE_CHECKING:
+    from efface.files.job import Job
+
+REPLAY_EXAMPLE = """[bold]Example[/bold], on hourly counts of bicycle hires:
+
+  efface sample
+
+  efface replay bikeshare.csv --target bikers --time time \\
+    --features temp,hum,windspeed --one-hot slot --keep 30d \\
+    --model ridge --alpha 0.1 --forget requests.csv --compare
+
+[dim]Exit code 0: done. 1: done, but a request named an unknown id or an audit failed.
+2: nothing was done, the error says why. 3: a library is not installed.
+The results folder appears complete or not at all.[/dim]"""
+SAMPLE_EXAMPLE = """[bold]Example[/bold]
+
+  efface sample"""
+
+
+class _Method(StrEnum):
+    gaussian = "gaussian"
+    conformal = "conformal"
+    self_normalized = "self-normalized"
+
+
+class _Missing(StrEnum):
+    raise_ = "raise"
+    skip = "skip"
+
+
+class _Form(StrEnum):
+    parquet = "parquet"
+    csv = "csv"
+
+
+_column, _model, _output = (
+    partial(typer.Option, rich_help_panel=title)
+    for title in ("Columns", "Model and forgetting", "Output")
+)
+
+
+def replay(
+    context: typer.Context,
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="CSV, TSV, JSON Lines, Parquet or Arrow file; - for CSV from standard input.",
+            show_default=False,
+        ),
+    ],
+    target: Annotated[str, _column(help="Column to predict.")],
+    features: Annotated[
+        str | None,
+        _column(
+            help="Columns to predict from, comma-separated; by default all without a role.",
+            metavar="A,B,C",
+        ),
+    ] = None,
+    one_hot: Annotated[
+        list[str] | None,
+        _column(
+            help="Text column to encode as 0/1 columns; can be repeated. COL=a,b names the levels.",
+            metavar="COL[=A,B]",
+        ),
+    ] = None,
+    time: Annotated[
+        str | None,
+        _column(help="Time of each row; rows must be sorted by it.", metavar="COL"),
+    ] = None,
+    id: Annotated[
+        str | None, _column(help="Id of each row; by default the row number from 0.", metavar="COL")
+    ] = None,
+    group: Annotated[
+        str | None, _column(help="Fit one model per value of this column.", metavar="COL")
+    ] = None,
+    weight: Annotated[
+        str | None,
+        _column(help="Weight of each row; 1 by default, 0 has no effect.", metavar="COL"),
+    ] = None,
+    missing: Annotated[
+        _Missing, _column(help="Refuse or skip rows with missing values.")
+    ] = _Missing.raise_,
+    delimiter: Annotated[
+        str | None, _column(help="Delimiter of CSV values.", metavar="CHARACTER")
+    ] = None,
+    time_format: Annotated[
+        str | None,
+        _column(help="Format of times that are not ISO 8601: '%d/%m/%Y %H:%M'.", metavar="FORMAT"),
+    ] = None,
+    model: Annotated[
+        str, _model(help="Regression model.", metavar=f"<{'|'.join(MODELS)}>")
+    ] = "adaptive",
+    window: Annotated[
+        int | None,
+        _model(help="Keep the newest ROWS rows; 500 unless --keep is given.", metavar="ROWS"),
+    ] = None,
+    keep: Annotated[
+        str | None,
+        _model(
+            help="Keep rows for this long, by --time: 90d, 12h; a number if times are numbers.",
+            metavar="DURATION",
+        ),
+    ] = None,
+    alpha: Annotated[float | None, _model(help=OPTIONS["alpha"].help)] = None,
+    theta_max: Annotated[float | None, _model(help=OPTIONS["theta_max"].help)] = None,
+    standardize: Annotated[bool, _model("--standardize", help=OPTIONS["standardize"].help)] = False,
+    forget: Annotated[
+        str | None,
+        _model(
+            help="Requests to forget rows, each checked by an audit: one id per line for the end "
+            "of the stream, or CSV with the header time,id or row,id.",
+            metavar="FILE",
+        ),
+    ] = None,
+    interval: Annotated[float, _model(help="Level of the prediction intervals.")] = 0.95,
+    method: Annotated[
+        _Method, _model(help="Method of the intervals; conformal is the slowest.")
+    ] = _Method.gaussian,
+    compare: Annotated[
+        bool,
+        _output(
+            "--compare",
+            help="Also run baselines: never forget (keeps all rows in memory), refit every 100 "
+            "rows, fixed penalties, and River if installed.",
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None, _output(help="Results folder; NAME-replay by default.", metavar="DIR")
+    ] = None,
+    format: Annotated[_Form, _output(help="Format of the predictions.")] = _Form.parquet,
+    overwrite: Annotated[
+        bool, _output("--overwrite", help="Replace an earlier results folder.")
+    ] = False,
+    json: Annotated[bool, _output("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Stream the rows of a file through a model: predict, learn, forget, and write a report."""
+    from efface.files.job import Job
+    from efface.files.schema import ColumnRoles
+
+    roles = ColumnRoles(target, _split(features), time, id, group, _levels(one_hot or []), weight)
+    job = Job(
+        file,
+        roles,
+        model=model,
+        options={name: context.params[name] for name in OPTIONS},
+        window=window,
+        keep=keep,
+        level=interval,
+        method=method.value,
+        forget=forget,
+        compare=compare,
+        missing=missing.value,
+        delimiter={"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter),
+        time_format=time_format,
+    )
+    folder = out or Path(f"{'stdin' if file == '-' else Path(file).name.split('.')[0]}-replay")
+    summary = _run(job, folder, form=format.value, overwrite=overwrite, json=json)
+    if summary["audits"]["failed"]:
+        raise typer.Exit(1)
+
+
+def _run(job: Job, folder: Path, *, form: Any, overwrite: bool, json: bool) -> dict[str, Any]:
+    """Run a job with a progress bar, and print the result."""
+    from rich.console import Console
+
+    from efface.files.job import run
+    from efface.files.output import REPORT, as_json
+    from efface.files.terminal import progress, screen
+
+    with progress(Console(stderr=True), "replay") as update:
+        summary = run(job, folder, form=form, overwrite=overwrite, progress=update)
+    if json:
+        print(as_json(summary), end="")
+    else:
+        Console(highlight=False).print(screen(summary, folder / REPORT))
+    return summary
+
+
+def _split(names: str | None) -> list[str] | None:
+    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
+
+
+def _levels(texts: list[str]) -> dict[str, tuple[str, ...]]:
+    """``COL`` or ``COL=a,b`` as a column and its levels; () means those in the file."""
+    pairs = (text.partition("=") for text in texts)
+    return {column.strip(): tuple(_split(levels) or ()) for column, _, levels in pairs}
+
+
+def sample(
+    folder: Annotated[
+        Path, typer.Argument(help="Folder to write to.", show_default="the current folder")
+    ] = Path(),
+) -> None:
+    """Write the example data to a folder: bikeshare.csv and requests.csv."""
+    from importlib.resources import files
+
+    from efface.errors import InvalidValue
+
+    names = ("bikeshare.csv", "requests.csv")
+    for name in names:
+        if (folder / name).exists():
+            raise InvalidValue(f"'{folder / name}' already exists: choose another folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).write_bytes(files("efface.files").joinpath("sample", name).read_bytes())
+        print(folder / name)

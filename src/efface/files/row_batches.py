@@ -1,0 +1,181 @@
+"""The rows of a table as arrays, batch by batch, with gaps, infinities and order checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+from numpy.typing import NDArray
+
+from efface.errors import BadTable
+from efface.files.formatting import time_text
+from efface.files.schema import Schema
+from efface.files.tables import TEXTS, Table
+
+Missing = Literal["raise", "skip"]
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class RowBatch:
+    """Consecutive rows of a table, as models take them."""
+
+    number: NDArray[np.int64]  # the row numbers in the table, from 0
+    X: NDArray[np.float64]
+    y: Vector
+    ids: list[int | str] | None = None
+    at: NDArray[Any] | None = None
+    groups: list[str] | None = None
+    weights: Vector | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def part(self, start: int, stop: int) -> RowBatch:
+        """The rows from ``start`` up to ``stop``."""
+        return self.take(np.arange(start, stop)) if (start, stop) != (0, len(self)) else self
+
+    def take(self, index: NDArray[np.intp]) -> RowBatch:
+        """The rows at these indices."""
+        ids = None if self.ids is None else [self.ids[k] for k in index]
+        at = None if self.at is None else self.at[index]
+        groups = None if self.groups is None else [self.groups[k] for k in index]
+        weights = None if self.weights is None else self.weights[index]
+        return RowBatch(self.number[index], self.X[index], self.y[index], ids, at, groups, weights)
+
+
+def read_rows(
+    table: Table,
+    schema: Schema,
+    missing: Missing = "raise",
+    skipped: Callable[[int], object] = int,
+) -> Iterator[RowBatch]:
+    """The rows of a table; rows with gaps are refused, or skipped and counted by ``skipped``."""
+    first, newest = 0, None
+    for chunk in table.chunks(schema.types):
+        gaps = _gaps(chunk)
+        if missing == "raise" and gaps.any():
+            raise _gap_error(table, chunk, first, int(gaps.argmax()))
+        rows = _Chunk(table, schema, chunk, first).rows()
+        if gaps.any():
+            skipped(int(gaps.sum()))
+            rows = rows.take(np.flatnonzero(~gaps))
+        first += chunk.num_rows
+        if len(rows):
+            newest = _check_order(table, schema, rows, newest)
+            yield rows
+
+
+def _gaps(chunk: pa.RecordBatch) -> NDArray[np.bool_]:
+    """Which rows lack a value: null, NaN, or an empty text. The text "NA" may be a name."""
+    gaps = np.zeros(chunk.num_rows, dtype=bool)
+    for values in chunk.columns:
+        if pa.types.is_floating(values.type):
+            gaps |= np.isnan(_as_numpy(values))
+            continue
+        if values.null_count:
+            gaps |= _as_numpy(values.is_null())
+        if pa.types.is_string(values.type):
+            gaps |= _is_empty(values)
+    return gaps
+
+
+def _gap_error(table: Table, chunk: pa.RecordBatch, first: int, index: int) -> BadTable:
+    row = chunk.slice(index, 1)
+    column = next(name for name in chunk.schema.names if _gaps(row.select([name])).any())
+    text = f"'{table.name}' at {table.place(first + index)}, column {column!r} is missing"
+    return BadTable(f"{text}: expected a value; impute it, or add --missing skip.")
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """A chunk of a table that becomes arrays; ``first`` is the number of its first row."""
+
+    table: Table
+    schema: Schema
+    chunk: pa.RecordBatch
+    first: int
+
+    def rows(self) -> RowBatch:
+        schema, y = self.schema, self._finite(self.schema.target)
+        number = np.arange(self.first, self.first + len(y))
+        ids = None if schema.id is None else self.chunk.column(schema.id).to_pylist()
+        groups = None if schema.group is None else self.chunk.column(schema.group).to_pylist()
+        at = None if schema.time is None else self._times(schema.time)
+        weights = None if schema.weight is None else self._weights(schema.weight)
+        return RowBatch(number, self._features(len(y)), y, ids, at, groups, weights)
+
+    def _features(self, count: int) -> NDArray[np.float64]:
+        X, column = np.zeros((count, len(self.schema.names))), 0
+        for feature in self.schema.features:
+            if feature in self.schema.levels:
+                column += self._one_hot(feature, X[:, column:])
+            else:
+                X[:, column] = self._finite(feature)
+                column += 1
+        return X
+
+    def _times(self, name: str) -> NDArray[Any]:
+        values = self.chunk.column(name)
+        if pa.types.is_floating(values.type):
+            return self._finite(name)
+        return _as_numpy(values).astype("datetime64[ns]")
+
+    def _finite(self, name: str) -> Vector:
+        values = _as_numpy(self.chunk.column(name)).astype(np.float64, copy=False)
+        self._refuse(name, values, np.isinf(values), "a finite number", "correct it")
+        return values
+
+    def _weights(self, name: str) -> Vector:
+        values = _as_numpy(self.chunk.column(name)).astype(np.float64, copy=False)
+        wrong = np.isinf(values) | (values < 0.0)  # NaN is a gap, handled before
+        expected, advice = "a finite number of at least 0", "a row of weight 0 has no effect"
+        self._refuse(name, values, wrong, expected, advice)
+        return values
+
+    def _refuse(
+        self, name: str, values: Any, wrong: NDArray[np.bool_], expected: str, advice: str
+    ) -> None:
+        """Raise at the first wrong value."""
+        if wrong.any():
+            row = int(wrong.argmax())
+            value = values[row].as_py() if isinstance(values, pa.Array) else float(values[row])
+            raise self.table.wrong(name, self.first + row, value, expected, advice)
+
+    def _one_hot(self, name: str, out: NDArray[Any]) -> int:
+        """Write one 0/1 column per level after the first; returns how many columns."""
+        levels, values = self.schema.levels[name], self.chunk.column(name)
+        codes = pyarrow.compute.index_in(values, value_set=pa.array(levels, TEXTS))
+        unknown = _as_numpy(codes.is_null()) & ~_is_empty(values)
+        self._refuse(name, values, unknown, f"one of {', '.join(levels)}", "add it to --one-hot")
+        code = _as_numpy(codes.fill_null(0)).astype(np.intp)
+        rows = np.flatnonzero(code)
+        out[rows, code[rows] - 1] = 1.0
+        return len(levels) - 1
+
+
+def _as_numpy(values: pa.Array) -> NDArray[Any]:
+    return np.asarray(values.to_numpy(zero_copy_only=False))
+
+
+def _is_empty(values: pa.Array) -> NDArray[np.bool_]:
+    return _as_numpy(pyarrow.compute.equal(values, "").fill_null(True))
+
+
+def _check_order(table: Table, schema: Schema, rows: RowBatch, newest: Any) -> Any:
+    """Refuse times that decrease; returns the newest time."""
+    if schema.time is None or rows.at is None:
+        return None
+    times = rows.at if newest is None else np.concatenate([[newest], rows.at])
+    earlier = times[1:] < times[:-1]
+    if earlier.any():
+        index = int(earlier.argmax())
+        row = rows.number[index if newest is not None else index + 1]
+        expected = f"no earlier than {time_text(times[index])}, the time of the row before"
+        advice = f"sort the file by {schema.time!r}"
+        raise table.wrong(schema.time, int(row), time_text(times[index + 1]), expected, advice)
+    return times[-1]

@@ -1,0 +1,97 @@
+"""What a replay records while it runs; the memory of a log does not grow with the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.charts.history import History
+from efface.files.requests import Id
+from efface.files.row_batches import RowBatch
+from efface.files.scores import Coverage, Score
+
+Vector = NDArray[np.float64]
+
+_MILLISECOND = np.timedelta64(1, "ms")
+
+STEP_COLUMNS = {  # our column, and the attribute of ``replay``'s result
+    "prediction": "prediction",
+    "lower": "lower",
+    "upper": "upper",
+    "penalty": "penalty",
+    "rank": "rank",
+    "n_rows": "n_rows",
+    "leverage": "leverage_new",
+    "leverage_oldest": "leverage_old",
+    "frt": "frt",
+    "condition": "condition",
+}
+
+
+@dataclass(frozen=True)
+class PredictedRows:
+    """Rows in their order, with the model state that predicted each of them."""
+
+    rows: RowBatch
+    ids: Sequence[Id]
+    columns: Mapping[str, NDArray[Any]]  # y and STEP_COLUMNS
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.columns[name]
+
+
+@dataclass(frozen=True)
+class RequestOutcome:
+    """The result of one request to forget."""
+
+    id: Id
+    asked: Any  # the requested time or row; None for the end
+    row: int  # how many rows of the stream had been read
+    arrived: int | None  # the number of the row with this id; None if there was none
+    status: str  # "forgotten", "already gone" or "unknown"
+    verdict: str  # of the audit
+    error: float  # of the coefficients, relative to a refit without the row
+    holds: bool
+
+
+@dataclass
+class RunLog:
+    """Scores, coverage, history for the charts and outcomes of requests."""
+
+    scores: dict[str, Score] = field(default_factory=dict)
+    coverage: Coverage = field(default_factory=Coverage)
+    history: History = field(default_factory=History)
+    outcomes: list[RequestOutcome] = field(default_factory=list)
+    rows: int = 0
+    skipped: int = 0
+    first: Any = None  # time, if rows have times
+    last: Any = None
+
+    def add(self, predicted: PredictedRows, errors: Mapping[str, Vector]) -> None:
+        """Record rows, and the absolute errors of the model and its baselines at each."""
+        rows = predicted.rows
+        covered = self.coverage.add(rows.y, predicted["lower"], predicted["upper"])
+        self.history.add(positions(rows), predicted.columns, covered, errors)
+        self.rows += len(rows)
+        if rows.at is not None:
+            self.history.axis = "calendar" if rows.at.dtype.kind == "M" else "number"
+            self.first = rows.at[0] if self.first is None else self.first
+            self.last = rows.at[-1]
+
+    def add_outcome(self, outcome: RequestOutcome) -> None:
+        """Record the result of a request."""
+        self.outcomes.append(outcome)
+        self.history.requests.append(outcome.row)
+
+
+def positions(rows: RowBatch) -> Vector:
+    """Positions on the axis of a chart: milliseconds since 1970, numeric times or row numbers."""
+    if rows.at is None:
+        return rows.number.astype(np.float64)
+    if rows.at.dtype.kind == "M":
+        return np.asarray((rows.at - np.datetime64(0, "ms")) / _MILLISECOND)
+    return np.asarray(rows.at, dtype=np.float64)

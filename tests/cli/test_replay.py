@@ -1,0 +1,272 @@
+"""``efface replay`` and ``efface sample``: output, files and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from importlib.resources import files
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from command_line import COMMAND, here, run
+
+from efface import AdaptiveRidge, replay
+
+RNG = np.random.default_rng(2)
+N = 300
+X = RNG.normal(size=(N, 2)).round(6)
+Y = (X @ [3.0, -1.0] + 2.0 + RNG.normal(size=N)).round(6)
+OPTIONS = ["--target", "y", "--window", "40", "--theta-max", "5"]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    return tmp_path
+
+
+def table(path="rows.csv", extra=lambda t: "", more=""):
+    lines = [f"{a},{b},{y}{extra(t)}\n" for t, ((a, b), y) in enumerate(zip(X, Y, strict=True))]
+    with open(path, "w") as file:
+        file.write(f"a,b,y{more}\n" + "".join(lines))
+    return path
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_predictions_equal_the_library_row_for_row(place, monkeypatch, form):
+    table()
+    assert here("replay", "rows.csv", *OPTIONS, "--format", form, monkeypatch=monkeypatch) == 0
+    read = {"csv": pyarrow.csv.read_csv, "parquet": pyarrow.parquet.read_table}[form]
+    found = read(place / "rows-replay" / f"predictions.{form}")
+    expected = replay(AdaptiveRidge(40, theta_max=5.0), X, Y, diagnostics=True, interval=0.95)
+    assert found.column_names == [
+        *("id", "y", "prediction", "lower", "upper", "penalty", "rank", "n_rows"),
+        *("leverage", "leverage_oldest", "frt"),
+    ]
+    columns = {
+        "y": Y,
+        "prediction": expected.prediction,
+        "lower": expected.lower,
+        "upper": expected.upper,
+        "penalty": expected.penalty,
+        "rank": expected.rank,
+        "n_rows": expected.n_rows,
+        "leverage": expected.leverage_new,
+        "leverage_oldest": expected.leverage_old,
+        "frt": expected.frt,
+    }
+    assert found["id"].to_pylist() == list(range(N))
+    for name, values in columns.items():
+        column = found[name].to_numpy().astype(float)
+        np.testing.assert_array_equal(column, np.asarray(values, dtype=float), err_msg=name)
+
+
+def test_weights_and_scaling_equal_the_library(place, monkeypatch, capsys):
+    weights = RNG.choice([0.0, 0.25, 2.0], size=N)
+    table(extra=lambda t: f",{weights[t]}", more=",hours")
+    options = [*OPTIONS, "--weight", "hours", "--standardize"]
+    assert here("replay", "rows.csv", *options, monkeypatch=monkeypatch) == 0
+    found = pyarrow.parquet.read_table(place / "rows-replay" / "predictions.parquet")
+    model = AdaptiveRidge(40, theta_max=5.0, standardize=True)
+    expected = replay(model, X, Y, diagnostics=True, interval=0.95, sample_weight=weights)
+    assert found.column_names[:3] == ["id", "weight", "y"]
+    for name in ("prediction", "penalty", "n_rows", "frt"):
+        np.testing.assert_array_equal(found[name].to_numpy(), getattr(expected, name))
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "predicting y, theta_max = 5.0, features standardised, rows weighted by hours" in shown
+
+
+def test_a_negative_weight_is_refused_with_its_line(place, monkeypatch, capsys):
+    table(extra=lambda t: f",{-1 if t == 41 else 1}", more=",hours")
+    options = [*OPTIONS, "--weight", "hours"]
+    assert here("replay", "rows.csv", *options, monkeypatch=monkeypatch) == 2
+    error = capsys.readouterr().err
+    assert "efface: 'rows.csv' at line 43, column 'hours' is -1.0: expected a finite" in error
+    assert [each.name for each in place.iterdir()] == ["rows.csv"]
+
+
+def test_the_screen_shows_the_result_and_the_report(place, monkeypatch, capsys):
+    table()
+    assert here("replay", "rows.csv", *OPTIONS, monkeypatch=monkeypatch) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""  # not a terminal: no progress bar
+    assert "AdaptiveRidge on rows.csv, predicting y" in shown.out
+    assert "260 forgotten, 40 live" in shown.out
+    assert "rows-replay/report.html" in shown.out
+    assert sorted(os.listdir("rows-replay")) == [
+        *("predictions.parquet", "report.html", "summary.json")
+    ]
+
+
+def test_json_is_the_summary(place, monkeypatch, capsys):
+    table()
+    arguments = ["replay", "rows.csv", *OPTIONS, "--json", "--out", "deep/er"]
+    assert here(*arguments, monkeypatch=monkeypatch) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads((place / "deep" / "er" / "summary.json").read_text())
+    assert printed["rows"] == {"read": 300, "skipped": 0, "scored": 297, "groups": 1, "alive": 40}
+
+
+def test_csv_from_standard_input(place):
+    table()
+    with open("rows.csv") as rows:
+        result = run("replay", "-", *OPTIONS, "--json", stdin=rows)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["source"]["file"] == "standard input"
+    assert os.path.exists("stdin-replay/report.html")
+
+
+def test_an_unknown_id_gives_exit_code_1(place, monkeypatch, capsys):
+    table()
+    (place / "ids.txt").write_text("290\n4711\n3\n")
+    code = here("replay", "rows.csv", *OPTIONS, "--forget", "ids.txt", monkeypatch=monkeypatch)
+    assert code == 1
+    shown = capsys.readouterr().out
+    assert "no row had this id" in shown
+    assert shown.count("✓") == 2
+    outcomes = json.loads((place / "rows-replay" / "summary.json").read_text())["requests"]
+    assert [each["status"] for each in outcomes] == ["forgotten", "unknown", "already gone"]
+
+
+BAD = {
+    "empty": (b"", [], "'bad.csv' is empty"),
+    "header only": (b"a,b,y\n", [], "'bad.csv' has a header but no rows"),
+    "ragged rows": (b"a,b,y\n1,2,3\n4,5\n", [], "'bad.csv' at line 3 has 2 values: expected 3"),
+    "wrong delimiter": (
+        b"a;b;y\n1;2;3\n",
+        [],
+        "values seem to be separated by ';'; add --delimiter ';'",
+    ),
+    "unknown column": (b"a,b,yy\n1,2,3\n", [], "has no column 'y': did you mean 'yy'?"),
+    "binary junk": (bytes(range(256)), [], "'bad.csv' is not text"),
+    "junk without zeros": (b"\xfe\xff\xfa,\xc3(\n1,2\n", [], "'bad.csv' is not UTF-8 text"),
+    "gap in the target": (
+        b"a,b,y\n1,2,3\n1,2,NaN\n",
+        [],
+        "'bad.csv' at line 3, column 'y' is missing",
+    ),
+    "text": (b"a,b,y\nred,2,3\nblue,2,3\n", [], "'a' is 'red': expected a number; add --one-hot a"),
+    "late text": (
+        b"a,b,y\n" + b"1,2,3\n2,1,5\n4,7,2\n6,1,1\n" * 50_000 + b"1,two,3\n",
+        [],
+        "'bad.csv' at line 200002, column 'b' is 'two': expected a number",
+    ),
+    "duplicated ids": (
+        b"a,b,y\n1,2,3\n2,2,4\n1,5,3\n",
+        ["--id", "a"],
+        "'bad.csv' at line 4, column 'a' is 1: expected an id that no live row has",
+    ),
+    "times out of order": (
+        b"a,b,y\n1,2,3\n3,2,4\n2,5,3\n",
+        ["--time", "a"],
+        "'bad.csv' at line 4, column 'a' is 2.0: expected no earlier than 3.0",
+    ),
+    "all gaps": (b"a,b,y\n,2,3\n1,,3\n", ["--missing", "skip"], "'bad.csv' is 'all gaps'"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_gives_one_line_exit_code_2_and_no_folder(place, monkeypatch, capsys, name):
+    text, options, expected = BAD[name]
+    (place / "bad.csv").write_bytes(text)
+    arguments = ["replay", "bad.csv", "--target", "y", *options]
+    assert here(*arguments, monkeypatch=monkeypatch) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("efface: ")
+    assert expected in shown.err
+    assert shown.err.count("\n") == 1
+    assert os.listdir() == ["bad.csv"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--window", "9", "--keep", "3d"], "'--window' and '--keep' both decide when rows leave"),
+        (["--keep", "3d"], "'--keep' needs the age of rows"),
+        (
+            ["--keep", "3", "--time", "a", "--alpha", "2"],
+            "'--alpha' has no meaning for --model adap",
+        ),
+        (["--window", "0"], "'rows' is 0: expected a whole number of at least 1"),
+        (["--interval", "95"], "'interval' is 95.0: expected"),
+        (["--model", "ridge", "--alpha", "-1"], "'alpha' is -1.0: expected"),
+        (["--model", "lasso"], "'--model' is 'lasso': expected 'adaptive' or 'ridge'"),
+        (["--forget", "none.txt"], "'none.txt' does not exist"),
+    ],
+)
+def test_unusable_options_are_refused(place, monkeypatch, capsys, options, expected):
+    table()
+    assert here("replay", "rows.csv", "--target", "y", *options, monkeypatch=monkeypatch) == 2
+    assert expected in capsys.readouterr().err
+    assert os.listdir() == ["rows.csv"]
+
+
+def test_results_are_overwritten_only_on_request(place, monkeypatch, capsys):
+    table()
+    assert here("replay", "rows.csv", *OPTIONS, monkeypatch=monkeypatch) == 0
+    before = (place / "rows-replay" / "summary.json").read_text()
+    assert here("replay", "rows.csv", *OPTIONS, monkeypatch=monkeypatch) == 2
+    assert "already exists: name another --out, or add --overwrite" in capsys.readouterr().err
+    assert (place / "rows-replay" / "summary.json").read_text() == before
+    assert here("replay", "rows.csv", *OPTIONS, "--overwrite", monkeypatch=monkeypatch) == 0
+    assert sorted(os.listdir()) == ["rows-replay", "rows.csv"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_no_files(place, sent):
+    command = [*COMMAND, "replay", "-", *OPTIONS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdin.write(b"a,b,y\n" + b"1,2,3\n" * 2_000_000)  # the pipe stays open
+        process.stdin.flush()
+        limit = time.monotonic() + 120
+        while not any(name.endswith(".partial") for name in os.listdir()):
+            assert time.monotonic() < limit
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(sent)
+        process.stdin.close()
+        assert process.wait(60) != 0
+    assert os.listdir() == []
+
+
+def test_the_example_in_the_help_runs(place):
+    shown = run("replay", "--help", env={**os.environ, "COLUMNS": "80"}).stdout
+    lines = shown[shown.index("Example") :].splitlines()[1:]
+    start = next(k for k, line in enumerate(lines) if "Exit code" in line)
+    script = "\n".join(line.strip() for line in lines[:start])
+    assert script.strip().startswith("efface sample")
+    found = re.sub(r"^efface ", "efface_ ", script, flags=re.MULTILINE)
+    prelude = (
+        'efface_() { "$PYTHON" -W error -c "from efface.cli.main import main; main()" "$@"; }\n'
+    )
+    result = subprocess.run(
+        ["bash", "-e", "-c", prelude + found],
+        env={**os.environ, "PYTHON": sys.executable, "COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "bikeshare-replay/report.html" in result.stdout
+    summary = json.loads((place / "bikeshare-replay" / "summary.json").read_text())
+    assert summary["audits"] == {"held": 5, "failed": 0}
+    errors = {name: each["mae"] for name, each in summary["errors"].items()}
+    assert errors["Ridge"] < 0.75 * errors["never forget (growing OLS)"]
+
+
+def test_the_sample_is_the_shipped_data(place, monkeypatch, capsys):
+    assert here("sample", "data", monkeypatch=monkeypatch) == 0
+    shipped = files("efface.files").joinpath("sample", "bikeshare.csv").read_bytes()
+    assert (place / "data" / "bikeshare.csv").read_bytes() == shipped
+    assert here("sample", "data", monkeypatch=monkeypatch) == 2
+    assert "already exists" in capsys.readouterr().err
