@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import final
 
-from efface.engine.events.penalty import FIXED, GIVEN, LEMMA_3, PILOT
 from efface.engine.events.pilot import AUTO, RESIDUAL, RESPONSE
-from efface.engine.events.state import Rule
+from efface.engine.events.state import FIXED, GIVEN, LEMMA_3, PILOT, Rule
 
 __all__ = ["AUTO", "RESIDUAL", "RESPONSE", "Fixed", "Lemma3", "Penalty"]
 

@@ -13,16 +13,12 @@ import numba
 import numpy as np
 
 from efface.engine.events.rows import Rows
-from efface.engine.events.state import Stats, Stream
+from efface.engine.events.state import FIXED, GIVEN, PILOT, Stats, Stream
 from efface.engine.jit.compilation import INNER, shared
 from efface.engine.jit.records import Record
 from efface.engine.jit.views import VALUE, WEIGHT, Vector, part, take
 from efface.engine.linalg.dense import copy, fill
 from efface.engine.sums.sliding import Sums, clear_bounds, first_weighted, widen
-
-# Where a penalty comes from: given once; by Lemma 3 from the live rows, up to a number of rows;
-# given anew for each event; the small penalty of a pilot fit (see ``pilot``).
-FIXED, LEMMA_3, GIVEN, PILOT = range(4)
 
 KEPT = 1e-4  # of a sum of squares: with less left after a subtraction, digits are missing
 PILOT_SHARE = 1e-3  # of the mean squared length of a row: the penalty of a pilot fit
@@ -75,9 +71,7 @@ def observe(moments: Vector, bounds: Vector, origin: Vector, row: Vector, y: Vec
 @numba.njit(**INNER)
 def observe_sums(stats: Stats, sums: Sums, d: int) -> None:
     """Moments and bounds of a core, from its sums; no row came after it yet."""
-    _clear(stats, d)
-    copy(sums.centre, part(stats.origin, 0, d))
-    stats.origin[d] = sums.centre[d + 1]
+    _clear(stats, d, sums)
     copy(sums.total[d], part(stats.moments[0], 0, d + 1))
     stats.moments[0, d + 1] = sums.total[d + 1, d]
     stats.moments[0, d + 2] = sums.total[d + 1, d + 1]
@@ -87,22 +81,20 @@ def observe_sums(stats: Stats, sums: Sums, d: int) -> None:
 
 
 @numba.njit(**INNER)
-def observe_rows(stats: Stats, state: Record, r: Rows) -> None:
+def observe_rows(stats: Stats, state: Record, sums: Sums, r: Rows) -> None:
     """Moments and bounds of a core, from its rows; no row came after it yet."""
-    d, first = state.width, first_weighted(r.y, state.tail_start, state.core_end)
-    _clear(stats, d)
-    if state.has_intercept == 1:
-        copy(r.x[first], part(stats.origin, 0, d))
-    stats.origin[d] = r.y[first, VALUE]
+    _clear(stats, state.width, sums)
     for row in range(state.core_start, state.core_end):
         observe(stats.moments[0], stats.bounds[0], stats.origin, r.x[row], r.y[row])
 
 
 @numba.njit(**INNER)
-def _clear(stats: Stats, d: int) -> None:
+def _clear(stats: Stats, d: int, sums: Sums) -> None:
+    """No row is observed yet; the origin is the centre of the sums."""
     for kept in (stats.moments, stats.tail_moments, stats.bounds, stats.tail_bounds):
         fill(kept, 0.0)
-    fill(stats.origin, 0.0)
+    copy(sums.centre, part(stats.origin, 0, d))
+    stats.origin[d] = sums.centre[d + 1]
     for i in range(2):
         clear_bounds(take(stats.bounds, i * 2 * d, 2, d))
 

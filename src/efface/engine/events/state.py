@@ -33,6 +33,10 @@ from efface.engine.sums.sliding import (
     start_sums,
 )
 
+# Where a penalty comes from: given once; by Lemma 3 from the live rows, up to a number of rows;
+# given anew for each event; the small penalty of a pilot fit (see ``penalty`` and ``pilot``).
+FIXED, LEMMA_3, GIVEN, PILOT = range(4)
+
 stream_state, STATE_WORDS = record(
     ints=[
         *("width", "has_intercept", "tail", "shrinks", "depth"),  # the shape, fixed at allocation
@@ -143,7 +147,7 @@ def open_stream(store: Vector) -> Stream:
 class Rule(NamedTuple):
     """The parameters of a penalty, as compiled code reads them; see ``penalty``."""
 
-    kind: int = 0  # FIXED
+    kind: int = FIXED
     alpha: float = 0.0
     delta: float = 0.05
     theta_max: float = 1.0
@@ -169,7 +173,7 @@ def reset(store: Vector, rule: Rule) -> None:
     store[:] = 0.0
     state.width, state.has_intercept, state.tail, state.shrinks, state.depth = shape
     set_rule(state, rule)
-    start_sums(open_stream(store).sums, rule.kind != 0)
+    start_sums(open_stream(store).sums, rule.kind != FIXED)
 
 
 def set_rule(state: Record, rule: Rule) -> None:
@@ -195,9 +199,9 @@ def shift(store: Vector, by: int) -> None:
 @numba.njit(**INNER)
 def release(s: Stream, head: int) -> None:
     """Overwrite all that was derived from rows before ``head``, which have left."""
-    state, primal = s.state, s.core.state.dual == 0
+    state = s.state
     if state.valid == 1:
-        if head > state.core_start or (primal and head >= s.sums.state.turn):
+        if head > state.core_start or head > s.sums.state.anchor:
             clear_core(s)
         else:
             _release_tail(s, head)
@@ -248,6 +252,8 @@ def clear_solution(s: Stream) -> None:
     fill(part(s.core.scratch, 0, 2 * p), 0.0)
     state.intercept, state.penalty = 0.0, 0.0
     state.variance, state.largest, state.trace_phi = 0.0, 0.0, 0.0
+    if state.rule == GIVEN:
+        state.alpha = 0.0
     state.solved_end, state.used = -1, 0
 
 

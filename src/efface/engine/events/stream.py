@@ -23,7 +23,6 @@ from efface.engine.events.core import (
     place,
 )
 from efface.engine.events.penalty import (
-    FIXED,
     observe,
     observe_rows,
     observe_sums,
@@ -34,6 +33,7 @@ from efface.engine.events.penalty import (
 from efface.engine.events.rows import Rows, append, drop, open_rows, span_of
 from efface.engine.events.solve import change_penalty, solve_outside
 from efface.engine.events.state import (
+    FIXED,
     Stream,
     clear_core,
     disturb,
@@ -172,7 +172,7 @@ def form_dual_rows(
     fill(s.sums.total, 0.0)
     centre_dual(s.sums, x, y, start if end > start else first, end, intercept)
     if watched is not None:
-        observe_rows(s.stats, state, r)
+        observe_rows(s.stats, state, s.sums, r)
     penalty = _anchor(s, r, watched)
     _enclose(s, r, form_dual(c, x, y, start, end, first, penalty, intercept))
     fill(c.scratch, 0.0)

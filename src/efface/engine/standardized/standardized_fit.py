@@ -19,7 +19,6 @@ import numba
 import numpy as np
 
 from efface.engine.events.penalty import (
-    FIXED,
     KEPT,
     lemma_3,
     pilot_penalty,
@@ -34,7 +33,7 @@ from efface.engine.events.pilot import (
     weighted_freedom,
 )
 from efface.engine.events.rows import Rows, open_rows, span_of
-from efface.engine.events.state import STATE_WORDS, Rule, set_rule, stream_state
+from efface.engine.events.state import FIXED, STATE_WORDS, Rule, set_rule, stream_state
 from efface.engine.events.stream import (
     DONE,
     REFIT,

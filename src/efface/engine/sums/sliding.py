@@ -45,13 +45,13 @@ _SMALL = 64  # below this many columns, a call to BLAS costs more than the sum
 _TINY = float(np.finfo(np.float64).tiny)
 NEVER = 1 << 62  # as ``seen``: nothing is kept, start anew
 
-sums_state, _STATE = record(ints=["turn", "seen", "entries", "bounded"])
+sums_state, _STATE = record(ints=["turn", "seen", "entries", "bounded", "anchor"])
 
 
 class Sums(NamedTuple):
     """The sums of a sliding range; q = d + 2."""
 
-    state: Record  # turn; seen (= b); stack entries in use; whether bounds are kept
+    state: Record  # turn; seen (= b); stack entries in use; bounds kept?; see ``turn_over``
     total: Matrix  # (q, q), lower triangle: the sum over [a, b)
     recent: Matrix  # (q, q): over [turn, b)
     stack: Matrix  # (depth, q * q): over [start, turn), nearest last
@@ -202,8 +202,11 @@ def first_weighted(y: Responses, lo: int, hi: int) -> int:
 
 @numba.njit(**INNER)
 def turn_over(s: Sums, x: Matrix, y: Responses, a: int, b: int, centred: bool) -> None:
-    """Start anew at the end of [a, b). The centre is the mean of y, and of x if ``centred``."""
-    d = x.shape[1]
+    """Start anew at the end of [a, b). The centre is the mean of y, and of x if ``centred``.
+
+    ``anchor`` is the last row that the centre depends on.
+    """
+    d, s.state.anchor = x.shape[1], a
     fill(s.recent, 0.0)
     fill(part(s.stack, 0, s.state.entries), 0.0)
     fill(part(s.stack_bounds, 0, s.state.entries), 0.0)
@@ -213,6 +216,8 @@ def turn_over(s: Sums, x: Matrix, y: Responses, a: int, b: int, centred: bool) -
     total = weight_of(y, a, b)
     for i in range(a, b):
         weight = y[i, WEIGHT]
+        if weight > 0.0:
+            s.state.anchor = i
         if centred:
             for j in range(d):
                 s.centre[j] += weight * x[i, j] / total
@@ -311,7 +316,7 @@ def _push_bounds(s: Sums, x: Matrix, y: Responses, lo: int, hi: int, depth: int)
 def release_sums(s: Sums, head: int) -> None:
     """Overwrite the sums that contain a row before ``head``, except ``total``."""
     _pop_before(s, head)
-    if s.state.seen != NEVER and head >= s.state.turn:  # all rows of the centre have left
+    if s.state.seen != NEVER and head > s.state.anchor:  # all rows of the centre have left
         fill(s.recent, 0.0)
         fill(s.recent_bounds, 0.0)
         fill(s.centre, 0.0)
@@ -327,5 +332,6 @@ def clear_total(s: Sums) -> None:
 def shift_down(s: Sums, by: int) -> None:
     """Follow rows that have moved ``by`` places towards the front of their array."""
     s.state.turn -= by
+    s.state.anchor -= by
     s.state.seen -= by
     s.starts[:] -= by

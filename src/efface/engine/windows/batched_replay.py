@@ -21,9 +21,9 @@ from efface.engine.events.leverage import (
     STRETCH,
     UNEXPLAINED,
 )
-from efface.engine.events.penalty import FIXED, KEPT, PILOT, lemma_3, pilot_penalty
+from efface.engine.events.penalty import KEPT, lemma_3, pilot_penalty
 from efface.engine.events.pilot import RESIDUAL, constant, penalty_from
-from efface.engine.events.state import STATE_WORDS, Rule, set_rule, stream_state
+from efface.engine.events.state import FIXED, PILOT, STATE_WORDS, Rule, set_rule, stream_state
 from efface.engine.jit.compilation import INNER, KERNEL
 from efface.engine.jit.records import Record, words
 from efface.engine.jit.simd import (
