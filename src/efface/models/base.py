@@ -25,7 +25,7 @@ class NotFittedModel(NotFitted, NotFittedError):
     """What scikit-learn expects of an estimator that has not seen a row yet."""
 
 
-class Keeper(BaseEstimator, ABC, Generic[L]):
+class LiveEstimator(BaseEstimator, ABC, Generic[L]):
     """An estimator that is a function of the rows that are alive."""
 
     window: Any

@@ -33,14 +33,14 @@ from efface.live.index import Id
 from efface.live.live_rows import Arrivals, LiveRows
 from efface.live.memory import Penalty
 from efface.live.policies import as_policy
-from efface.models.base import Keeper
+from efface.models.base import LiveEstimator
 from efface.models.intervals import Interval, MethodName, as_method
 
 _FLOAT64 = np.dtype(np.float64)
 T = TypeVar("T")
 
 
-class Model(RegressorMixin, Keeper[LiveRows]):
+class Model(RegressorMixin, LiveEstimator[LiveRows]):
     """A linear regression on the rows that are alive.
 
     ``window`` says when rows leave by themselves: a number of rows, a duration ("90d", a timedelta;

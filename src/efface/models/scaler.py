@@ -19,7 +19,7 @@ from efface.live.index import Id
 from efface.live.live_rows import Arrivals, LiveRows
 from efface.live.policies import Policy, as_policy
 from efface.live.spread import Spread
-from efface.models.base import Keeper, NotFittedModel
+from efface.models.base import LiveEstimator, NotFittedModel
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ class ScaledRows(LiveRows):
 
 
 @final
-class WindowScaler(OneToOneFeatureMixin, TransformerMixin, Keeper[ScaledRows]):
+class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledRows]):
     """Features less the mean of the live rows, over their standard deviation.
 
     A StandardScaler in front of a model that forgets remembers what the model has forgotten. This
