@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from efface.errors import BadRow, InvalidValue, NotANumber
 from efface.inputs.arrays import as_matrix, as_vector
-from efface.inputs.frames import Table, eager, items, joined, side_by_side, transposed, values
+from efface.inputs.frames import FrameColumns, eager, items, joined, side_by_side, transposed, values
 
 KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}
 
@@ -168,7 +168,7 @@ def test_what_is_no_frame_stays_as_it_is(data):
     assert eager(data) is data
     assert values(data) is data
     assert items(data) is data
-    assert Table.of(data) is None
+    assert FrameColumns.of(data) is None
 
 
 def test_times_with_a_zone_are_those_of_utc():
@@ -222,7 +222,7 @@ def test_blocks_change_no_number(n, d):
 )
 def test_a_pandas_frame_gives_index_and_columns(index, columns):
     frame = pd.DataFrame(np.arange(6.0).reshape(3, 2), index=index, columns=columns)
-    table = Table.of(frame)
+    table = FrameColumns.of(frame)
     pd.testing.assert_frame_equal(table.frame(frame.to_numpy()), frame)
     series = table.series("rank", np.arange(3))
     pd.testing.assert_series_equal(series, pd.Series(np.arange(3), index=frame.index, name="rank"))
@@ -235,7 +235,7 @@ def test_a_pandas_frame_gives_index_and_columns(index, columns):
 def test_a_frame_comes_back_as_it_was(kind, n):
     X = np.random.default_rng(n).normal(size=(n, 3))
     frame = kind({name: X[:, j].copy() for j, name in enumerate("abc")})
-    back = Table.of(frame).frame(as_matrix(frame), room=np.empty((n, 3)))
+    back = FrameColumns.of(frame).frame(as_matrix(frame), room=np.empty((n, 3)))
     assert type(back) is type(frame)
     assert back.equals(frame)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import BadRow, InvalidValue, NotANumber, unusable
-from efface.inputs.frames import Table, side_by_side, values
+from efface.inputs.frames import FrameColumns, side_by_side, values
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -35,7 +35,7 @@ def as_matrix(X: Any, *, missing: bool = False) -> Matrix:
     """
     if hasattr(X, "toarray"):  # scipy.sparse, which need not be loaded to be recognised
         raise TypeError(unusable("X", "sparse", "a dense array", "call its .toarray()"))
-    table = Table.of(X)
+    table = FrameColumns.of(X)
     if table is not None:
         return _from_table(table, missing)
     raw = _array("X", X)
@@ -50,7 +50,7 @@ def as_matrix(X: Any, *, missing: bool = False) -> Matrix:
     return rows
 
 
-def _from_table(table: Table, missing: bool) -> Matrix:
+def _from_table(table: FrameColumns, missing: bool) -> Matrix:
     """The same for a frame, which the columns of each kind leave only here as one block."""
     _refuse_no_column((len(table), len(table.names)))
     columns = [_column(raw, j, table.names) for j, raw in enumerate(table.columns())]

@@ -33,11 +33,11 @@ _ENCODE = "make numbers of the column, or leave it out"
 
 
 @final
-class Table:
+class FrameColumns:
     """A frame, its columns by place and by name.
 
     >>> import polars as pl
-    >>> table = Table.of(pl.DataFrame({"a": [1.0, None], "b": [True, False]}))
+    >>> table = FrameColumns.of(pl.DataFrame({"a": [1.0, None], "b": [True, False]}))
     >>> table.names, table.columns()
     (['a', 'b'], [array([ 1., nan]), array([1., 0.])])
     """
@@ -52,9 +52,9 @@ class Table:
             self.names = list(names)
 
     @classmethod
-    def of(cls, data: Any) -> Table | None:
+    def of(cls, data: Any) -> FrameColumns | None:
         """The table that some data is; None for what is no frame, also for a single column."""
-        if isinstance(data, Table):
+        if isinstance(data, FrameColumns):
             return data
         frame = wrapped(data)
         if frame is data or not is_frame(frame):
@@ -78,9 +78,9 @@ class Table:
             for j, place in enumerate(self._places)
         ]
 
-    def picked(self, names: Sequence[Any]) -> Table:
+    def picked(self, names: Sequence[Any]) -> FrameColumns:
         """Only these columns, in this order; nothing is copied."""
-        return Table(self._frame, names)
+        return FrameColumns(self._frame, names)
 
     def column(self, name: Any) -> Any:
         """One column, as the library has it."""

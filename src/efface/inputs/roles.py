@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from efface.errors import InvalidValue, unusable
-from efface.inputs.frames import Table, collected, is_frame, is_lazy, refuse_repeated, wrapped
+from efface.inputs.frames import FrameColumns, collected, is_frame, is_lazy, refuse_repeated, wrapped
 
 _SEVERAL = ("groups",)  # roles that several columns may share
 _SHOWN = 20  # names of columns in an error
@@ -17,7 +17,7 @@ class Cast(NamedTuple):
     """Who plays which role: the features, and under the name of each role what was found."""
 
     X: Any  # as given, or a table of the features alone
-    table: Table | None  # the same; None for arrays
+    table: FrameColumns | None  # the same; None for arrays
     roles: dict[str, list[tuple[Any, Any]]]  # (name, values): none, one, or several columns
     keys: tuple[tuple[Any, Any], ...]  # (name, column) of those that tell rows apart
 
@@ -49,7 +49,7 @@ def cast(X: Any, features: Any, **roles: Any) -> Cast:
     found = {role: _named(role, value, names, count) for role, value in roles.items()}
     used = [name for each in found.values() for name in each]
     chosen = _features(features, names, used, found["y"])
-    table = Table(collected(frame, list(dict.fromkeys([*chosen, *used]))))
+    table = FrameColumns(collected(frame, list(dict.fromkeys([*chosen, *used]))))
     held = {
         role: [(name, table.column(name)) for name in each] or _itself(role, roles[role])
         for role, each in found.items()

@@ -25,7 +25,7 @@ from scipy.special import stdtrit
 from efface.engine.jit.compilation import KERNEL
 from efface.engine.jit.views import Matrix, Vector
 from efface.errors import InvalidValue, unusable
-from efface.inputs.frames import Table
+from efface.inputs.frames import FrameColumns
 from efface.inputs.parameters import probability
 from efface.live.live_rows import LiveRows, Windows
 from efface.live.memory import Memory
@@ -65,7 +65,7 @@ class Interval(_Triple):
         interval.reason = reason
         return interval
 
-    def of_kind(self, table: Table) -> Interval:
+    def of_kind(self, table: FrameColumns) -> Interval:
         """The same as columns of a frame's kind."""
         prediction, lower, upper = (table.series(*each) for each in self._asdict().items())
         return Interval(prediction, lower, upper, self.reason)

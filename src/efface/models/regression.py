@@ -27,7 +27,7 @@ from efface.inputs.arrays import (
     as_weights,
     refuse_no_row,
 )
-from efface.inputs.frames import Table, eager, values
+from efface.inputs.frames import FrameColumns, eager, values
 from efface.inputs.parameters import choice, truth
 from efface.live.index import Id
 from efface.live.live_rows import Arrivals, LiveRows
@@ -169,7 +169,7 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         rows = as_matrix(X)
         self._name_features(X, reset=False)
         prediction = np.asarray(rows @ live.memory.coef + live.memory.intercept)
-        table = Table.of(X) if self._output_kind() == "native" else None
+        table = FrameColumns.of(X) if self._output_kind() == "native" else None
         return prediction if table is None else table.series("prediction", prediction)
 
     def set_output(self, *, predict: str | None = None) -> Self:
@@ -218,7 +218,7 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         """
         way = as_method(level, method)
         live, X = self._alive(), eager(X)
-        rows, table = as_matrix(X), Table.of(X)
+        rows, table = as_matrix(X), FrameColumns.of(X)
         self._name_features(X, reset=False)
         found = way.around(live, rows)
         return found if table is None else found.of_kind(table)
