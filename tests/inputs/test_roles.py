@@ -10,31 +10,31 @@ from samples import KINDS, equal, panel, plain
 
 from efface import Ridge, replay, rolling
 from efface.errors import InvalidValue
-from efface.inputs.roles import cast
+from efface.inputs.roles import column_roles
 
 FRAME = pl.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "g": ["u", "v"], "t": [5, 6]})
 
 
 def test_features_are_what_is_left():
-    found = cast(FRAME, None, y="b", groups="g", at="t")
+    found = column_roles(FRAME, None, y="b", groups="g", at="t")
     assert found.table.names == ["a"]
     assert found.one("at").to_list() == [5, 6]
     assert [name for name, _ in found.keys] == ["g", "t"]
 
 
 def test_features_keep_the_order_in_which_they_are_named():
-    assert cast(FRAME, ["t", "a"], y="b").table.names == ["t", "a"]
-    assert cast(FRAME, ("t", "a"), y="b").table.names == ["t", "a"]
-    assert cast(FRAME, "t", y="b").table.names == ["t"]
+    assert column_roles(FRAME, ["t", "a"], y="b").table.names == ["t", "a"]
+    assert column_roles(FRAME, ("t", "a"), y="b").table.names == ["t", "a"]
+    assert column_roles(FRAME, "t", y="b").table.names == ["t"]
 
 
 def test_a_time_may_be_a_feature_too():
-    assert cast(FRAME, ["a", "t"], y="b", at="t").table.names == ["a", "t"]
+    assert column_roles(FRAME, ["a", "t"], y="b", at="t").table.names == ["a", "t"]
 
 
 def test_values_stand_for_themselves():
     y = np.zeros(2)
-    found = cast(FRAME.select("a"), None, y=y, groups=["u", "v"], at=None)
+    found = column_roles(FRAME.select("a"), None, y=y, groups=["u", "v"], at=None)
     assert found.one("y") is y
     assert found.roles["groups"] == [("groups", ["u", "v"])]
     assert found.one("at") is None
@@ -42,43 +42,43 @@ def test_values_stand_for_themselves():
 
 
 def test_a_list_as_long_as_the_frame_is_of_labels_unless_columns_are_called_so():
-    assert [name for name, _ in cast(FRAME, "a", y="b", groups=["g", "t"]).roles["groups"]] == [
+    assert [name for name, _ in column_roles(FRAME, "a", y="b", groups=["g", "t"]).roles["groups"]] == [
         "g",
         "t",
     ]
-    assert cast(FRAME, "a", y="b", groups=["g", "x"]).roles["groups"][0][0] == "groups"
+    assert column_roles(FRAME, "a", y="b", groups=["g", "x"]).roles["groups"][0][0] == "groups"
     with pytest.raises(InvalidValue, match="'groups' is 'x': expected the name of a column"):
-        cast(FRAME, "a", y="b", groups=["g", "t", "x"])
+        column_roles(FRAME, "a", y="b", groups=["g", "t", "x"])
 
 
 def test_numbers_are_names_only_where_a_column_is_called_so():
     frame = pd.DataFrame(np.arange(6.0).reshape(2, 3))
-    found = cast(frame, None, y=2, groups=[0, 1])
+    found = column_roles(frame, None, y=2, groups=[0, 1])
     assert found.table.names == [0, 1]
     assert found.one("y").tolist() == [2.0, 5.0]
     assert found.roles["groups"] == [("groups", [0, 1])]
-    assert cast(frame, [0], y=[0, 1]).one("y") == [0, 1]
+    assert column_roles(frame, [0], y=[0, 1]).one("y") == [0, 1]
 
 
 def test_names_with_levels():
     columns = pd.MultiIndex.from_tuples([("p", "x"), ("p", "y"), ("q", "x")])
     frame = pd.DataFrame(np.arange(6.0).reshape(2, 3), columns=columns)
-    found = cast(frame, [("p", "x"), ("q", "x")], y=("p", "y"))
+    found = column_roles(frame, [("p", "x"), ("q", "x")], y=("p", "y"))
     assert found.one("y").tolist() == [1.0, 4.0]
     assert found.table.native.columns.tolist() == [("p", "x"), ("q", "x")]
 
 
 def test_arrays_have_no_names():
     X = np.zeros((2, 2))
-    assert cast(X, None, y=[1, 2], at=None).X is X
+    assert column_roles(X, None, y=[1, 2], at=None).X is X
     with pytest.raises(InvalidValue, match="'at' is 't': expected no name"):
-        cast(X, None, y=[1, 2], at="t")
+        column_roles(X, None, y=[1, 2], at="t")
 
 
 def test_of_many_columns_an_error_names_some():
     frame = pd.DataFrame(np.zeros((1, 50)), columns=[f"x{j}" for j in range(50)])
     with pytest.raises(InvalidValue, match=r"there are 'x0', .*'x19', \.\.\.\.$"):
-        cast(frame, None, y="ret")
+        column_roles(frame, None, y="ret")
 
 
 def test_all_columns_without_a_role_are_features():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from efface.batch.results import Replay
-from efface.inputs.roles import cast
+from efface.inputs.roles import column_roles
 from efface.live.live_rows import Arrivals, LiveRows
 from efface.live.trace import Trace
 from efface.models.intervals import MethodName, as_method
@@ -44,7 +44,7 @@ def replay(
     >>> replay(model, [[1.0], [1.0], [1.0]], [2.0, 4.0, 9.0]).prediction
     array([0., 2., 3.])
     """
-    parts = cast(X, x, y=y, ids=ids, at=at, sample_weight=sample_weight)
+    parts = column_roles(X, x, y=y, ids=ids, at=at, sample_weight=sample_weight)
     widths = None if interval is None else as_method(interval, method, "interval").widths
 
     def through(live: LiveRows, new: Arrivals) -> Trace:

@@ -19,7 +19,7 @@ from efface.engine.windows.inference import Inference
 from efface.errors import InvalidValue, unusable
 from efface.inputs.arrays import Matrix, Vector, as_matrix, as_vector, as_weights
 from efface.inputs.parameters import choice, non_negative, truth, whole
-from efface.inputs.roles import Cast, cast
+from efface.inputs.roles import ColumnRoles, column_roles
 from efface.inputs.times import as_times, kind_of
 from efface.live.policies import FIFD, Policy, as_policy
 from efface.models.intervals import MethodName, as_method
@@ -89,7 +89,7 @@ def rolling(
     way = None if interval is None else as_method(interval, method, "interval")
     skip = choice("missing", missing, ("raise", "skip")) == "skip"
     workers = os.cpu_count() or 1 if threads is None else whole("threads", threads, 1)
-    parts = cast(X, x, y=y, groups=_either(groups, by), at=at, sample_weight=sample_weight)
+    parts = column_roles(X, x, y=y, groups=_either(groups, by), at=at, sample_weight=sample_weight)
     rows = as_matrix(parts.X, missing=skip)
     name = y if parts.table is not None and isinstance(y, str) else None
     responses = as_vector(parts.one("y"), len(rows), missing=skip, name=name)
@@ -143,7 +143,7 @@ def _asked(outputs: Any, penalty: float) -> frozenset[str]:
     return frozenset(names)
 
 
-def _panel(X: Matrix, y: Vector, parts: Cast, skip: bool, policy: Policy) -> Panel:
+def _panel(X: Matrix, y: Vector, parts: ColumnRoles, skip: bool, policy: Policy) -> Panel:
     at = parts.one("at")
     times = None if at is None else as_times(at, len(y))
     given = Rows(X, y, as_weights(parts.one("sample_weight"), len(y)), times)

@@ -13,7 +13,7 @@ _SHOWN = 20  # names of columns in an error
 _KEYS = ("groups", "ids", "at")  # roles that tell rows apart, and go beside what is said of them
 
 
-class Cast(NamedTuple):
+class ColumnRoles(NamedTuple):
     """Who plays which role: the features, and under the name of each role what was found."""
 
     X: Any  # as given, or a table of the features alone
@@ -27,14 +27,14 @@ class Cast(NamedTuple):
         return found[0][1] if found else None
 
 
-def cast(X: Any, features: Any, **roles: Any) -> Cast:
+def column_roles(X: Any, features: Any, **roles: Any) -> ColumnRoles:
     """Find columns by name; what is not a name stands for itself.
 
     Features are all columns without a role, unless they are named. Of a lazy frame only what has a
     role is collected.
 
     >>> import polars as pl
-    >>> found = cast(pl.DataFrame({"a": [1.0], "b": [2.0], "c": ["x"]}), None, y="b", at="c")
+    >>> found = column_roles(pl.DataFrame({"a": [1.0], "b": [2.0], "c": ["x"]}), None, y="b", at="c")
     >>> found.X.names, found.one("y").to_list(), [name for name, _ in found.keys]
     (['a'], [2.0], ['c'])
     """
@@ -56,15 +56,15 @@ def cast(X: Any, features: Any, **roles: Any) -> Cast:
     }
     keys = dict(pair for role in _KEYS if found.get(role) for pair in held[role])
     rows = table.picked(chosen)
-    return Cast(rows, rows, held, tuple(keys.items()))
+    return ColumnRoles(rows, rows, held, tuple(keys.items()))
 
 
-def _without_names(X: Any, features: Any, roles: dict[str, Any]) -> Cast:
+def _without_names(X: Any, features: Any, roles: dict[str, Any]) -> ColumnRoles:
     for role, value in {"x": features, **roles}.items():
         if isinstance(value, str) or (role == "x" and value is not None):
             expected = "no name, since 'X' is an array and its columns have none"
             raise InvalidValue(unusable(role, value, expected, "pass a frame, or values"))
-    return Cast(X, None, {role: _itself(role, value) for role, value in roles.items()}, ())
+    return ColumnRoles(X, None, {role: _itself(role, value) for role, value in roles.items()}, ())
 
 
 def _itself(role: str, value: Any) -> list[tuple[Any, Any]]:
