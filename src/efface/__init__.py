@@ -1,6 +1,6 @@
 """Linear regression that forgets exactly.
 
-Names are loaded when they are first used, so that ``import efface`` is cheap.
+Each name is imported when it is first used, so that ``import efface`` is fast.
 """
 
 from importlib import import_module

@@ -18,7 +18,15 @@ from hypothesis import strategies as st
 
 from efface.errors import BadRow, InvalidValue, NotANumber
 from efface.inputs.arrays import as_matrix, as_vector
-from efface.inputs.frames import FrameColumns, eager, items, joined, side_by_side, transposed, values
+from efface.inputs.frames import (
+    FrameColumns,
+    eager,
+    items,
+    joined,
+    side_by_side,
+    transposed,
+    values,
+)
 
 KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from efface.errors import InvalidValue
-from efface.inputs.parameters import choice, non_negative, positive, probability, truth, whole
+from efface.inputs.parameters import choice, non_negative, positive, probability, boolean, whole
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from efface.inputs.parameters import choice, non_negative, positive, probability
         (lambda v: non_negative("a", v), np.float32(0.5), 0.5),
         (lambda v: positive("a", v), 3, 3.0),
         (lambda v: probability("p", v), 0.05, 0.05),
-        (lambda v: truth("t", v), np.True_, True),
+        (lambda v: boolean("t", v), np.True_, True),
     ],
 )
 def test_good_values_become_plain(check, value, plain):
@@ -54,7 +54,7 @@ def test_probability_refuses(value):
 @pytest.mark.parametrize("value", [1, 0, None, "yes"])
 def test_truth_refuses(value):
     with pytest.raises(InvalidValue, match=r"'t' is .*: expected True or False; "):
-        truth("t", value)
+        boolean("t", value)
 
 
 @pytest.mark.parametrize("value", ["Skip", "", None, 1, ["skip"], np.array(["raise"])])

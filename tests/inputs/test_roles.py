@@ -42,7 +42,9 @@ def test_values_stand_for_themselves():
 
 
 def test_a_list_as_long_as_the_frame_is_of_labels_unless_columns_are_called_so():
-    assert [name for name, _ in column_roles(FRAME, "a", y="b", groups=["g", "t"]).roles["groups"]] == [
+    assert [
+        name for name, _ in column_roles(FRAME, "a", y="b", groups=["g", "t"]).roles["groups"]
+    ] == [
         "g",
         "t",
     ]
