@@ -1,4 +1,4 @@
-"""Labels of any kind bring rows together, in the order in which they came."""
+"""Rows sorted by labels of any type, and groups with incomplete rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LABELS = [
 
 
 @pytest.mark.parametrize("labels", LABELS, ids=range(len(LABELS)))
-def test_rows_of_a_group_lie_together_in_their_order(labels):
+def test_rows_are_sorted_by_group_in_stable_order(labels):
     if isinstance(labels, list) and any(isinstance(label, tuple) for label in labels):
         labels = np.array([*labels, None], dtype=object)[:-1]
     order, starts = sorted_groups([("groups", labels)], 5)
@@ -47,7 +47,7 @@ def test_rows_of_a_group_lie_together_in_their_order(labels):
     st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc"), st.booleans()), min_size=1),
     st.integers(1, 3),
 )
-def test_several_columns_are_one_label(rows, count):
+def test_several_columns_form_one_label(rows, count):
     columns = list(zip(*rows, strict=True))[:count]
     found = sorted_groups([(str(k), list(column)) for k, column in enumerate(columns)], len(rows))
     order, starts = found
@@ -58,7 +58,7 @@ def test_several_columns_are_one_label(rows, count):
     assert sorted(groups) == sorted(want.values())
 
 
-def test_without_labels_all_rows_are_one_group():
+def test_without_labels_all_rows_form_one_group():
     order, starts = sorted_groups([], 3)
     assert (order.tolist(), starts.tolist()) == ([0, 1, 2], [0, 3])
     assert sorted_groups([("groups", [])], 0)[1].tolist() == [0, 0]
@@ -78,12 +78,12 @@ def test_without_labels_all_rows_are_one_group():
         np.array(["2024", "NaT"], "M8[D]"),
     ],
 )
-def test_a_row_without_a_label_is_named(labels):
+def test_a_missing_label_is_refused(labels):
     with pytest.raises(InvalidValue, match=r"'asset\[1\]' is .*: expected a label"):
         sorted_groups([("asset", labels)], 2)
 
 
-def test_labels_must_be_one_a_row():
+def test_there_must_be_one_label_per_row():
     with pytest.raises(InvalidValue, match=r"'groups' is \(2,\): expected the shape \(3,\)"):
         sorted_groups([("groups", [1, 2])], 3)
 
@@ -96,7 +96,7 @@ def test_labels_must_be_one_a_row():
     weighed=st.booleans(),
 )
 @settings(deadline=None, max_examples=25)
-def test_gaps_and_groups_against_one_row_at_a_time(alpha, seed, groups, min_rows, weighed):
+def test_groups_with_gaps_equal_the_twin(alpha, seed, groups, min_rows, weighed):
     X, y = with_gaps(60, 2, seed)
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, 4, size=60) if groups else None
@@ -126,13 +126,13 @@ def test_a_row_without_a_response_is_still_predicted():
     assert result.prediction[13] == pytest.approx(X[13] @ result.coef[11])
 
 
-def test_nothing_but_gaps():
+def test_only_incomplete_rows():
     result = rolling(np.full((5, 2), np.nan), np.zeros(5), 2, missing="skip")
     assert np.isnan(result.coef).all()
     assert (result.rank == -1).all()
 
 
-def test_times_that_go_back_are_refused_within_a_group_only():
+def test_decreasing_times_are_refused_within_a_group_only():
     X, y = data(6, 1)
     at = [0, 10, 1, 11, 2, 12]
     assert rolling(X, y, KeepFor(5), at=at, groups=[0, 1] * 3).coef.shape == (6, 1)
