@@ -164,7 +164,7 @@ def test_one_weight(weight):
 
 @pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf, None])
 def test_invalid_weights_are_refused(weight):
-    with pytest.raises(BadRow, match=r"'weight' is .*: expected a finite number of at least 0; use"):
+    with pytest.raises(BadRow, match=r"'weight' is .*: expected a finite number of at least 0; u"):
         as_weight(weight)
 
 
