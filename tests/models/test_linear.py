@@ -13,6 +13,7 @@ from samples import data
 
 from efface import OLS, AdaptiveRidge, Ridge, SwitchingRidge, load
 from efface.errors import DamagedFile, ForeignFile, InvalidValue
+from efface.models.linear import MODELS
 
 
 @pytest.mark.parametrize("name", ["AdaptiveRidge", "SwitchingRidge"])
@@ -126,3 +127,15 @@ def test_repr_and_html_of_a_model():
     assert repr(AdaptiveRidge(window="90d")) == "AdaptiveRidge(window='90d')"
     OLS()._repr_html_()
     OLS().fit(*data(5, 2))._repr_html_()
+
+
+def test_the_registry_has_every_model_with_its_short_name_and_options():
+    short_names = {model.short_name: name for name, model in MODELS.items()}
+    assert short_names == {
+        "ols": "OLS",
+        "ridge": "Ridge",
+        "adaptive": "AdaptiveRidge",
+        "switching": "SwitchingRidge",
+    }
+    options = {"window": None, "alpha": 1.0, "fit_intercept": True, "standardize": False}
+    assert MODELS["Ridge"]().get_params() == options

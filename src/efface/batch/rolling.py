@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from efface.inputs.roles import ColumnRoles, column_roles
 from efface.inputs.times import as_times, kind_of
 from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.policies import FIFD, Policy, as_policy
-from efface.models.intervals import MethodName, as_method
+from efface.models.intervals import Method, MethodName, as_method
 
 Output = Literal["coef", "intercept", "rank", "fitted", "prediction", "residual", "error"]
 
@@ -156,38 +156,39 @@ def _grouped(X: Matrix, y: Vector, roles: ColumnRoles, skip: bool, policy: Polic
     return group_rows(given, roles.columns["groups"], at, skip=skip)
 
 
-class _Report:
+class _Report(NamedTuple):
     """The fits of the grouped rows, as results for the rows as they were given."""
 
-    def __init__(
-        self, task: Task, X: Matrix, y: Vector, grouped: GroupedRows, fits: WindowFits
-    ) -> None:
-        self.task, self.X, self.y, self.grouped, self.fits = task, X, y, grouped, fits
+    task: Task
+    X: Matrix
+    y: Vector
+    grouped: GroupedRows
+    fits: WindowFits
 
     def result(self, wanted: frozenset[str]) -> Rolling:
         """The outputs in ``wanted``; intervals and statistics if the task has them."""
         task, fits = self.task, self.fits
-        current, prediction, fitted, rank = None, None, None, self._at_row(fits.rank)
-        if wanted & {"coef", "intercept", "fitted", "residual"} or task.stats:
-            current = self._at_row(fits.coef), self._at_row(fits.intercept)
-        if wanted & {"prediction", "error"} or task.method:
-            prediction = self._predictions()
-        if current and wanted & {"fitted", "residual"}:
-            fitted = _evaluate(self.X, *current)
-        lower, upper = (None, None) if prediction is None else self._intervals(prediction)
-        return Rolling(
-            coef=current[0] if current and "coef" in wanted else None,
-            intercept=current[1] if current and "intercept" in wanted else None,
-            rank=rank,
-            fitted=fitted if "fitted" in wanted else None,
-            prediction=prediction if "prediction" in wanted else None,
-            stats=self._statistics(*current) if current and task.stats else None,
-            residual=self.y - fitted if fitted is not None and "residual" in wanted else None,
-            error=self.y - prediction if prediction is not None and "error" in wanted else None,
-            lower=lower,
-            upper=upper,
-            singular=None if rank is None else (rank >= 0) & (rank < self.X.shape[1]),
-        )
+        found: dict[str, Any] = {"rank": self._at_row(fits.rank)}
+        if task.stats or wanted & {"coef", "intercept", "fitted", "residual"}:
+            found["coef"] = self._at_row(fits.coef)
+            found["intercept"] = self._at_row(fits.intercept)
+        if wanted & {"fitted", "residual"}:
+            found["fitted"] = _evaluate(self.X, found["coef"], found["intercept"])
+        if task.method or wanted & {"prediction", "error"}:
+            found["prediction"] = self._predictions()
+        result: dict[str, Any] = dict.fromkeys(OUTPUTS)
+        result |= {name: values for name, values in found.items() if name in wanted}
+        if "residual" in wanted:
+            result["residual"] = self.y - found["fitted"]
+        if "error" in wanted:
+            result["error"] = self.y - found["prediction"]
+        if task.method:
+            result["lower"], result["upper"] = self._intervals(task.method, found["prediction"])
+        if task.stats:
+            result["stats"] = self._statistics(found["coef"], found["intercept"])
+        if task.rank:
+            result["singular"] = (found["rank"] >= 0) & (found["rank"] < self.X.shape[1])
+        return Rolling(**result)
 
     def _at_row(self, values: Any) -> Any:
         """Values of the window that ends at each given row."""
@@ -203,17 +204,15 @@ class _Report:
         predictions[1:] = _evaluate(X[1:], fits.coef[:-1], fits.intercept[:-1])
         return predictions
 
-    def _intervals(self, prediction: Vector) -> tuple[Vector | None, Vector | None]:
+    def _intervals(self, method: Method, prediction: Vector) -> tuple[Vector, Vector]:
         """Bounds of the predictions; those of skipped rows are computed one by one."""
-        task, fits, (rows, _, upto, before) = self.task, self.fits, self.grouped
-        if task.method is None or fits.lower is None or fits.upper is None:
-            return None, None
-        lower, upper = self._at_row(fits.lower), self._at_row(fits.upper)
+        rows, _, upto, before = self.grouped
+        lower, upper = self._at_row(self.fits.lower), self._at_row(self.fits.upper)
         if upto is not None and before is not None:
-            starts = window_starts(task.policy, self.grouped)
+            starts = window_starts(self.task.policy, self.grouped)
             for t in np.flatnonzero((upto == before) & ~np.isnan(prediction)):
                 window = rows.at(slice(starts[before[t]], before[t] + 1))[:3]
-                bounds = interval_after(self.X[t], *window, task.regression, task.method)
+                bounds = interval_after(self.X[t], *window, self.task.regression, method)
                 lower[t], upper[t] = bounds
         for bound in (lower, upper):
             bound[np.isnan(prediction)] = np.nan

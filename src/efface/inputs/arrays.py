@@ -108,10 +108,7 @@ def is_row(x: Any, shape: tuple[int]) -> TypeGuard[Vector]:
 
 def as_response(y: Any) -> float:
     """The response of one row: a finite number."""
-    raw = _array("y", y)
-    if raw.ndim != 0:
-        raise invalid("y", y, "one number", "learn many rows with 'partial_fit'")
-    value = float(_numbers("y", raw, y))
+    value = _scalar("y", y, "learn many rows with 'partial_fit'")
     if not math.isfinite(value):
         raise BadRow(unusable("y", value, "a finite number", _IMPUTE))
     return value
@@ -119,14 +116,17 @@ def as_response(y: Any) -> float:
 
 def as_weight(weight: Any) -> float:
     """The weight of one row: a finite number of at least 0."""
-    raw = _array("weight", weight)
-    if raw.ndim != 0:
-        advice = "pass the weights of many rows as 'sample_weight' of 'partial_fit'"
-        raise invalid("weight", weight, "one number", advice)
-    value = float(_numbers("weight", raw, weight))
+    value = _scalar("weight", weight, "pass many weights as 'sample_weight' of 'partial_fit'")
     if not (math.isfinite(value) and value >= 0.0):
         raise BadRow(unusable("weight", value, _WEIGHT, _ZERO_WEIGHT))
     return value
+
+
+def _scalar(subject: str, value: Any, advice: str) -> float:
+    raw = _array(subject, value)
+    if raw.ndim != 0:
+        raise invalid(subject, value, "one number", advice)
+    return float(_numbers(subject, raw, value))
 
 
 def as_weights(sample_weight: Any, count: int) -> Vector | None:

@@ -89,9 +89,12 @@ class Method(ABC):
     def widths(self, gauges: Gauges, live: LiveRows, windows: Windows) -> Vector:
         """Half the width of each interval; infinite if there are too few rows."""
 
-    @abstractmethod
     def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
         """Why the live rows are too few; None if they are enough."""
+        if (_freedom(gauges, live) >= _ONE).all():
+            return None
+        d = live.shape[0]
+        return f"for d = {d} and this penalty, no degree of freedom is left for the noise"
 
     def around(self, live: LiveRows, X: Matrix) -> Interval:
         """The intervals of new rows X."""
@@ -111,13 +114,6 @@ class Method(ABC):
             )
         text = text or "too many lie outside the span of those before them"
         return f"The live rows, {n}, are too few for {self.name} intervals: {text}."
-
-
-def _noise_shortage(gauges: Gauges, live: LiveRows) -> str | None:
-    """Why the residuals do not determine the noise level; None if they do."""
-    if (_freedom(gauges, live) >= _ONE).all():
-        return None
-    return f"for d = {live.shape[0]} and this penalty, no degree of freedom is left for the noise"
 
 
 def _freedom(g: Gauges, live: LiveRows) -> Vector:
@@ -175,9 +171,6 @@ class Gaussian(Method):
         quantile = student_quantiles(np.where(freedom >= _ONE, freedom, np.nan), self.alpha / 2)
         return _times(quantile * noise_level(gauges, live), np.sqrt(1.0 + gauges.reach))
 
-    def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
-        return _noise_shortage(gauges, live)
-
 
 @final
 class SelfNormalized(Method):
@@ -211,9 +204,6 @@ class SelfNormalized(Method):
         radius = sigma * np.sqrt(volume - 2 * math.log(delta)) + bias
         noise = sigma * np.sqrt((1 + live.intercept / n) * 2 * math.log(2 / delta))
         return noise + _times(radius, np.sqrt(np.maximum(away, 0.0)))
-
-    def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
-        return _noise_shortage(gauges, live)
 
 
 @final
