@@ -43,7 +43,7 @@ def streams(kind, n, d, seed):
     X = rng.normal(size=(n, d))
     if kind == "columns from 1e-4 to 1e4":
         X *= 10.0 ** np.linspace(-4, 4, d)
-    elif kind == "means of a million spreads":
+    elif kind == "means a million times the deviation":
         X += 1e6 * rng.normal(size=d)
     elif kind == "repeated rows":
         X = rng.integers(-2, 3, size=(3, d)).astype(float)[rng.integers(0, 3, size=n)]
@@ -53,31 +53,31 @@ def streams(kind, n, d, seed):
         X *= 1e-8
     elif kind == "huge":
         X *= 1e8
-    elif kind in ("one giant row", "a giant without weight"):
+    elif kind in ("one giant row", "a giant row of weight 0"):
         X[n // 3] *= 1e8
-    elif kind == "columns alike in three digits":
+    elif kind == "columns equal in three digits":
         X += 1e3 * rng.normal(size=(n, 1))
-    elif kind == "constant for a while":
+    elif kind == "constant in parts":
         levels = rng.choice([0.0, 0.1, 0.7, 7.3], size=(n, d)) * (1.0 + np.arange(d))
         X[:, ::2] = levels[np.sort(rng.integers(0, n // 8, size=n))][:, ::2]
     theta = rng.normal(size=d) / np.abs(X).mean(axis=0).clip(1e-12)
-    return X, X @ theta + 0.3 * rng.normal(size=n) + (kind == "means of a million spreads")
+    return X, X @ theta + 0.3 * rng.normal(size=n) + (kind == "means a million times the deviation")
 
 
 CLASSES = [
     "well conditioned",
     "columns from 1e-4 to 1e4",
-    "means of a million spreads",
+    "means a million times the deviation",
     "repeated rows",
     "rank swings",
     "tiny",
     "huge",
     "one giant row",
-    "a giant without weight",
-    "columns alike in three digits",
-    "constant for a while",
+    "a giant row of weight 0",
+    "columns equal in three digits",
+    "constant in parts",
 ]
-MILD = ["all 1", "integers", "some without weight", "all 0.1"]
+MILD = ["all 1", "integers", "some of weight 0", "all 0.1"]
 # Some events in 100,000 miss the tolerance (docs/weights.md), so these histories are not random.
 WILD = ["from 1e-6 to 1e6", "one of 1e8"]
 
@@ -89,11 +89,11 @@ def weigh(weighing, kind, n, seed):
         "all 1": np.ones(n),
         "integers": rng.integers(0, 4, size=n).astype(float),
         "from 1e-6 to 1e6": 10.0 ** rng.uniform(-6, 6, size=n),
-        "some without weight": rng.choice([0.0, 0.5, 1.0, 2.5], size=n),
+        "some of weight 0": rng.choice([0.0, 0.5, 1.0, 2.5], size=n),
         "one of 1e8": np.where(np.arange(n) == n // 4, 1e8, 1.0),
         "all 0.1": np.full(n, 0.1),
     }[weighing]
-    if kind == "a giant without weight":
+    if kind == "a giant row of weight 0":
         weights[n // 3] = 0.0
     return weights
 

@@ -60,7 +60,7 @@ from efface.errors import (
 
 
 def equals_a_refit(name, kind, window, intercept, d, **history):
-    intercept = intercept or kind == "means of a million spreads"
+    intercept = intercept or kind == "means a million times the deviation"
     model = build(name, window=window[0], fit_intercept=intercept)
     run_history(
         model, build_twin(name, window[1], intercept, d), kind, d=d, check=check_exact, **history
