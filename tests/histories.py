@@ -1,4 +1,4 @@
-"""Lives of models: rows of every class come, weigh, are forgotten, expire; what is promised."""
+"""Random histories of events (learn, forget, expire) on many kinds of rows; their tolerances."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ MODELS = list(KINDS.values())
 
 
 def build(name, **parameters):
-    """A model of one of the rules."""
+    """A model with one of the penalty rules."""
     return KINDS[name.split(",")[0]](**RULES[name], **parameters)
 
 
 def build_twin(name, policy, intercept, width):
-    """And its twin."""
+    """The slow twin of that model."""
     return naive.NaiveModel((name.split(",")[0], RULES[name]), policy, intercept, width)
 
 
 def streams(kind, n, d, seed):
-    """Rows of one of the classes for which exactness is promised, and responses."""
+    """Rows of one of ``CLASSES``, for which exactness is guaranteed, and responses."""
     rng = np.random.default_rng([seed, n, d])
     X = rng.normal(size=(n, d))
     if kind == "columns from 1e-4 to 1e4":
         X *= 10.0 ** np.linspace(-4, 4, d)
-    elif kind == "means of a million spreads":
+    elif kind == "means a million times the deviation":
         X += 1e6 * rng.normal(size=d)
     elif kind == "repeated rows":
         X = rng.integers(-2, 3, size=(3, d)).astype(float)[rng.integers(0, 3, size=n)]
@@ -53,53 +53,53 @@ def streams(kind, n, d, seed):
         X *= 1e-8
     elif kind == "huge":
         X *= 1e8
-    elif kind in ("one giant row", "a giant without weight"):
+    elif kind in ("one giant row", "a giant row of weight 0"):
         X[n // 3] *= 1e8
-    elif kind == "columns alike in three digits":
+    elif kind == "columns equal in three digits":
         X += 1e3 * rng.normal(size=(n, 1))
-    elif kind == "constant for a while":
+    elif kind == "constant in parts":
         levels = rng.choice([0.0, 0.1, 0.7, 7.3], size=(n, d)) * (1.0 + np.arange(d))
         X[:, ::2] = levels[np.sort(rng.integers(0, n // 8, size=n))][:, ::2]
     theta = rng.normal(size=d) / np.abs(X).mean(axis=0).clip(1e-12)
-    return X, X @ theta + 0.3 * rng.normal(size=n) + (kind == "means of a million spreads")
+    return X, X @ theta + 0.3 * rng.normal(size=n) + (kind == "means a million times the deviation")
 
 
 CLASSES = [
     "well conditioned",
     "columns from 1e-4 to 1e4",
-    "means of a million spreads",
+    "means a million times the deviation",
     "repeated rows",
     "rank swings",
     "tiny",
     "huge",
     "one giant row",
-    "a giant without weight",
-    "columns alike in three digits",
-    "constant for a while",
+    "a giant row of weight 0",
+    "columns equal in three digits",
+    "constant in parts",
 ]
-MILD = ["all 1", "integers", "some without weight", "all 0.1"]
-# A few events in a hundred thousand miss, see docs/weights.md: these lives are the same every time.
+MILD = ["all 1", "integers", "some of weight 0", "all 0.1"]
+# Some events in 100,000 miss the tolerance (docs/weights.md), so these histories are not random.
 WILD = ["from 1e-6 to 1e6", "one of 1e8"]
 
 
 def weigh(weighing, kind, n, seed):
-    """The weights of a stream."""
+    """The weights of the rows of a stream."""
     rng = np.random.default_rng([seed, n])
     weights = {
         "all 1": np.ones(n),
         "integers": rng.integers(0, 4, size=n).astype(float),
         "from 1e-6 to 1e6": 10.0 ** rng.uniform(-6, 6, size=n),
-        "some without weight": rng.choice([0.0, 0.5, 1.0, 2.5], size=n),
+        "some of weight 0": rng.choice([0.0, 0.5, 1.0, 2.5], size=n),
         "one of 1e8": np.where(np.arange(n) == n // 4, 1e8, 1.0),
         "all 0.1": np.full(n, 0.1),
     }[weighing]
-    if kind == "a giant without weight":
+    if kind == "a giant row of weight 0":
         weights[n // 3] = 0.0
     return weights
 
 
 def weighed_system(X, lam, intercept, weights):
-    """Rows whose least squares are the answer, columns at one scale, and that scale."""
+    """The weighted least-squares system of the fit with scaled columns, and the scale."""
     rows = X - np.average(X, axis=0, weights=weights) if intercept else X
     rows = np.sqrt(weights)[:, np.newaxis] * rows
     scale = np.abs(rows).max(axis=0, initial=0.0)
@@ -108,10 +108,10 @@ def weighed_system(X, lam, intercept, weights):
 
 
 def condition(X, lam, intercept, weights):
-    """Of the weighed rows, columns at one scale.
+    """The condition number of the weighted rows, columns scaled.
 
-    But where the answer is that of minimum norm, scaled columns would have another: there it is
-    that of the rows, each at its own scale, as they are met whatever they weigh.
+    Scaled columns have another solution of minimum norm. So if the rows do not determine the fit,
+    the columns are not scaled; if they are interpolated, the rows are, as weights do not matter.
     """
     rows, scale = weighed_system(X, lam, intercept, weights)
     rank = np.linalg.matrix_rank(rows)
@@ -126,17 +126,17 @@ def condition(X, lam, intercept, weights):
 
 
 def promised(condition):
-    """1e-9 up to a condition of 1e4, 1e-6 up to 1e7."""
+    """The guaranteed relative error: 1e-9 up to a condition number of 1e4, 1e-6 up to 1e7."""
     return 1e-9 if condition <= 1e4 else 1e-6 if condition <= 1e7 else math.inf
 
 
 def tolerance(X, lam, intercept, weights):
-    """What is promised for the condition of the rows."""
+    """The guaranteed relative error for the condition number of the rows."""
     return promised(condition(X, lam, intercept, weights))
 
 
 def pilot_of(rows, weights, rule):
-    """The penalty of the pilot fit of rows around their mean, or None where there is none."""
+    """The penalty of the pilot fit of centred rows; None if there is no pilot fit."""
     parameters = rule[1]
     plugged = parameters.get("noise") == "residual" or parameters.get("theta_max") == "auto"
     trace = (weights[:, np.newaxis] * rows**2).sum()
@@ -146,12 +146,13 @@ def pilot_of(rows, weights, rule):
 
 
 def penalty_tolerance(X, y, intercept, weights, rule):
-    """What is promised for a penalty, relatively: 1e-9, or what is for the pilot fit it is from.
+    """The guaranteed relative error of a penalty: 1e-9, or that of the pilot fit it comes from.
 
-    The penalty is proportional to sigma / max|theta|. Rows off by a share e move sigma, and the
-    square root of the degrees of freedom, by at most the share e |A| / sqrt(lam0): the pilot's
-    condition times e, as theta does. Coefficients are promised beside the largest in units of
-    their features, but the largest as it is is plugged in: it may be smaller in those units.
+    The penalty is proportional to sigma / max|theta|. A relative error e of the rows changes sigma,
+    and the square root of the degrees of freedom, by at most e |A| / sqrt(lam0), relatively: the
+    condition number of the pilot fit times e, as it changes theta. The guarantee for coefficients
+    is relative to the largest one in units of its feature; the penalty uses the largest one
+    without units, which may be smaller in those units.
     """
     if not len(X):
         return 1e-9
@@ -169,16 +170,16 @@ def penalty_tolerance(X, y, intercept, weights, rule):
 
 
 def check_exact(model, twin):
-    """Everything the model says against a refit on the rows of its twin.
+    """Compare the fitted attributes with a refit on the rows of the twin.
 
-    The coefficients against those for the model's own penalty: if that is off by a share e, they
-    are by e lam (Phi + lam I)^-1 theta, a share e at most.
+    The refit uses the model's own penalty: a relative error e of the penalty changes the
+    coefficients by e lam (Phi + lam I)^-1 theta, at most the relative error e.
     """
     lam = twin.penalty()
     coef, level, rank = twin.regress(model.penalty_)
     assert model.ids_ == twin.ids
     assert model.n_rows_ == len(twin.ids)
-    X, y, weights = naive.heard(twin.X, twin.y, twin.weights)
+    X, y, weights = naive.weighted_rows(twin.X, twin.y, twin.weights)
     rel = penalty_tolerance(X, y, twin.intercept, weights, twin.rule)
     assert model.penalty_ == pytest.approx(lam, rel=rel, abs=0)
     bound = tolerance(X, lam, twin.intercept, weights) if len(X) else 1e-9
@@ -200,7 +201,7 @@ def check_exact(model, twin):
 
 
 def interleave(model, twin, steps, rows, check):
-    """Rows come, are forgotten and expire, in a model and its twin."""
+    """Apply steps to a model and its twin, and ``check`` after each."""
     timed, t = twin.policy[0] == "age", 0
     X, y, w = rows
     model.partial_fit(X[:0], y[:0])
@@ -228,14 +229,14 @@ def interleave(model, twin, steps, rows, check):
         check(model, twin)
 
 
-def live(model, twin, kind, steps, d, weighing, seed, check):
-    """A life on rows of a class."""
+def run_history(model, twin, kind, steps, d, weighing, seed, check):
+    """Apply steps to a model and its twin, on rows of the class ``kind``."""
     X, y = streams(kind, 110, d, seed)
     interleave(model, twin, steps, (X, y, weigh(weighing, kind, 110, seed)), check)
 
 
 def step_by_step(model, twin, X, y, check, weights=None):
-    """Rows come one by one to a model and its twin."""
+    """Teach rows one by one to a model and its twin, and ``check`` after each."""
     weights = np.ones(len(y)) if weights is None else weights
     for t in range(len(y)):
         model.learn_one(X[t], y[t], weight=weights[t])
@@ -243,8 +244,8 @@ def step_by_step(model, twin, X, y, check, weights=None):
         check(model, twin)
 
 
-def drawn(weighings):
-    """What lives are made of, for ``given``."""
+def history_strategies(weighings):
+    """Hypothesis strategies for the arguments of ``run_history``."""
     return {
         "steps": steps,
         "window": windows,

@@ -1,4 +1,4 @@
-"""Rows and frames to try things on, and how results with NaN in them are compared."""
+"""Sample rows and frames, and comparisons of results that contain NaN."""
 
 from __future__ import annotations
 
@@ -8,23 +8,17 @@ import polars as pl
 import pyarrow as pa
 
 OUTPUTS = ("coef", "intercept", "rank", "fitted", "prediction")
-
-
 EVERY = (*OUTPUTS, "residual", "error")
-
-
 KINDS = {
     "pandas": pd.DataFrame,
     "polars": pl.DataFrame,
     "arrow": pa.table,
     "lazy": pl.LazyFrame,
 }
-
-
 WEIGHINGS = {
     "integers": lambda rng, n: rng.integers(0, 4, size=n).astype(float),
     "from 1e-3 to 1e3": lambda rng, n: 10.0 ** rng.uniform(-3, 3, size=n),
-    "runs without weight": lambda rng, n: np.repeat(rng.choice([0.0, 1.0, 2.0], size=n), 7)[:n],
+    "runs of weight 0": lambda rng, n: np.repeat(rng.choice([0.0, 1.0, 2.0], size=n), 7)[:n],
     "one of 1e8": lambda rng, n: np.where(np.arange(n) == n // 3, 1e8, 1.0),
 }
 
@@ -44,13 +38,13 @@ def with_gaps(n, d, seed):
 
 
 def ticks(n, seed):
-    """Times in order, some of them equal, now and then a long pause."""
+    """Sorted times, some of them equal, with occasional long pauses."""
     rng = np.random.default_rng(seed)
     return np.cumsum(rng.choice([0.0, 1.0, 1.0, 2.0, 9.0], size=n))
 
 
-def panel(n, d, seed=0):
-    """Columns of a frame in no order: features, a response, groups, times and ids."""
+def frame_data(n, d, seed=0):
+    """X, and the columns of a frame: ids, response, features, groups and times."""
     X, y = data(n, d, seed)
     rng = np.random.default_rng(seed)
     return X, {
@@ -63,13 +57,14 @@ def panel(n, d, seed=0):
 
 
 def close(got, want):
-    """Equal to 1e-9 of the largest, with NaN in the same places."""
+    """Assert equality to 1e-9 of the largest value, with NaN at the same positions."""
     assert (np.isnan(got) == np.isnan(want)).all()
     if not np.isnan(want).all():
         assert np.nanmax(np.abs(got - want)) <= 1e-9 * max(np.nanmax(np.abs(want)), 1e-300)
 
 
 def check(result, expected):
+    """Assert that the computed outputs of ``rolling`` are close to those of the twin."""
     for name, want in zip(OUTPUTS, expected, strict=True):
         got = getattr(result, name)
         if name == "rank" and got is not None:
@@ -79,13 +74,14 @@ def check(result, expected):
 
 
 def plain(values):
-    """A column or a frame of any kind as an array."""
+    """A column or a frame of any library as an array."""
     table = getattr(values, "to_pandas", lambda: values)()
     return np.asarray(table)
 
 
 def equal(got, want):
-    for name in ("coef", "intercept", "rank", "fitted", "prediction", "residual", "error"):
+    """Assert that two results of ``rolling`` have equal values in the same fields."""
+    for name in EVERY:
         one, other = getattr(got, name), getattr(want, name)
         assert (one is None) == (other is None)
         if one is not None:

@@ -1,4 +1,4 @@
-"""The tree of errors: what can be caught as what, and what the texts say."""
+"""The exception tree: base classes, and the text of messages."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from efface import errors
         (errors.MissingExtra, (errors.EffaceError, ImportError)),
     ],
 )
-def test_every_error_can_be_caught_as_what_it_is(error, parents):
+def test_every_error_has_its_base_classes(error, parents):
     assert all(issubclass(error, parent) for parent in parents)
 
 
-def test_the_docstring_draws_every_error():
+def test_the_docstring_names_every_error():
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
     assert all(kind.__name__ in errors.__doc__ for kind in kinds)
 
 
-def test_bad_row_keeps_its_place_through_pickle():
+def test_bad_row_keeps_row_and_column_through_pickle():
     again = pickle.loads(pickle.dumps(errors.BadRow("wrong", row=3, column=1)))
     assert (str(again), again.row, again.column) == ("wrong", 3, 1)
 

@@ -82,7 +82,7 @@ def test_the_reference_has_every_field_of_a_result(site, kind):
 def test_the_reference_has_every_method_of_the_models(site):
     kinds = (
         import_module("efface.models.regression").Model,
-        import_module("efface.models.base").Keeper,
+        import_module("efface.models.base").LiveEstimator,
     )
     names = {
         f"{kind.__module__}.{kind.__name__}.{name}"
@@ -90,7 +90,7 @@ def test_the_reference_has_every_method_of_the_models(site):
         for name in vars(kind)
         if not name.startswith(("_", "set_", "window"))
     }
-    assert {"efface.models.regression.Model.fit", "efface.models.base.Keeper.forget"} < names
+    assert {"efface.models.regression.Model.fit", "efface.models.base.LiveEstimator.forget"} < names
     assert names <= entries(site)
 
 

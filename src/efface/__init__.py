@@ -1,6 +1,6 @@
 """Linear regression that forgets exactly.
 
-Names are loaded when they are first used, so that ``import efface`` is cheap.
+Each name is imported when it is first used, so that ``import efface`` is fast.
 """
 
 from importlib import import_module
@@ -45,7 +45,7 @@ __all__ = [
     "rolling",
 ]
 
-_HOMES = {
+_MODULES = {
     "efface.diagnostics.audit": ("Audit", "Diagnosis", "audit", "diagnose"),
     "efface.errors": ("EffaceError",),
     "efface.diagnostics.forecast": ("Forecast", "forecast_forgetting"),
@@ -60,9 +60,9 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
+    for path, names in _MODULES.items():
         if name in names:
-            module = import_module(home)
+            module = import_module(path)
             globals().update({each: getattr(module, each) for each in names})
             return globals()[name]
     raise AttributeError(f"module 'efface' has no attribute {name!r}")

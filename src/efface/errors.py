@@ -1,32 +1,32 @@
-"""Everything efface raises on purpose.
+"""All exceptions that efface raises on purpose.
 
 ::
 
     EffaceError
     ├── InvalidValue (ValueError)      an argument that cannot be used
-    │   ├── BadRow                     a value in a row; knows its ``row`` and ``column``
-    │   │   └── NotANumber (TypeError) a value that is no number at all
-    │   ├── RepeatedId                 a new row carries the id of a live one
-    │   ├── UnknownId (LookupError)    no live row carries this id
-    │   ├── BadTime                    a time that is missing, or of another kind than the others
+    │   ├── BadRow                     a value in a row; has its ``row`` and ``column``
+    │   │   └── NotANumber (TypeError) a value in a row that is not a number
+    │   ├── RepeatedId                 a new row has the id of a live row
+    │   ├── UnknownId (LookupError)    no live row has this id
+    │   ├── BadTime                    a time that is missing, or not of the kind of the others
     │   └── BadTable                   a file of rows that cannot be used
-    ├── NotFitted (ValueError,         the model has not seen a row yet
+    ├── NotFitted (ValueError,         the model has not learned a row yet
     │              AttributeError)
     ├── MissingExtra (ImportError)     a library of an optional extra is not installed
-    └── UnreadableFile (ValueError)    ``load`` cannot use this file
-        ├── ForeignFile                not written by efface
-        ├── NewerFile                  written by a later efface
-        └── DamagedFile                cut short or altered
+    └── UnreadableFile (ValueError)    ``load`` cannot read this file
+        ├── ForeignFile                efface did not write it
+        ├── NewerFile                  a later version of efface wrote it
+        └── DamagedFile                it was truncated or altered
 
-A message names its subject in quotes, the value it got, what was expected and what to do. Whatever
-is raised is raised before anything changed.
+A message names its subject in quotes, the value, what was expected and what to do. An exception is
+raised before any state changes.
 """
 
 from __future__ import annotations
 
 
 class EffaceError(Exception):
-    """The root of the tree."""
+    """The base class of all exceptions of efface."""
 
 
 class InvalidValue(EffaceError, ValueError):
@@ -46,19 +46,19 @@ class BadRow(InvalidValue):
 
 
 class NotANumber(BadRow, TypeError):
-    """A value in a row that is no number at all."""
+    """A value in a row that is not a number."""
 
 
 class RepeatedId(InvalidValue):
-    """A new row carries the id of a live one."""
+    """A new row has the id of a live row."""
 
 
 class UnknownId(InvalidValue, LookupError):
-    """No live row carries this id."""
+    """No live row has this id."""
 
 
 class BadTime(InvalidValue):
-    """A time that is missing, or of another kind than the others."""
+    """A time that is missing, or not of the kind of the others."""
 
 
 class BadTable(InvalidValue):
@@ -66,7 +66,7 @@ class BadTable(InvalidValue):
 
 
 class NotFitted(EffaceError, ValueError, AttributeError):
-    """The model has not seen a row yet."""
+    """The model has not learned a row yet."""
 
 
 class MissingExtra(EffaceError, ImportError):
@@ -83,7 +83,7 @@ class MissingExtra(EffaceError, ImportError):
 
 
 class UnreadableFile(EffaceError, ValueError):
-    """A file that ``load`` cannot use."""
+    """A file that ``load`` cannot read."""
 
 
 class ForeignFile(UnreadableFile):
@@ -91,17 +91,22 @@ class ForeignFile(UnreadableFile):
 
 
 class NewerFile(UnreadableFile):
-    """A file that a later efface wrote."""
+    """A file that a later version of efface wrote."""
 
 
 class DamagedFile(UnreadableFile):
-    """A file that was cut short or altered."""
+    """A file that was truncated or altered."""
 
 
 def unusable(subject: str, value: object, expected: str, advice: str) -> str:
-    """The text of an error: what it is about, what it got, what it wants, what to do.
+    """The message of an error: its subject, the value, what was expected, what to do.
 
     >>> unusable("delta", 2, "a number between 0 and 1", "use 0.05 for 95 % confidence")
     "'delta' is 2: expected a number between 0 and 1; use 0.05 for 95 % confidence."
     """
     return f"'{subject}' is {value!r}: expected {expected}; {advice}."
+
+
+def invalid(subject: str, value: object, expected: str, advice: str) -> InvalidValue:
+    """An ``InvalidValue`` with the message that ``unusable`` makes."""
+    return InvalidValue(unusable(subject, value, expected, advice))

@@ -1,4 +1,4 @@
-"""The replay of a stream against one row at a time."""
+"""``replay`` compared with single events."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import pandas as pd
 import pytest
-from samples import KINDS, WEIGHINGS, close, data, panel, plain
+from samples import KINDS, WEIGHINGS, close, data, frame_data, plain
 from twins import regression as naive
 
 from efface import OLS, AdaptiveRidge, AddDrop, KeepFor, Ridge, SwitchingRidge, replay, theory
@@ -17,13 +17,13 @@ RULES = {
     "OLS": (OLS, {}),
     "Ridge": (Ridge, {"alpha": 0.7}),
     "AdaptiveRidge": (AdaptiveRidge, {"delta": 0.1, "noise": "response", "theta_max": 2.0}),
-    "AdaptiveRidge, plugged": (
+    "AdaptiveRidge, pilot": (
         *(AdaptiveRidge, {"delta": 0.1, "noise": "residual", "theta_max": "auto"}),
     ),
     "SwitchingRidge": (
         *(SwitchingRidge, {"delta": 0.05, "noise": "response", "theta_max": 1.0, "switch_at": 2.0}),
     ),
-    "SwitchingRidge, plugged": (
+    "SwitchingRidge, pilot": (
         *(SwitchingRidge, {"delta": 0.1, "noise": "residual", "theta_max": 2.0, "switch_at": 2.0}),
     ),
 }
@@ -68,7 +68,7 @@ def test_replay_predicts_and_then_learns(name, weighing, intercept, window, plai
 
 @pytest.mark.parametrize("window", [8, AddDrop(2, 1), None])
 @pytest.mark.parametrize("name", list(RULES))
-def test_replay_leaves_the_model_as_learning_row_by_row_does(name, window):
+def test_after_a_replay_the_model_equals_one_that_learned_row_by_row(name, window):
     X, y = data(50, 3)
     kind, parameters = RULES[name]
     ids = [f"row {t}" for t in range(50)]
@@ -98,7 +98,7 @@ def test_weights_of_1_change_no_bit_of_a_replay():
     assert (one.leverage_old == other.leverage_old)[1:].all()
 
 
-def test_what_a_replay_gives_without_being_asked():
+def test_the_default_outputs_of_a_replay():
     X, y = data(20, 2)
     plain = replay(OLS(window=5), X, y)
     assert plain.rank is not None
@@ -111,7 +111,7 @@ def test_what_a_replay_gives_without_being_asked():
 @pytest.mark.parametrize("weighed", [False, True])
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
 def test_leverages_and_the_forgetting_regret_term(alpha, weighed):
-    """Live rows are multiplied by the roots of their weights; the row to come weighs 1."""
+    """Live rows are multiplied by the square roots of their weights; the new row has weight 1."""
     X, y = data(40, 3)
     w = np.random.default_rng(4).uniform(0.1, 5.0, size=40) if weighed else np.ones(40)
     model = Ridge(window=10, alpha=alpha, fit_intercept=False)
@@ -126,7 +126,7 @@ def test_leverages_and_the_forgetting_regret_term(alpha, weighed):
 
 
 @pytest.mark.parametrize("intercept", [False, True])
-def test_eigenvalues_now_and_then_and_at_the_last_row(intercept):
+def test_eigenvalues_at_every_500th_and_the_last_row(intercept):
     X, y = data(1200, 3)
     w = np.random.default_rng(5).integers(0, 4, size=1200)
     model = Ridge(window=20, fit_intercept=intercept)
@@ -141,7 +141,7 @@ def test_eigenvalues_now_and_then_and_at_the_last_row(intercept):
         assert result.condition[t] == pytest.approx(math.sqrt(values[-1] / values[0]), rel=1e-9)
 
 
-def test_replay_by_the_clock():
+def test_replay_of_a_calendar_duration():
     X, y = data(30, 2)
     start = datetime(2024, 5, 1)
     at = [start + timedelta(hours=6 * t) for t in range(30)]
@@ -149,7 +149,7 @@ def test_replay_by_the_clock():
     assert result.n_rows.tolist() == [min(t, 7) for t in range(30)]
 
 
-def test_replay_of_nothing():
+def test_replay_of_no_rows():
     model = OLS(window=5)
     result = replay(model, np.empty((0, 2)), [], coef=True)
     assert result.prediction.shape == (0,)
@@ -165,7 +165,7 @@ def test_replay_keeps_the_names_of_the_columns():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_replay_of_a_frame(kind):
-    X, columns = panel(40, 2)
+    X, columns = frame_data(40, 2)
     frame = KINDS[kind](columns)
     one, other = OLS(window="9d"), OLS(window="9d")
     got = replay(

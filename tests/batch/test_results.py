@@ -1,4 +1,4 @@
-"""What a job gave: of the kind of its input, and as one frame."""
+"""Results of the kind of the input, and ``to_frame``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import EVERY, KINDS, close, data, equal, panel
+from samples import EVERY, KINDS, close, data, equal, frame_data
 
 from efface import rolling
 from efface.errors import BadRow, InvalidValue
@@ -23,7 +23,7 @@ def days(n=12):
     return pd.DataFrame({"day": np.arange(n), **columns}, index=[7] * n)
 
 
-def test_keys_come_first_and_features_after_the_name_of_their_value():
+def test_to_frame_has_keys_first_and_one_column_per_feature():
     result = rolling(days(), "ret", 5, at="day", stats=True, fit_intercept=True)
     frame = result.to_frame()
     assert list(frame.columns[:5]) == ["day", "coef_mkt", "coef_smb", "intercept", "rank"]
@@ -32,13 +32,13 @@ def test_keys_come_first_and_features_after_the_name_of_their_value():
     assert np.array_equal(frame["coef_mkt"], result.coef["mkt"], equal_nan=True)
 
 
-def test_a_key_that_is_called_like_a_value_is_refused():
+def test_a_key_with_the_name_of_an_output_is_refused():
     frame = days().rename(columns={"day": "prediction"})
     with pytest.raises(InvalidValue, match="2 columns named 'prediction'"):
         rolling(frame, "ret", 5, at="prediction").to_frame()
 
 
-def test_arrays_give_no_frame():
+def test_to_frame_of_arrays_is_refused():
     with pytest.raises(InvalidValue, match="'X' was an array: expected a frame"):
         rolling(*data(10, 2), 4).to_frame()
 
@@ -52,8 +52,8 @@ def test_arrays_give_no_frame():
     grouped=st.booleans(),
 )
 @settings(deadline=None, max_examples=25)
-def test_a_frame_gives_what_its_arrays_give(kind, seed, n, d, window, grouped):
-    X, columns = panel(n, d, seed)
+def test_results_of_a_frame_equal_those_of_its_arrays(kind, seed, n, d, window, grouped):
+    X, columns = frame_data(n, d, seed)
     frame = KINDS[kind](columns)
     names = [f"x{j}" for j in range(d)]
     got = rolling(
@@ -71,8 +71,8 @@ def test_a_frame_gives_what_its_arrays_give(kind, seed, n, d, window, grouped):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_results_are_of_the_kind_of_the_frame(kind):
-    _, columns = panel(20, 2)
+def test_results_have_the_kind_of_the_frame(kind):
+    _, columns = frame_data(20, 2)
     frame = KINDS[kind](columns)
     result = rolling(
         frame, y="ret", window=6, x=["x1", "x0"], by="asset", at="date", interval=0.9, min_rows=4
@@ -94,7 +94,7 @@ def test_results_are_of_the_kind_of_the_frame(kind):
 
 
 def test_the_index_of_pandas_is_kept():
-    _, columns = panel(12, 2)
+    _, columns = frame_data(12, 2)
     index = pd.MultiIndex.from_arrays([columns["asset"], [1] * 12], names=["asset", "k"])
     frame = pd.DataFrame(columns).set_index(index)
     features = frame[["x0", "x1"]]
@@ -106,7 +106,7 @@ def test_the_index_of_pandas_is_kept():
     assert "bse_x0" in result.to_frame().columns
 
 
-def test_a_single_column_is_a_feature():
+def test_a_single_column_as_features():
     X, y = data(12, 1)
     result = rolling(pd.Series(X[:, 0], name="mkt"), pd.Series(y), 5)
     assert list(result.coef.columns) == ["mkt"]
@@ -114,7 +114,7 @@ def test_a_single_column_is_a_feature():
 
 
 def test_arrays_beside_a_frame():
-    X, columns = panel(12, 2)
+    X, columns = frame_data(12, 2)
     frame = pl.DataFrame(columns).select("x0", "x1")
     labels = columns["asset"]
     want = rolling(X, columns["ret"], 4, groups=labels)
@@ -124,8 +124,8 @@ def test_arrays_beside_a_frame():
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
-def test_gaps_of_every_kind_are_skipped(kind):
-    X, columns = panel(30, 2)
+def test_missing_values_of_every_kind_are_skipped(kind):
+    X, columns = frame_data(30, 2)
     y = columns["ret"].copy()
     y[[3, 20]] = np.nan
     X[7, 1] = np.nan

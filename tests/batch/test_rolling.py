@@ -1,4 +1,4 @@
-"""Every window against a refit, weighed or not, and what else is said of it."""
+"""``rolling``: every window compared with a refit, weighted or not, and the other outputs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_every_weighted_window_equals_a_refit(d, window, intercept, alpha, weigh
     result = rolling(X, y, window, alpha, intercept, **asked)
     wanted = naive.rolling(X, y, window, alpha, intercept, 1, weights=w)
     assert (result.rank == wanted[2]).all()
-    for t in range(60):  # one by one: where a row of 1e8 rules, coefficients are of another size
+    for t in range(60):  # row by row: the size of the coefficients changes with a weight of 1e8
         size = np.abs(wanted[0][t]).max() + abs(wanted[1][t])
         assert np.abs(result.coef[t] - wanted[0][t]).max() <= 1e-9 * size
         assert abs(result.intercept[t] - wanted[1][t]) <= 1e-9 * size
@@ -53,7 +53,7 @@ def test_weighted_windows_of_many_features(d, window, alpha, weighing):
     for t in range(window - 1, 150, 7):
         rows = slice(t - window + 1, t + 1)
         A = X[rows]
-        for _ in range(2):  # a row of 1e8 makes much of what rounding leaves of a mean
+        for _ in range(2):  # a weight of 1e8 amplifies the rounding of the mean
             A = A - np.average(A, axis=0, weights=w[rows])
         A = np.sqrt(w[rows])[:, None] * A
         b = np.sqrt(w[rows]) * (y[rows] - np.average(y[rows], weights=w[rows]))
@@ -62,7 +62,7 @@ def test_weighted_windows_of_many_features(d, window, alpha, weighing):
         assert np.abs(result.coef[t] - coef).max() <= 1e-8 * np.abs(coef).max()
 
 
-def test_nothing_is_left_in_a_window_of_a_weight_of_a_hundred_million():
+def test_nothing_remains_of_a_weight_of_1e8():
     X, y = data(200, 4)
     w = np.ones(200)
     w[50] = 1e8
@@ -80,7 +80,7 @@ def test_weights_of_1_change_no_bit():
         assert (one.coef == other.coef)[9:].all()
 
 
-def test_a_row_of_weight_0_fills_its_place_in_the_window():
+def test_a_row_of_weight_0_counts_in_the_window():
     X, y = data(12, 1)
     w = np.ones(12)
     w[8:11] = 0.0
@@ -89,7 +89,7 @@ def test_a_row_of_weight_0_fills_its_place_in_the_window():
     assert result.coef[10, 0] == pytest.approx(y[7] / X[7, 0])
 
 
-def test_the_rank_of_windows_that_lack_some():
+def test_the_rank_of_rank_deficient_windows():
     rng = np.random.default_rng(0)
     X = np.eye(6)[rng.integers(0, 6, size=200)]
     y = rng.normal(size=200)
@@ -100,7 +100,7 @@ def test_the_rank_of_windows_that_lack_some():
         assert set(result.rank) > {3, 4, 5}
 
 
-def test_prediction_uses_only_rows_before():
+def test_predictions_use_earlier_rows_only():
     X, y = data(30, 2)
     first = rolling(X, y, 10).prediction
     X[20:], y[20:] = 7.0, -7.0
@@ -149,7 +149,7 @@ def test_neither_input_nor_result_is_shared():
         ({"sample_weight": [1.0] * 9}, r"'sample_weight' is \(9,\): expected the shape \(10,\)"),
         (
             {"sample_weight": [1.0] * 9 + [-1.0]},
-            "'sample_weight' at row 9 is -1.0: expected a finite number of at least 0; give a row",
+            "'sample_weight' at row 9 is -1.0: expected a finite number of at least 0; use weight",
         ),
         ({"y": "ret"}, "'y' is 'ret': expected no name, since 'X' is an array"),
         ({"x": ["a"]}, r"'x' is \['a'\]: expected no name, since 'X' is an array"),
@@ -160,13 +160,13 @@ def test_neither_input_nor_result_is_shared():
         ({"window": "2d", "at": np.arange(10.0)}, "'at' is numbers: expected calendar times"),
     ],
 )
-def test_rolling_refuses(change, text):
+def test_rolling_refuses_invalid_arguments(change, text):
     X, y = data(10, 2)
     with pytest.raises(InvalidValue, match=text):
         rolling(**{"X": X, "y": y, "window": 5, **change})
 
 
-def test_rolling_names_a_value_that_is_not_finite():
+def test_rolling_refuses_values_that_are_not_finite():
     X, y = data(10, 2)
     X[3, 1] = math.nan
     with pytest.raises(BadRow, match="'X' at row 3, column 1 is NaN"):
@@ -176,7 +176,7 @@ def test_rolling_names_a_value_that_is_not_finite():
         rolling(X, y, 5, missing="skip")
 
 
-def test_residuals_and_errors_are_given_when_asked():
+def test_residuals_and_errors_on_request():
     X, y = data(30, 2)
     plain = rolling(X, y, 10)
     assert plain.residual is plain.error is None
@@ -186,7 +186,7 @@ def test_residuals_and_errors_are_given_when_asked():
     assert np.array_equal(result.error, y - plain.prediction, equal_nan=True)
 
 
-def test_windows_that_lack_rank_are_flagged():
+def test_singular_windows_are_flagged():
     rng = np.random.default_rng(0)
     X, y = np.eye(3)[rng.integers(0, 3, size=60)], rng.normal(size=60)
     result = rolling(X, y, 5)
@@ -212,7 +212,7 @@ def test_earlier_history_leaves_no_trace(window, alpha):
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("method", ["gaussian", "self-normalized"])
-def test_intervals_are_those_of_a_model_on_the_window_before(window, alpha, intercept, method):
+def test_intervals_equal_those_of_a_model_on_the_previous_window(window, alpha, intercept, method):
     (X, y), at, labels = data(60, 2), ticks(60, 5), np.arange(60) % 2
     y[[14, 31, 32]] = np.nan
     result = rolling(
@@ -242,7 +242,7 @@ def test_intervals_are_those_of_a_model_on_the_window_before(window, alpha, inte
         assert result.upper[t] == pytest.approx(interval.upper[0], rel=1e-7)
 
 
-def test_intervals_of_other_noise():
+def test_conformal_intervals():
     X, y = data(80, 1)
     result = rolling(X, y, 60, interval=0.8, method="conformal", outputs=["prediction"])
     model = OLS(fit_intercept=False).fit(X[10:70], y[10:70])
@@ -270,7 +270,7 @@ def test_statistics_of_windows_of_any_length(window, intercept):
             assert np.isnan(result.stats.bse[t]).all()
 
 
-def test_standard_errors_are_those_of_the_features_as_they_are():
+def test_standard_errors_with_standardize_refer_to_the_original_features():
     X, y = data(40, 3)
     options = {"window": 12, "fit_intercept": True, "stats": True}
     one, other = (rolling(X, y, **options, standardize=s) for s in (True, False))

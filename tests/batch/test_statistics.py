@@ -1,4 +1,4 @@
-"""Statistics of rolling regressions, against statsmodels on data of its own."""
+"""Statistics of rolling regressions, compared with statsmodels on its own datasets."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def assert_same(ours, theirs):
 @pytest.mark.parametrize("name", ["macrodata", "grunfeld"])
 @pytest.mark.parametrize("expanding", [False, True])
 @pytest.mark.parametrize("intercept", [False, True])
-def test_statsmodels_agrees(name, expanding, intercept):
+def test_statistics_equal_those_of_statsmodels(name, expanding, intercept):
     X, y = table(name)
     design = sm.add_constant(X, prepend=False) if intercept else X
     least = 12 if expanding else None
@@ -60,7 +60,7 @@ def assert_same_statistics(ours, theirs, d, rows):
 
 
 @pytest.mark.parametrize("name", ["macrodata", "grunfeld"])
-def test_statsmodels_agrees_on_weights(name):
+def test_weighted_statistics_equal_those_of_statsmodels(name):
     X, y = table(name)
     w = np.random.default_rng(0).uniform(0.2, 5.0, size=len(y))
     design = sm.add_constant(X, prepend=False)
@@ -69,13 +69,13 @@ def test_statsmodels_agrees_on_weights(name):
     assert_same_statistics(ours, theirs, X.shape[1], slice(39, None))
 
 
-def test_a_row_without_weight_is_no_degree_of_freedom_where_statsmodels_counts_it():
+def test_a_row_of_weight_0_is_no_degree_of_freedom_unlike_in_statsmodels():
     X, y = table("macrodata")
     w = np.ones(len(y))
     w[::5] = 0.0
     design = sm.add_constant(X, prepend=False)
     ours = rolling(X, y, 40, fit_intercept=True, stats=True, sample_weight=w)
-    with np.errstate(divide="ignore"):  # the logarithm of a weight, in its likelihood
+    with np.errstate(divide="ignore"):  # statsmodels takes the logarithm of the weights
         theirs = RollingWLS(y, design, window=40, weights=w).fit(use_t=True)
     assert_same(ours.coef[39:], theirs.params[39:, :3])
     assert ours.stats.df_resid[60] == 32 - 4
@@ -86,7 +86,7 @@ def test_a_row_without_weight_is_no_degree_of_freedom_where_statsmodels_counts_i
     assert_same(ours.stats.pvalues[60], alone.pvalues[:3])
 
 
-def test_a_singular_window_is_flagged_where_statsmodels_makes_numbers_up():
+def test_a_singular_window_has_no_standard_errors_unlike_in_statsmodels():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
     X[20:40, 1] = X[20:40, 0] * 3.0
@@ -97,8 +97,8 @@ def test_a_singular_window_is_flagged_where_statsmodels_makes_numbers_up():
     assert np.isfinite(RollingOLS(y, X, window=10).fit().bse[singular]).any()
 
 
-def test_a_gap_is_skipped_where_statsmodels_goes_wrong_after_it():
-    """Ours are the last 20 complete rows; theirs, by default, keep one row too many ever after."""
+def test_windows_after_a_gap_are_right_unlike_in_statsmodels():
+    """Our windows hold the last 20 complete rows; those of statsmodels keep one row too many."""
     X, y = table("macrodata")
     X = X.copy()
     X[60, 1] = np.nan
@@ -114,7 +114,7 @@ def test_a_gap_is_skipped_where_statsmodels_goes_wrong_after_it():
     assert np.abs(theirs.params[100] / refit - 1).max() > 1e-4
 
 
-def test_groups_have_statistics_of_their_own():
+def test_statistics_of_each_group_are_independent():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(90, 2)), rng.normal(size=90)
     groups = rng.integers(0, 3, size=90)
@@ -128,17 +128,17 @@ def test_groups_have_statistics_of_their_own():
             )
 
 
-def test_no_degree_of_freedom_leaves_no_standard_error():
+def test_no_standard_errors_without_a_degree_of_freedom():
     X, y = np.random.default_rng(2).normal(size=(2, 6, 2))
     stats = rolling(X, y[:, 0], 2, stats=True).stats
     assert np.isnan(stats.bse).all()
     assert stats.df_resid.tolist() == [-2, 0, 0, 0, 0, 0]
 
 
-def test_a_penalty_has_no_standard_errors():
+def test_statistics_of_a_penalised_fit_are_refused():
     with pytest.raises(InvalidValue, match=r"'alpha' is 2\.0: expected 0 where stats=True"):
         rolling([[1.0]], [1.0], 1, alpha=2.0, stats=True)
 
 
-def test_what_is_not_asked_for_is_not_there():
+def test_no_statistics_unless_requested():
     assert rolling([[1.0]], [1.0], 1).stats is None

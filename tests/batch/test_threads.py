@@ -1,4 +1,4 @@
-"""Every group is worked on once, whatever the number of threads."""
+"""Every group is processed once, for any number of threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from efface.batch.threads import share_out
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=60), st.integers(1, 5))
 @settings(deadline=None, max_examples=50)
-def test_each_group_is_worked_on_once(sizes, workers):
+def test_each_group_is_processed_once(sizes, workers):
     bounds, seen, lock = np.concatenate([[0], np.cumsum(sizes)]), [], threading.Lock()
 
     def work(part):

@@ -1,4 +1,4 @@
-"""Windows of every kind, in one group or many, in one thread or many."""
+"""Windows of every kind, in one or many groups, on one or many threads."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from twins import regression as naive
 from twins import scaling as naive_scaling
 
 from efface import FIFD, AddDrop, KeepAll, KeepFor, rolling
-from efface.batch import windows as slides
+from efface.batch import windows as batch_windows
 
 
 @pytest.fixture
-def eager(monkeypatch):
-    """Threads also for groups that are too short to need them."""
-    monkeypatch.setattr(slides, "_SHORT", 0)
+def always_threads(monkeypatch):
+    """Use threads for short groups too."""
+    monkeypatch.setattr(batch_windows, "_FEW_ROWS", 0)
 
 
-def test_what_is_not_asked_for_is_not_there(monkeypatch):
+def test_outputs_that_are_not_requested_are_not_computed(monkeypatch):
     X, y = data(20, 2)
     result = rolling(X, y, 5, outputs="coef")
     assert [name for name in OUTPUTS if getattr(result, name) is not None] == ["coef"]
@@ -32,13 +32,13 @@ def test_what_is_not_asked_for_is_not_there(monkeypatch):
     assert rolling(X, y, 5).rank is not None
 
     calls = []
-    original = slides.slide_windows
+    original = batch_windows.slide_windows
 
     def counted(*arguments, **options):
         calls.append(arguments[3])
         return original(*arguments, **options)
 
-    monkeypatch.setattr(slides, "slide_windows", counted)
+    monkeypatch.setattr(batch_windows, "slide_windows", counted)
     rolling(X, y, 5, alpha=1.0)
     assert calls == [1.0]
     rolling(X, y, 5, alpha=1.0, outputs=["rank"])
@@ -95,9 +95,9 @@ def test_durations_with_gaps_and_groups_against_a_refit(
     assert (np.isnan(result.coef) == np.isnan(coef)).all()
     complete = ~(np.isnan(X).any(axis=1) | np.isnan(y))
     found = naive.windows(complete, None, labels, at, duration)
-    # While it is there, a giant row costs as many digits as it has; afterwards it has cost none.
+    # A window that holds the giant row loses digits; later windows must not.
     rows = [t for t, (_, now) in enumerate(found) if kind != "giant" or 10 not in now]
-    unit = np.nanmax(np.abs(y)) / np.nanmax(np.abs(X[rows]))  # where all coefficients are 0
+    unit = np.nanmax(np.abs(y)) / np.nanmax(np.abs(X[rows]))  # in case all coefficients are 0
     span = np.nanmax(np.abs(coef[rows]), initial=unit)
     assert np.nanmax(np.abs(result.coef - coef)[rows], initial=0.0) <= 1e-9 * span
 
@@ -105,7 +105,7 @@ def test_durations_with_gaps_and_groups_against_a_refit(
 @pytest.mark.parametrize("alpha", [0.0, 0.7])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("min_rows", [None, 1, 10])
-def test_all_rows_so_far(alpha, intercept, min_rows):
+def test_expanding_windows_equal_a_refit(alpha, intercept, min_rows):
     X, y = data(40, 3)
     result = rolling(X, y, None, alpha, intercept, min_rows=min_rows, outputs=OUTPUTS)
     check(result, naive.rolling(X, y, None, alpha, intercept, min_rows))
@@ -114,7 +114,7 @@ def test_all_rows_so_far(alpha, intercept, min_rows):
     check(result, naive.rolling(X, y, None, alpha, intercept, min_rows, labels))
 
 
-def test_a_policy_is_a_window():
+def test_windows_may_be_policies():
     (X, y), at = data(40, 2), np.arange(40.0)
     for policy, window in ((FIFD(7), 7), (KeepAll(), None)):
         one, other = rolling(X, y, policy, min_rows=2), rolling(X, y, window, min_rows=2)
@@ -128,7 +128,7 @@ def test_a_policy_is_a_window():
             assert growing.coef[t] == pytest.approx(twin.refit()[0], rel=1e-9)
 
 
-def test_a_duration_on_the_calendar():
+def test_calendar_durations():
     X, y = data(30, 2)
     at = np.datetime64("2024-01-01", "ms") + np.arange(30) * np.timedelta64(1, "D")
     by_count = rolling(X, y, 7)
@@ -159,8 +159,8 @@ def test_a_row_leaves_when_its_age_reaches_the_duration():
     ],
 )
 @pytest.mark.parametrize("threads", [None, 1, 2, 5])
-@pytest.mark.usefixtures("eager")
-def test_groups_of_any_label_are_on_their_own(labels, threads):
+@pytest.mark.usefixtures("always_threads")
+def test_groups_with_labels_of_any_type_are_independent(labels, threads):
     X, y = data(60, 2)
     result = rolling(X, y, 5, groups=labels, threads=threads)
     for k in range(3):
@@ -169,7 +169,7 @@ def test_groups_of_any_label_are_on_their_own(labels, threads):
             assert np.array_equal(getattr(result, name)[k::3], getattr(alone, name), equal_nan=True)
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("always_threads")
 def test_many_small_groups():
     X, y = data(5_000, 3)
     labels = np.random.default_rng(0).integers(0, 2_000, size=5_000)
@@ -180,7 +180,7 @@ def test_many_small_groups():
         assert np.array_equal(result.coef[rows], alone.coef)
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("always_threads")
 def test_threads_change_no_bit():
     X, y = data(400, 3)
     labels = np.arange(400) % 7
@@ -188,7 +188,7 @@ def test_threads_change_no_bit():
     assert np.array_equal(one.coef, four.coef, equal_nan=True)
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("always_threads")
 def test_threads_change_no_bit_of_windows_of_a_duration():
     (X, y), at = data(300, 2), np.arange(300.0)
     y[::17] = np.nan
@@ -211,21 +211,19 @@ def test_threads_change_no_bit_of_windows_of_a_duration():
     assert np.array_equal(one.stats.bse, three.stats.bse, equal_nan=True)
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("always_threads")
 def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
     def fail(*_, **__):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(slides, "slide_windows", fail)
+    monkeypatch.setattr(batch_windows, "slide_windows", fail)
     with pytest.raises(MemoryError, match="no room"):
         rolling(*data(30, 2), 5, groups=np.arange(30) % 3, threads=2)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.7])
 @pytest.mark.parametrize("intercept", [False, True])
-def test_standardised_windows_of_groups_with_gaps_equal_a_refit_on_their_scores(
-    alpha, intercept, eager
-):
+def test_standardised_windows_of_groups_with_gaps_equal_a_refit(alpha, intercept, always_threads):
     X, y = data(90, 3)
     X = X * [1.0, 100.0, 1e-3] + [0.0, 1e3, 1.0]
     X[[20, 41], 1], y[33] = np.nan, np.nan
@@ -235,23 +233,23 @@ def test_standardised_windows_of_groups_with_gaps_equal_a_refit_on_their_scores(
     found = rolling(
         X, y, **options, groups=groups, missing="skip", outputs=names, standardize=True, threads=2
     )
-    memories = {0: [], 1: []}
+    live_rows = {0: [], 1: []}
     for t in range(90):
-        memory = memories[t % 2]
+        live = live_rows[t % 2]
         if not (np.isnan(X[t]).any() or np.isnan(y[t])):
-            memory.append(t)
-            del memory[:-10]
-        if len(memory) < 5:
+            live.append(t)
+            del live[:-10]
+        if len(live) < 5:
             assert np.isnan(found.coef[t]).all()
             continue
-        coef, level, rank = naive_scaling.regress(X[memory], y[memory], alpha, intercept)
+        coef, level, rank = naive_scaling.regress(X[live], y[live], alpha, intercept)
         assert found.coef[t] == pytest.approx(coef, rel=1e-9)
         assert found.intercept[t] == pytest.approx(level, rel=1e-9)
         assert found.fitted[t] == pytest.approx(X[t] @ coef + level, rel=1e-8, nan_ok=True)
         assert alpha or found.rank[t] == rank
 
 
-def test_standardised_windows_tell_the_rank_of_their_scores_with_a_penalty_too():
+def test_the_rank_of_standardised_windows_with_a_penalty():
     X, y = data(30, 3)
     X[:, 1] = 2.0
     found = rolling(X, y, 10, alpha=1.0, outputs=["rank"], standardize=True)

@@ -1,4 +1,4 @@
-"""Rows from outside: what is taken, how it is laid out, and how a bad value is named."""
+"""Checked arrays: accepted types, memory layout, and errors."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ GOOD = np.array([[1.0, 2.0], [3.0, 4.0]])
         [[Decimal(1), np.float32(2)], [3, 4.0]],
     ],
 )
-def test_tables_become_c_ordered_float64(X):
+def test_matrices_become_c_ordered_float64(X):
     rows = as_matrix(X)
     assert rows.dtype == np.float64
     assert rows.flags.c_contiguous
     assert (rows == GOOD).all()
 
 
-def test_read_only_arrays_are_copied_so_that_nothing_is_compiled_for_them():
-    for door, array in ((as_matrix, GOOD.copy()), (lambda y: as_vector(y, 2), np.ones(2))):
-        assert door(array) is array
+def test_read_only_arrays_are_copied():
+    for convert, array in ((as_matrix, GOOD.copy()), (lambda y: as_vector(y, 2), np.ones(2))):
+        assert convert(array) is array
         array.flags.writeable = False
-        rows = door(array)
+        rows = convert(array)
         assert rows.flags.writeable
         assert (rows == array).all()
 
 
-def test_truth_values_are_numbers():
+def test_booleans_are_numbers():
     assert as_matrix([[True], [False]]).ravel().tolist() == [1.0, 0.0]
 
 
@@ -69,7 +69,7 @@ def test_truth_values_are_numbers():
         (np.array([[1e400]], np.longdouble), 0, 0, "is infinity"),
     ],
 )
-def test_a_value_that_is_not_finite_is_named(X, row, column, text):
+def test_the_error_for_a_value_that_is_not_finite_names_its_position(X, row, column, text):
     with pytest.raises(BadRow, match=text) as caught:
         as_matrix(X)
     assert (caught.value.row, caught.value.column) == (row, column)
@@ -85,7 +85,7 @@ def test_a_value_that_is_not_finite_is_named(X, row, column, text):
         (np.array([["2024-01-01"]], "datetime64[D]"), 0, 0, "expected a number"),
     ],
 )
-def test_a_value_that_is_no_number_is_named(X, row, column, text):
+def test_the_error_for_a_value_that_is_not_a_number_names_its_position(X, row, column, text):
     with pytest.raises(NotANumber, match=text) as caught:
         as_matrix(X)
     assert (caught.value.row, caught.value.column) == (row, column)
@@ -101,17 +101,17 @@ def test_a_value_that_is_no_number_is_named(X, row, column, text):
         (np.array([[1j]]), "Complex data not supported"),
     ],
 )
-def test_what_is_no_table_is_refused(X, text):
+def test_other_shapes_and_types_are_refused(X, text):
     with pytest.raises(InvalidValue, match=text):
         as_matrix(X)
 
 
-def test_a_sparse_table_is_refused():
+def test_a_sparse_matrix_is_refused():
     with pytest.raises(TypeError, match=r"'X' is 'sparse': .*call its \.toarray\(\)"):
         as_matrix(sparse.csr_array(GOOD))
 
 
-def test_missing_values_pass_where_they_may_but_infinity_never():
+def test_missing_allows_nan_but_not_infinity():
     rows = as_matrix([[1, None], [math.nan, 4]], missing=True)
     assert np.isnan(rows).tolist() == [[False, True], [True, False]]
     assert np.isnan(as_vector([1, math.nan], 2, missing=True)).tolist() == [False, True]
@@ -119,7 +119,7 @@ def test_missing_values_pass_where_they_may_but_infinity_never():
         as_matrix([[math.nan], [-math.inf]], missing=True)
 
 
-def test_responses_name_their_row():
+def test_errors_for_responses_name_the_row():
     with pytest.raises(BadRow, match="'y' at row 1 is NaN") as caught:
         as_vector([1.0, math.nan], 2)
     assert (caught.value.row, caught.value.column) == (1, None)
@@ -129,7 +129,7 @@ def test_responses_name_their_row():
         as_vector([1, 2, 3], 2)
 
 
-def test_one_row_names_its_column():
+def test_errors_for_one_row_name_the_column():
     assert as_row([1, 2], None).tolist() == [1.0, 2.0]
     assert as_row(pd.Series([1, 2]), 2).tolist() == [1.0, 2.0]
     assert as_row(np.arange(6.0)[::3], 2).flags.c_contiguous
@@ -151,7 +151,7 @@ def test_one_response(y):
 
 
 @pytest.mark.parametrize("y", ["2", math.nan, -math.inf, None, [2.0], np.array([2.0]), 1j, {}])
-def test_what_is_no_response_is_refused(y):
+def test_invalid_responses_are_refused(y):
     with pytest.raises(InvalidValue, match="'y' is"):
         as_response(y)
 
@@ -163,8 +163,8 @@ def test_one_weight(weight):
 
 
 @pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf, None])
-def test_what_is_no_weight(weight):
-    with pytest.raises(BadRow, match=r"'weight' is .*: expected a finite number of at least 0; g"):
+def test_invalid_weights_are_refused(weight):
+    with pytest.raises(BadRow, match=r"'weight' is .*: expected a finite number of at least 0; u"):
         as_weight(weight)
 
 
@@ -190,11 +190,14 @@ def test_no_weights_and_one_for_all():
         ([1.0, -1.0], "'sample_weight' at row 1 is -1.0: expected a finite number of at least 0"),
         ([1.0, None], "'sample_weight' at row 1 is nan"),
         (-2.0, "'sample_weight' at row 0 is -2.0"),
-        ([1.0], r"'sample_weight' is \(1,\): expected the shape \(2,\); pass one weight a row, or"),
+        (
+            [1.0],
+            r"'sample_weight' is \(1,\): expected the shape \(2,\); pass one weight per row, or",
+        ),
         ([[1.0, 2.0]], r"'sample_weight' is \(1, 2\): expected the shape \(2,\)"),
         (["a", 1.0], "'sample_weight' at row 0 is 'a': expected a number"),
     ],
 )
-def test_weights_that_are_none(weights, text):
+def test_the_error_for_invalid_weights_names_the_row(weights, text):
     with pytest.raises(InvalidValue, match=text):
         as_weights(weights, 2)

@@ -1,4 +1,4 @@
-"""Frames at the doors: every kind of column in, results of the input's kind out."""
+"""Frames: every kind of column in, results of the same kind out."""
 
 from __future__ import annotations
 
@@ -18,13 +18,21 @@ from hypothesis import strategies as st
 
 from efface.errors import BadRow, InvalidValue, NotANumber
 from efface.inputs.arrays import as_matrix, as_vector
-from efface.inputs.frames import Table, eager, items, joined, side_by_side, transposed, values
+from efface.inputs.frames import (
+    FrameColumns,
+    eager,
+    items,
+    joined,
+    side_by_side,
+    transposed,
+    values,
+)
 
 KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}
 
 
 class Stream:
-    """A table of a library that nobody knows, which speaks the protocol of Arrow."""
+    """A table of an unknown library that implements the Arrow C stream protocol."""
 
     def __init__(self, table):
         self.table = table
@@ -61,7 +69,7 @@ class Stream:
     ],
     ids=lambda value: str(getattr(value, "dtype", getattr(value, "type", ""))),
 )
-def test_numbers_of_every_kind_with_gaps_as_nan(column, expected):
+def test_numeric_columns_become_float64_with_nan_for_gaps(column, expected):
     libraries = {pl.Series: pl.DataFrame, pa.ChunkedArray: pa.table}
     kind = libraries.get(type(column), pd.DataFrame)
     rows = as_matrix(kind({"a": column}), missing=True)
@@ -86,14 +94,14 @@ def test_numbers_of_every_kind_with_gaps_as_nan(column, expected):
         (np.array([1, 2], "m8[us]"), r"column 1 \('b\{'\) is .*not Duration"),
     ],
 )
-def test_a_column_that_is_no_number_is_named_with_its_type(kind, column, text):
+def test_the_error_for_a_non_numeric_column_names_its_type(kind, column, text):
     frame = kind({"a": np.array([1.0, 2.0]), "b{": column})
     with pytest.raises(NotANumber, match=text) as caught:
         as_matrix(frame)
     assert caught.value.column == 1
 
 
-def test_a_category_is_no_number():
+def test_categories_are_refused():
     for frame in (
         pd.DataFrame({"a": pd.Categorical(["u", "v"])}),
         pl.DataFrame({"a": pl.Series(["u", "v"], dtype=pl.Categorical)}),
@@ -108,7 +116,7 @@ def test_complex_numbers_are_refused():
         as_matrix(pd.DataFrame({"a": [1j, 2j]}))
 
 
-def test_an_object_that_is_no_number_is_named_at_its_place():
+def test_the_error_for_a_non_numeric_object_names_row_and_column():
     frame = pd.DataFrame({"a": [1.0, 2.0], "b": np.array([3.0, {}], dtype=object)})
     with pytest.raises(NotANumber, match=r"'X' at row 1, column 1 \('b'\) is {}") as caught:
         as_matrix(frame)
@@ -116,21 +124,21 @@ def test_an_object_that_is_no_number_is_named_at_its_place():
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_infinity_is_refused_also_beside_its_opposite(kind):
+def test_infinities_of_both_signs_are_refused(kind):
     with pytest.raises(BadRow, match=r"row 0, column 1 \('b'\) is infinity"):
         as_matrix(kind({"a": [1.0, 2.0], "b": [math.inf, -math.inf]}), missing=True)
 
 
-def test_numbers_whose_sum_overflows_are_still_finite():
+def test_finite_numbers_whose_sum_overflows_are_accepted():
     assert as_matrix(pl.DataFrame({"a": [1e308, 1e308]})).tolist() == [[1e308], [1e308]]
 
 
-def test_names_that_come_twice_are_refused():
+def test_repeated_column_names_are_refused():
     for frame in (
         pd.DataFrame(np.zeros((2, 2)), columns=["a", "a"]),
         pa.table([[1.0], [2.0]], names=["a", "a"]),
     ):
-        with pytest.raises(InvalidValue, match=r"'a' 2 times.*rename some"):
+        with pytest.raises(InvalidValue, match=r"'a' 2 times.*rename the"):
             as_matrix(frame)
 
 
@@ -147,14 +155,14 @@ def test_a_lazy_frame_is_collected():
     assert isinstance(eager(lazy), pl.DataFrame)
 
 
-def test_a_frame_that_narwhals_has_wrapped_is_unwrapped():
+def test_narwhals_frames_are_unwrapped():
     frame = pl.DataFrame({"a": [1, 2]})
     assert as_matrix(nw.from_native(frame)).tolist() == [[1.0], [2.0]]
     assert eager(nw.from_native(frame)).equals(frame)
     assert values(nw.from_native(frame["a"], series_only=True)).tolist() == [1.0, 2.0]
 
 
-def test_a_stream_of_arrow_is_a_table_whoever_speaks_it():
+def test_any_arrow_stream_is_a_table():
     table = pa.table({"a": [1, 2]})
     for stream in (Stream(table), table.to_batches()[0]):
         assert as_matrix(stream).tolist() == [[1.0], [2.0]]
@@ -164,20 +172,20 @@ def test_a_stream_of_arrow_is_a_table_whoever_speaks_it():
 @pytest.mark.parametrize(
     "data", [None, "a", 1.5, [1, 2], (1, 2), np.zeros(3), range(3), {1, 2}, object()]
 )
-def test_what_is_no_frame_stays_as_it_is(data):
+def test_other_data_stays_unchanged(data):
     assert eager(data) is data
     assert values(data) is data
     assert items(data) is data
-    assert Table.of(data) is None
+    assert FrameColumns.of(data) is None
 
 
-def test_times_with_a_zone_are_those_of_utc():
+def test_times_with_a_zone_are_converted_to_utc():
     column = pd.Series(pd.date_range("2024-06-01", periods=2, tz="Europe/Berlin"))
     for series in (column, pl.Series(column.to_list()), pa.chunked_array([pa.array(column)])):
         assert items(series)[0] == np.datetime64("2024-05-31T22:00")
 
 
-def test_narwhals_is_not_loaded_for_arrays():
+def test_narwhals_is_not_imported_for_arrays():
     code = (
         "import sys, numpy as np; from efface import rolling;"
         "rolling(np.ones((4, 1)), np.ones(4), 2);"
@@ -192,7 +200,7 @@ def test_narwhals_is_not_loaded_for_arrays():
 
 @given(n=st.integers(0, 9000), d=st.integers(1, 7))
 @settings(deadline=None, max_examples=40)
-def test_blocks_change_no_number(n, d):
+def test_blockwise_copies_equal_plain_copies(n, d):
     X = np.random.default_rng([n, d]).normal(size=(n, d))
     assert np.array_equal(transposed(X), X.T)
     assert transposed(X).flags.c_contiguous
@@ -200,8 +208,8 @@ def test_blocks_change_no_number(n, d):
     assert np.array_equal(rows, X)
     assert rows.flags.c_contiguous
     assert finite
-    room = X.copy()
-    assert np.array_equal(transposed(X, room), X.T)
+    buffer = X.copy()
+    assert np.array_equal(transposed(X, buffer), X.T)
 
 
 # -- results of the same kind ------------------------------------------------------------------
@@ -220,27 +228,27 @@ def test_blocks_change_no_number(n, d):
 @pytest.mark.parametrize(
     "columns", [["a", "b"], [0, 5], pd.MultiIndex.from_tuples([("p", 1), ("q", 2)])]
 )
-def test_a_pandas_frame_gives_index_and_columns(index, columns):
+def test_results_have_the_index_and_columns_of_a_pandas_frame(index, columns):
     frame = pd.DataFrame(np.arange(6.0).reshape(3, 2), index=index, columns=columns)
-    table = Table.of(frame)
+    table = FrameColumns.of(frame)
     pd.testing.assert_frame_equal(table.frame(frame.to_numpy()), frame)
     series = table.series("rank", np.arange(3))
     pd.testing.assert_series_equal(series, pd.Series(np.arange(3), index=frame.index, name="rank"))
-    part = table.picked(table.names[1:])
+    part = table.select(table.names[1:])
     pd.testing.assert_frame_equal(part.frame(frame.to_numpy()[:, 1:]), frame.iloc[:, 1:])
 
 
 @pytest.mark.parametrize("n", [0, 1, 700])
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_frame_comes_back_as_it_was(kind, n):
+def test_a_frame_survives_the_round_trip(kind, n):
     X = np.random.default_rng(n).normal(size=(n, 3))
     frame = kind({name: X[:, j].copy() for j, name in enumerate("abc")})
-    back = Table.of(frame).frame(as_matrix(frame), room=np.empty((n, 3)))
+    back = FrameColumns.of(frame).frame(as_matrix(frame), buffer=np.empty((n, 3)))
     assert type(back) is type(frame)
     assert back.equals(frame)
 
 
-def test_parts_are_joined_under_their_names():
+def test_joined_columns_have_prefixed_names():
     index = [4, 4]
     frame = pd.DataFrame({"a": [1.0, 2.0]}, index=index)
     whole = joined([("day", pd.Series([5, 6], index=index)), ("coef", frame)])

@@ -1,4 +1,4 @@
-"""Parameters: the right kind passes as a plain number, anything else is refused by name."""
+"""Checked parameters: plain Python values, or an error that names the parameter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from efface.errors import InvalidValue
-from efface.inputs.parameters import choice, non_negative, positive, probability, truth, whole
+from efface.inputs.parameters import boolean, choice, non_negative, positive, probability, whole
 
 
 @pytest.mark.parametrize(
@@ -19,10 +19,10 @@ from efface.inputs.parameters import choice, non_negative, positive, probability
         (lambda v: non_negative("a", v), np.float32(0.5), 0.5),
         (lambda v: positive("a", v), 3, 3.0),
         (lambda v: probability("p", v), 0.05, 0.05),
-        (lambda v: truth("t", v), np.True_, True),
+        (lambda v: boolean("t", v), np.True_, True),
     ],
 )
-def test_good_values_become_plain(check, value, plain):
+def test_valid_values_become_plain_python_values(check, value, plain):
     assert check(value) == plain
     assert type(check(value)) is type(plain)
 
@@ -52,9 +52,9 @@ def test_probability_refuses(value):
 
 
 @pytest.mark.parametrize("value", [1, 0, None, "yes"])
-def test_truth_refuses(value):
+def test_boolean_refuses(value):
     with pytest.raises(InvalidValue, match=r"'t' is .*: expected True or False; "):
-        truth("t", value)
+        boolean("t", value)
 
 
 @pytest.mark.parametrize("value", ["Skip", "", None, 1, ["skip"], np.array(["raise"])])
@@ -63,6 +63,6 @@ def test_choice_refuses(value):
         choice("m", value, ("raise", "skip"))
 
 
-def test_what_else_would_do_is_named():
+def test_positive_names_another_accepted_value():
     with pytest.raises(InvalidValue, match='expected a finite number above 0 or "auto"; '):
         positive("a", "car", 'or "auto"')

@@ -1,4 +1,4 @@
-"""Roles are found by the names of columns; what is no name stands for itself."""
+"""Column roles: columns by name, anything else as values."""
 
 from __future__ import annotations
 
@@ -6,90 +6,92 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from samples import KINDS, equal, panel, plain
+from samples import KINDS, equal, frame_data, plain
 
 from efface import Ridge, replay, rolling
 from efface.errors import InvalidValue
-from efface.inputs.roles import cast
+from efface.inputs.roles import column_roles
 
 FRAME = pl.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "g": ["u", "v"], "t": [5, 6]})
 
 
-def test_features_are_what_is_left():
-    found = cast(FRAME, None, y="b", groups="g", at="t")
-    assert found.table.names == ["a"]
+def test_features_are_the_columns_without_a_role():
+    found = column_roles(FRAME, None, y="b", groups="g", at="t")
+    assert found.features.names == ["a"]
     assert found.one("at").to_list() == [5, 6]
     assert [name for name, _ in found.keys] == ["g", "t"]
 
 
-def test_features_keep_the_order_in_which_they_are_named():
-    assert cast(FRAME, ["t", "a"], y="b").table.names == ["t", "a"]
-    assert cast(FRAME, ("t", "a"), y="b").table.names == ["t", "a"]
-    assert cast(FRAME, "t", y="b").table.names == ["t"]
+def test_features_keep_the_given_order():
+    assert column_roles(FRAME, ["t", "a"], y="b").features.names == ["t", "a"]
+    assert column_roles(FRAME, ("t", "a"), y="b").features.names == ["t", "a"]
+    assert column_roles(FRAME, "t", y="b").features.names == ["t"]
 
 
 def test_a_time_may_be_a_feature_too():
-    assert cast(FRAME, ["a", "t"], y="b", at="t").table.names == ["a", "t"]
+    assert column_roles(FRAME, ["a", "t"], y="b", at="t").features.names == ["a", "t"]
 
 
-def test_values_stand_for_themselves():
+def test_values_that_are_not_names_are_used_as_they_are():
     y = np.zeros(2)
-    found = cast(FRAME.select("a"), None, y=y, groups=["u", "v"], at=None)
+    found = column_roles(FRAME.select("a"), None, y=y, groups=["u", "v"], at=None)
     assert found.one("y") is y
-    assert found.roles["groups"] == [("groups", ["u", "v"])]
+    assert found.columns["groups"] == [("groups", ["u", "v"])]
     assert found.one("at") is None
     assert found.keys == ()
 
 
-def test_a_list_as_long_as_the_frame_is_of_labels_unless_columns_are_called_so():
-    assert [name for name, _ in cast(FRAME, "a", y="b", groups=["g", "t"]).roles["groups"]] == [
+def test_a_list_as_long_as_the_frame_holds_labels_unless_all_are_column_names():
+    assert [
+        name for name, _ in column_roles(FRAME, "a", y="b", groups=["g", "t"]).columns["groups"]
+    ] == [
         "g",
         "t",
     ]
-    assert cast(FRAME, "a", y="b", groups=["g", "x"]).roles["groups"][0][0] == "groups"
+    assert column_roles(FRAME, "a", y="b", groups=["g", "x"]).columns["groups"][0][0] == "groups"
     with pytest.raises(InvalidValue, match="'groups' is 'x': expected the name of a column"):
-        cast(FRAME, "a", y="b", groups=["g", "t", "x"])
+        column_roles(FRAME, "a", y="b", groups=["g", "t", "x"])
 
 
-def test_numbers_are_names_only_where_a_column_is_called_so():
+def test_integers_are_names_only_if_a_column_has_them():
     frame = pd.DataFrame(np.arange(6.0).reshape(2, 3))
-    found = cast(frame, None, y=2, groups=[0, 1])
-    assert found.table.names == [0, 1]
+    found = column_roles(frame, None, y=2, groups=[0, 1])
+    assert found.features.names == [0, 1]
     assert found.one("y").tolist() == [2.0, 5.0]
-    assert found.roles["groups"] == [("groups", [0, 1])]
-    assert cast(frame, [0], y=[0, 1]).one("y") == [0, 1]
+    assert found.columns["groups"] == [("groups", [0, 1])]
+    assert column_roles(frame, [0], y=[0, 1]).one("y") == [0, 1]
 
 
-def test_names_with_levels():
+def test_column_names_with_levels():
     columns = pd.MultiIndex.from_tuples([("p", "x"), ("p", "y"), ("q", "x")])
     frame = pd.DataFrame(np.arange(6.0).reshape(2, 3), columns=columns)
-    found = cast(frame, [("p", "x"), ("q", "x")], y=("p", "y"))
+    found = column_roles(frame, [("p", "x"), ("q", "x")], y=("p", "y"))
     assert found.one("y").tolist() == [1.0, 4.0]
-    assert found.table.native.columns.tolist() == [("p", "x"), ("q", "x")]
+    assert found.features.native.columns.tolist() == [("p", "x"), ("q", "x")]
 
 
-def test_arrays_have_no_names():
+def test_column_names_are_refused_for_arrays():
     X = np.zeros((2, 2))
-    assert cast(X, None, y=[1, 2], at=None).X is X
+    assert column_roles(X, None, y=[1, 2], at=None).X is X
     with pytest.raises(InvalidValue, match="'at' is 't': expected no name"):
-        cast(X, None, y=[1, 2], at="t")
+        column_roles(X, None, y=[1, 2], at="t")
 
 
-def test_of_many_columns_an_error_names_some():
+def test_an_error_lists_at_most_20_columns():
     frame = pd.DataFrame(np.zeros((1, 50)), columns=[f"x{j}" for j in range(50)])
     with pytest.raises(InvalidValue, match=r"there are 'x0', .*'x19', \.\.\.\.$"):
-        cast(frame, None, y="ret")
+        column_roles(frame, None, y="ret")
 
 
 def test_all_columns_without_a_role_are_features():
-    _, columns = panel(12, 3)
+    _, columns = frame_data(12, 3)
     frame = pl.DataFrame(columns).drop("id")
     result = rolling(frame, "ret", 5, groups="asset", at="date")
     assert result.coef.columns == ["x0", "x1", "x2"]
 
 
 def test_groups_by_several_columns():
-    X, columns = panel(40, 2)
+    X, columns = frame_data(40, 2)
     columns["year"] = (np.arange(40) % 2).tolist()
     frame = pd.DataFrame(columns)
     got = rolling(frame, "ret", 4, x=["x0", "x1"], by=["asset", "year"])
@@ -113,25 +115,25 @@ def test_groups_by_several_columns():
         ({"y": "asset"}, "'y' at row 0 is '.': expected a number, not String"),
     ],
 )
-def test_columns_that_cannot_be_used_are_named(change, text):
-    frame = pl.DataFrame(panel(10, 2)[1])
+def test_errors_name_the_column(change, text):
+    frame = pl.DataFrame(frame_data(10, 2)[1])
     with pytest.raises(InvalidValue, match=text):
         rolling(frame, **{"y": "ret", "window": 4, "x": ["x0", "x1"], **change})
 
 
-def test_a_missing_label_is_named_by_its_column():
-    _, columns = panel(10, 2)
+def test_the_error_for_a_missing_label_names_its_column():
+    _, columns = frame_data(10, 2)
     columns["asset"][4] = None
     for kind in ("pandas", "polars", "arrow"):
         with pytest.raises(InvalidValue, match=r"'asset\[4\]' is .*: expected a label"):
             rolling(KINDS[kind](columns), "ret", 4, x="x0", by="asset")
 
 
-def test_only_what_is_needed_of_a_lazy_frame_is_collected():
+def test_only_columns_with_a_role_are_collected_from_a_lazy_frame():
     def never(_):
-        raise AssertionError("collected in vain")
+        raise AssertionError("a column without a role was collected")
 
-    _, columns = panel(10, 2)
+    _, columns = frame_data(10, 2)
     lazy = pl.LazyFrame(columns).with_columns(
         waste=pl.col("x0").map_elements(never, return_dtype=pl.Float64)
     )
@@ -139,8 +141,8 @@ def test_only_what_is_needed_of_a_lazy_frame_is_collected():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_column_of_weights_goes_by_its_name(kind):
-    X, columns = panel(30, 2)
+def test_weights_by_column_name(kind):
+    X, columns = frame_data(30, 2)
     columns["hours"] = np.arange(30) % 4
     frame = KINDS[kind](columns)
     roles = {"y": "ret", "x": ["x0", "x1"], "sample_weight": "hours"}

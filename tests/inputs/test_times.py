@@ -1,4 +1,4 @@
-"""Times and durations: every way to write one, and everything that only looks like one."""
+"""Times and durations: every accepted form, and what is refused."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_calendar_times_are_nanoseconds_in_utc(at):
     assert type(as_time(at)) is int
 
 
-def test_a_day_is_its_midnight_whatever_holds_it():
+def test_a_day_is_its_midnight_in_every_library():
     days = [date(2024, 2, 29), date(2024, 3, 1)]
     midnight = int(np.datetime64("2024-02-29", "ns").astype(np.int64))
     assert as_time(days[0]) == as_time(np.datetime64("2024-02-29")) == midnight
@@ -50,7 +50,7 @@ def test_a_pandas_timestamp_keeps_its_nanoseconds():
 
 
 @pytest.mark.parametrize("at", [3, 3.0, np.int32(3), np.float32(3), np.float64(3)])
-def test_numbers_are_floats(at):
+def test_numeric_times_are_floats(at):
     assert as_time(at) == 3.0
     assert type(as_time(at)) is float
 
@@ -70,7 +70,7 @@ def test_numbers_are_floats(at):
         (datetime(1500, 1, 1), "between the years 1678 and 2262"),
     ],
 )
-def test_what_is_no_time_is_refused(at, verdict):
+def test_invalid_times_are_refused(at, verdict):
     with pytest.raises(BadTime, match=f"'at' is .*: .*{verdict}"):
         as_time(at)
 
@@ -104,7 +104,7 @@ def test_columns_of_numbers(at):
     assert times.tolist() == [1.0, 2.5]
 
 
-def test_one_time_stands_for_all_rows():
+def test_one_time_for_all_rows():
     assert as_times(NOON, 3).tolist() == [NOON_NS] * 3
     assert as_times(2, 3).tolist() == [2.0] * 3
 
@@ -121,7 +121,7 @@ def test_one_time_stands_for_all_rows():
         ([1.0], r"'at' is \(1,\): expected the shape \(2,\)"),
     ],
 )
-def test_a_bad_time_in_a_column_is_named(at, verdict):
+def test_the_error_for_an_invalid_time_names_its_row(at, verdict):
     with pytest.raises(BadTime, match=verdict):
         as_times(at, 2)
 
@@ -156,11 +156,11 @@ def test_durations(duration, length):
         *(np.timedelta64("NaT"), np.timedelta64(1, "M"), np.timedelta64(3)),
     ],
 )
-def test_what_is_no_duration_is_refused(duration):
+def test_invalid_durations_are_refused(duration):
     with pytest.raises(InvalidValue, match=r"'duration' is .*: expected a length of time above 0"):
         as_duration(duration)
 
 
 @given(st.integers(1, 2**63 - 1))
-def test_spelling_a_duration_and_reading_it_back(nanoseconds):
+def test_a_duration_survives_the_round_trip_through_text(nanoseconds):
     assert as_duration(spell(nanoseconds)) == nanoseconds

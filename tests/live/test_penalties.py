@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from efface.engine.events.state import FIXED, GIVEN, LEMMA_3, PILOT
-from efface.engine.events.state import Rule
+from efface.engine.events.state import FIXED, GIVEN, LEMMA_3, PILOT, Rule
 from efface.live.penalties import AUTO, RESIDUAL, Fixed, Lemma3
 
 

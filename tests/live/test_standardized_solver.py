@@ -16,10 +16,10 @@ from histories import (
     WILD,
     build,
     condition,
-    drawn,
-    live,
+    history_strategies,
     pilot_of,
     promised,
+    run_history,
     step_by_step,
     streams,
     weighed_system,
@@ -72,12 +72,12 @@ def rounded(Z, y, lam, weights):
 def check_exact(model, twin):
     """Everything the model says against a refit on the scaled rows of its twin.
 
-    With the model's own penalty, as in ``lives``.
+    With the model's own penalty, as in ``histories``.
     """
     lam = twin.penalty()
     coef, level, rank = twin.regress(model.penalty_)
     assert model.ids_ == twin.ids
-    X, y, weights = naive.heard(twin.X, twin.y, twin.weights)
+    X, y, weights = naive.weighted_rows(twin.X, twin.y, twin.weights)
     if not len(X):
         assert model.penalty_ == lam
         assert not model.coef_.any()
@@ -97,25 +97,27 @@ def check_exact(model, twin):
     assert abs(model.intercept_ - level) <= bound * size
 
 
-def equals_a_refit(name, kind, window, intercept, d, **life):
+def equals_a_refit(name, kind, window, intercept, d, **history):
     model = build(name, window=window[0], fit_intercept=intercept, standardize=True)
-    live(model, twin_of(name, window[1], intercept, d), kind, d=d, check=check_exact, **life)
+    run_history(
+        model, twin_of(name, window[1], intercept, d), kind, d=d, check=check_exact, **history
+    )
 
 
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("name", list(RULES))
-@given(**drawn(MILD))
+@given(**history_strategies(MILD))
 @settings(deadline=None, max_examples=3)
-def test_learning_forgetting_and_expiring_equal_a_refit_on_scaled_rows(name, kind, **life):
-    equals_a_refit(name, kind, **life)
+def test_learning_forgetting_and_expiring_equal_a_refit_on_scaled_rows(name, kind, **history):
+    equals_a_refit(name, kind, **history)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("name", list(RULES))
-@given(**drawn(WILD))
+@given(**history_strategies(WILD))
 @settings(deadline=None, max_examples=3, derandomize=True)
-def test_so_they_do_where_weights_are_many_powers_of_ten_apart(name, kind, **life):
-    equals_a_refit(name, kind, **life)
+def test_so_they_do_where_weights_are_many_powers_of_ten_apart(name, kind, **history):
+    equals_a_refit(name, kind, **history)
 
 
 @pytest.mark.parametrize("name", list(RULES))

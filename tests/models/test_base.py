@@ -1,4 +1,4 @@
-"""What models and scalers do alike: rows are kept, leave, and are written."""
+"""What models and scalers have in common: rows enter, leave, and are saved."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from efface import (
 from efface.errors import NotFitted, UnknownId
 
 MODELS = [OLS, Ridge, AdaptiveRidge, SwitchingRidge]
-KEEPERS = [OLS, lambda **given: Ridge(standardize=True, **given), WindowScaler]
+ESTIMATORS = [OLS, lambda **given: Ridge(standardize=True, **given), WindowScaler]
 
 
 def rows(n=12):
@@ -35,24 +35,24 @@ def rows(n=12):
     return rng.normal(size=(n, 2)), rng.normal(size=n)
 
 
-@pytest.mark.parametrize("build", KEEPERS)
-def test_rows_leave_by_name_and_by_time(build):
-    keeper = build(window=KeepFor(10)).fit(*rows(), ids=list("abcdefghijkl"), at=np.arange(12))
-    assert keeper.ids_ == list("cdefghijkl")
-    keeper.forget(["d", "e", "d"])
-    assert keeper.expire(14) == 1
-    assert keeper.ids_ == list("fghijkl")
-    assert keeper.n_rows_ == 7
+@pytest.mark.parametrize("build", ESTIMATORS)
+def test_rows_leave_by_id_and_by_time(build):
+    estimator = build(window=KeepFor(10)).fit(*rows(), ids=list("abcdefghijkl"), at=np.arange(12))
+    assert estimator.ids_ == list("cdefghijkl")
+    estimator.forget(["d", "e", "d"])
+    assert estimator.expire(14) == 1
+    assert estimator.ids_ == list("fghijkl")
+    assert estimator.n_rows_ == 7
     with pytest.raises(UnknownId, match="'id' is 'd': no live row has it"):
-        keeper.forget("d")
+        estimator.forget("d")
 
 
-@pytest.mark.parametrize("build", KEEPERS)
-def test_files_pickles_and_copies_hold_the_live_rows_alone(build, tmp_path):
+@pytest.mark.parametrize("build", ESTIMATORS)
+def test_files_pickles_and_copies_hold_the_live_rows_only(build, tmp_path):
     X, y = rows()
-    keeper = build(window=8).fit(X, y)
-    keeper.forget(7)
-    keeper.save(tmp_path / "one")
+    estimator = build(window=8).fit(X, y)
+    estimator.forget(7)
+    estimator.save(tmp_path / "one")
     live = [4, 5, 6, 8, 9, 10, 11]
     never = build(window=8).fit(X[live], y[live], ids=live)
     never.save(tmp_path / "other")
@@ -60,48 +60,52 @@ def test_files_pickles_and_copies_hold_the_live_rows_alone(build, tmp_path):
     assert content == (tmp_path / "other").read_bytes()
     for again in (
         load(tmp_path / "one"),
-        pickle.loads(pickle.dumps(keeper)),
-        copy.deepcopy(keeper),
+        pickle.loads(pickle.dumps(estimator)),
+        copy.deepcopy(estimator),
     ):
-        assert type(again) is type(keeper)
+        assert type(again) is type(estimator)
         assert again.ids_ == live
         again.save(tmp_path / "again")
         assert (tmp_path / "again").read_bytes() == content
-    assert X[7].tobytes() not in pickle.dumps(keeper)
+    assert X[7].tobytes() not in pickle.dumps(estimator)
 
 
-@pytest.mark.parametrize("build", KEEPERS)
-def test_before_the_first_row_there_is_nothing(build):
-    keeper = build()
-    for call in (lambda: keeper.n_rows_, lambda: keeper.save("nowhere"), lambda: keeper.expire(1)):
+@pytest.mark.parametrize("build", ESTIMATORS)
+def test_an_estimator_without_rows_is_not_fitted(build):
+    estimator = build()
+    for call in (
+        lambda: estimator.n_rows_,
+        lambda: estimator.save("nowhere"),
+        lambda: estimator.expire(1),
+    ):
         with pytest.raises(NotFitted, match="is not fitted: call 'fit' or 'learn_one' first"):
             call()
     with pytest.raises(NotFittedError):
-        check_is_fitted(keeper)
-    assert not hasattr(copy.copy(keeper), "n_rows_")
-    check_is_fitted(keeper.fit(*rows()))
+        check_is_fitted(estimator)
+    assert not hasattr(copy.copy(estimator), "n_rows_")
+    check_is_fitted(estimator.fit(*rows()))
 
 
-@pytest.mark.parametrize("build", KEEPERS)
-def test_a_new_fit_wipes_the_rows_of_the_last(build):
-    keeper = build().fit(*rows())
-    before = keeper._live.memory
-    keeper.fit(*rows(5))
-    assert keeper.n_rows_ == 5
+@pytest.mark.parametrize("build", ESTIMATORS)
+def test_a_new_fit_wipes_the_rows_of_the_previous_fit(build):
+    estimator = build().fit(*rows())
+    before = estimator._live.memory
+    estimator.fit(*rows(5))
+    assert estimator.n_rows_ == 5
     assert before.n_rows == 0
     assert not before.rows()[0].size
 
 
-def trail(model, n=40, start=0):
-    """What a model says while it learns on."""
+def continued_outputs(model, n=40, start=0):
+    """The outputs of a model while it learns more rows."""
     X, y = data(start + n, 3, seed=9)
     timed = model._live.ledger.since or model._live.timed
-    said = []
+    outputs = []
     for t in range(start, start + n):
-        said.append(model.predict_one(X[t]))
+        outputs.append(model.predict_one(X[t]))
         model.learn_one(X[t], y[t], at=float(1000 + t) if timed else None)
-        said += [*model.coef_, model.intercept_, model.penalty_]
-    return np.array(said).tobytes(), model.ids_
+        outputs += [*model.coef_, model.intercept_, model.penalty_]
+    return np.array(outputs).tobytes(), model.ids_
 
 
 @pytest.mark.parametrize("window", [None, 25, FIFD(12), AddDrop(3, 2, start=4), KeepFor(20)])
@@ -119,7 +123,7 @@ def test_a_loaded_model_continues_bit_for_bit(kind, window, tmp_path):
     assert type(again) is kind
     assert (again._live.memory.weights == model._live.memory.weights).all()
     assert again.get_params() == model.get_params()
-    assert trail(again) == trail(model)
+    assert continued_outputs(again) == continued_outputs(model)
     model.save(tmp_path / "b")
     again.save(tmp_path / "c")
     assert (tmp_path / "b").read_bytes() == (tmp_path / "c").read_bytes()
@@ -133,7 +137,7 @@ def test_copies_continue_bit_for_bit(kind, copier):
     for weights in (None, np.random.default_rng(0).uniform(0.0, 3.0, size=64)):
         model = kind(window=20).fit(*data(64, 3), sample_weight=weights)
         again = copier(model)
-        assert trail(again) == trail(model)
+        assert continued_outputs(again) == continued_outputs(model)
     assert copier(kind()).get_params() == kind().get_params()
 
 
@@ -159,46 +163,46 @@ def test_after_forgetting_a_file_is_that_of_a_model_that_never_saw_the_rows(
     folder = tmp_path_factory.mktemp("files")
     X, y = data(20, 3, seed)
     ids = [f"row {t}" if t % 2 else 100 + t for t in range(20)]
-    model, innocent = kind(), kind()
+    model, fresh = kind(), kind()
     choices = [1.0, 0.0, 2.5, 1e-3] if seed % 2 else [1.0]
     weights = np.random.default_rng(seed).choice(choices, size=20)
     for t in range(20):
         model.learn_one(X[t], y[t], id=ids[t], weight=weights[t])
         if t not in gone:
-            innocent.learn_one(X[t], y[t], id=ids[t], weight=weights[t])
+            fresh.learn_one(X[t], y[t], id=ids[t], weight=weights[t])
         if t % 3 == seed % 3:
             model.predict_one(X[t])
     model.forget([ids[t] for t in gone])
     model.save(folder / "a")
-    innocent.save(folder / "b")
+    fresh.save(folder / "b")
     assert (folder / "a").read_bytes() == (folder / "b").read_bytes()
-    assert trail(model) == trail(innocent)
+    assert continued_outputs(model) == continued_outputs(fresh)
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_once_the_weighted_rows_are_forgotten_a_file_does_not_know_of_weights(kind, tmp_path):
+def test_once_the_weighted_rows_are_forgotten_a_file_has_no_weights(kind, tmp_path):
     X, y = data(12, 3)
-    model, innocent = kind(), kind()
+    model, fresh = kind(), kind()
     model.fit(X, y, sample_weight=[2.0, 0.0, 0.5] + [1.0] * 9)
     model.save(tmp_path / "weighed")
     model.forget([0, 1, 2])
-    innocent.fit(X[3:], y[3:], ids=range(3, 12))
+    fresh.fit(X[3:], y[3:], ids=range(3, 12))
     model.save(tmp_path / "a")
-    innocent.save(tmp_path / "b")
+    fresh.save(tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert (tmp_path / "a").read_bytes().startswith(b"efface model 1\n")
     assert (tmp_path / "weighed").read_bytes().startswith(b"efface model 2\n")
-    assert trail(model) == trail(innocent)
+    assert continued_outputs(model) == continued_outputs(fresh)
 
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_after_expiring_a_file_is_that_of_a_model_that_never_saw_the_rows(kind, tmp_path):
     X, y = data(20, 3)
-    model, innocent = kind(window=KeepFor(10)), kind(window=KeepFor(10))
+    model, fresh = kind(window=KeepFor(10)), kind(window=KeepFor(10))
     ids = [f"row {t}" for t in range(20)]
     model.fit(X, y, ids=ids, at=np.arange(20.0))
     assert model.expire(24) == 5
-    innocent.fit(X[15:], y[15:], ids=ids[15:], at=np.arange(15.0, 20.0))
+    fresh.fit(X[15:], y[15:], ids=ids[15:], at=np.arange(15.0, 20.0))
     model.save(tmp_path / "a")
-    innocent.save(tmp_path / "b")
+    fresh.save(tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

@@ -1,4 +1,4 @@
-"""Intervals: against dense algebra, step by step; how often they cover; where they are infinite."""
+"""Intervals: compared with dense algebra, their coverage, and when they are infinite."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def weigh(n, seed=0):
 
 
 def expected(X, y, name, intercept, x, level, method, weights=None):
-    """Prediction and half width by the twin."""
+    """Prediction and half the width, by the twin."""
     window = naive_intervals.Window(X, y, (name, RULES[name][1]), intercept, weights)
     return window.predict(x), naive_intervals.METHODS[method](window, x, level)
 
 
-# -- against the twin --------------------------------------------------------------------------
+# -- compared with the twin -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("weighed", [False, True])
@@ -56,7 +56,7 @@ def expected(X, y, name, intercept, x, level, method, weights=None):
 @intercepts
 @models
 @methods
-def test_an_interval_is_what_dense_algebra_says(method, name, intercept, s, weighed):
+def test_intervals_equal_dense_algebra(method, name, intercept, s, weighed):
     X, y = data(s + 3, 4, seed=s)
     level = 0.8 if method == "conformal" else 0.95
     w = weigh(s) if weighed else None
@@ -85,7 +85,7 @@ def test_gaussian_widths_in_fifty_digits(lam, intercept):
 @intercepts
 @models
 @methods
-def test_a_replay_says_what_the_model_would_have_said(method, name, intercept, window, weighed):
+def test_replayed_intervals_equal_those_of_single_events(method, name, intercept, window, weighed):
     X, y = data(50, 4)
     w = weigh(50) if weighed else np.ones(50)
     at = np.arange(50.0) if isinstance(window, KeepFor) else None
@@ -147,22 +147,22 @@ def test_replayed_gaussian_intervals_on_windows_of_any_rank(
         _, half = expected(X[lo:t], y[lo:t], name, intercept, X[t], 0.9, "gaussian", w[lo:t])
         if np.isinf(half):
             assert np.isinf(result.upper[t])
-        elif half > 1e-6:  # below, the responses are met, and what is left is rounding
+        elif half > 1e-6:  # below, the fit interpolates and the residuals are rounding
             assert result.upper[t] - result.prediction[t] == pytest.approx(half, rel=1e-7)
 
 
-# -- how often they cover ----------------------------------------------------------------------
+# -- coverage ---------------------------------------------------------------------------------
 
 
 def coverage(model, X, y, s, level, method="gaussian"):
-    """The share of responses inside, once the window is full, in percent."""
+    """The percentage of responses inside, once the window is full."""
     result = replay(model, X, y, interval=level, method=method)
     inside = (result.lower <= y) & (y <= result.upper)
     return 100 * inside[s:].mean()
 
 
 def target(X, rng, noise="normal", drift=0.0):
-    """Responses of random coefficients that may turn, with noise of variance 1."""
+    """Responses of random coefficients that may drift, with noise of variance 1."""
     n, d = X.shape
     draw = rng.normal(size=n) if noise == "normal" else rng.standard_t(3, size=n) / np.sqrt(3)
     walk = np.cumsum(drift * rng.normal(size=(n, d)), axis=0)
@@ -171,7 +171,7 @@ def target(X, rng, noise="normal", drift=0.0):
 
 @pytest.mark.parametrize("level", [0.8, 0.9, 0.95])
 @pytest.mark.parametrize(("d", "s"), [(2, 20), (5, 50), (10, 40), (20, 200)])
-def test_gaussian_intervals_of_least_squares_cover_what_they_say(d, s, level):
+def test_coverage_of_gaussian_intervals_for_least_squares(d, s, level):
     rng = np.random.default_rng([d, s])
     X = rng.normal(size=(20_000, d))
     y = target(X, rng)
@@ -179,8 +179,8 @@ def test_gaussian_intervals_of_least_squares_cover_what_they_say(d, s, level):
 
 
 @pytest.mark.parametrize("method", ["gaussian", "conformal"])
-def test_intervals_cover_what_they_say_where_weights_tell_the_variances(method):
-    """Live rows have noise of variance 1 / weight, the rows to come of variance 1."""
+def test_coverage_if_weights_are_inverse_variances(method):
+    """Live rows have noise of variance 1 / weight, new rows of variance 1."""
     rng, inside = np.random.default_rng(5), []
     for _ in range(400):
         w = 10.0 ** rng.uniform(-1.5, 1.5, size=60)
@@ -195,8 +195,8 @@ def test_intervals_cover_what_they_say_where_weights_tell_the_variances(method):
 
 @pytest.mark.parametrize("level", [0.8, 0.9, 0.95])
 @pytest.mark.parametrize(("d", "s"), [(2, 20), (5, 50), (20, 200)])
-def test_gaussian_intervals_of_ridge_cover_what_they_say_for_coefficients_of_its_size(d, s, level):
-    """N(0, sigma^2 / alpha) with alpha 1 is what the penalty supposes of them."""
+def test_coverage_of_gaussian_intervals_for_ridge_and_matching_coefficients(d, s, level):
+    """The penalty alpha corresponds to coefficients from N(0, sigma^2 / alpha); here alpha is 1."""
     rng = np.random.default_rng([d, s])
     X = rng.normal(size=(20_000, d))
     y = target(X, rng)
@@ -205,7 +205,7 @@ def test_gaussian_intervals_of_ridge_cover_what_they_say_for_coefficients_of_its
 
 @pytest.mark.parametrize("kind", [AdaptiveRidge, SwitchingRidge])
 @pytest.mark.parametrize(("d", "s"), [(5, 50), (30, 20), (20, 200)])
-def test_gaussian_intervals_of_adaptive_penalties_err_on_the_wide_side(kind, d, s):
+def test_gaussian_intervals_of_adaptive_penalties_cover_at_least_their_level(kind, d, s):
     rng = np.random.default_rng([d, s])
     X = rng.normal(size=(10_000, d))
     y = target(X, rng)
@@ -217,7 +217,7 @@ STREAMS = [("normal", 0.0), ("student", 0.0), ("normal", 0.02)]
 
 @pytest.mark.parametrize(("noise", "drift"), STREAMS)
 @pytest.mark.parametrize("kind", [OLS, Ridge])
-def test_conformal_intervals_cover_what_they_say(kind, noise, drift):
+def test_coverage_of_conformal_intervals(kind, noise, drift):
     rng = np.random.default_rng(7)
     X = rng.normal(size=(5_200, 5))
     y = target(X, rng, noise, drift)
@@ -226,20 +226,20 @@ def test_conformal_intervals_cover_what_they_say(kind, noise, drift):
 
 
 @pytest.mark.parametrize("kind", [OLS, Ridge, AdaptiveRidge])
-def test_self_normalized_intervals_cover_more_than_they_say(kind):
+def test_self_normalized_intervals_cover_at_least_their_level(kind):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(10_000, 5))
     y = target(X, rng)
     assert coverage(kind(window=60), X, y, 60, 0.9, "self-normalized") >= 90.0
 
 
-# -- their nature ------------------------------------------------------------------------------
+# -- properties --------------------------------------------------------------------------------
 
 
 @intercepts
 @models
 @methods
-def test_forgotten_rows_have_no_part_in_an_interval(method, name, intercept):
+def test_forgotten_rows_do_not_influence_intervals(method, name, intercept):
     X, y = data(60, 3)
     X[5], y[5] = 1e8 * X[5], 1e9
     model = build(name, None, intercept).fit(X, y)
@@ -268,7 +268,7 @@ def test_a_saved_model_has_the_same_intervals(method, tmp_path):
 
 @pytest.mark.parametrize("scale", [1e-100, 1e-8, 1e8, 1e100])
 @methods
-def test_intervals_follow_the_scale_of_responses(method, scale):
+def test_intervals_scale_with_the_responses(method, scale):
     X, y = data(60, 3)
     plain = OLS().fit(X, y).predict_interval(X[:3] + 1.0, 0.8, method)
     scaled = OLS().fit(X, scale * y).predict_interval(X[:3] + 1.0, 0.8, method)
@@ -278,7 +278,7 @@ def test_intervals_follow_the_scale_of_responses(method, scale):
 
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 @methods
-def test_intervals_do_not_see_the_units_and_origin_of_features(method, scale):
+def test_intervals_do_not_depend_on_units_and_origin_of_features(method, scale):
     X, y = data(60, 3)
     plain = OLS().fit(X, y).predict_interval(X[:3] + 1.0, 0.8, method)
     moved = OLS().fit(scale * (X - 50.0), y + 7.0)
@@ -310,7 +310,7 @@ def test_too_few_rows_give_a_reason(method, name, n, intercept):
 
 
 @pytest.mark.parametrize("method", NAMES)
-def test_a_row_outside_the_span_has_no_interval(method):
+def test_a_row_outside_the_span_has_an_infinite_interval(method):
     X = np.tile(np.eye(3)[:2], (40, 1))
     y = np.random.default_rng(0).normal(size=80)
     model = OLS(fit_intercept=False).fit(X, y)
@@ -322,8 +322,8 @@ def test_a_row_outside_the_span_has_no_interval(method):
     assert "Row 1 of X lies outside the span of the 80 live rows" in outside.reason
 
 
-def test_a_perfect_fit_is_not_lost_in_rounding():
-    """What is left of the responses is 1e-9 of them: their squares agree in all 16 digits."""
+def test_small_residuals_keep_their_digits():
+    """The residuals are 1e-9 of the responses, so subtracting sums of squares loses all digits."""
     X, _ = data(200, 4)
     noise = 1e-9 * np.random.default_rng(1).normal(size=200)
     y = X @ [1.0, 2.0, 3.0, 4.0] + 5.0 + noise
@@ -333,7 +333,7 @@ def test_a_perfect_fit_is_not_lost_in_rounding():
     assert upper[0] - prediction[0] == pytest.approx(1.985 * scale, rel=0.1)
 
 
-def test_an_interval_is_a_triple_with_a_reason():
+def test_an_interval_is_a_tuple_of_three_with_a_reason():
     interval = Interval(np.zeros(1), np.zeros(1), np.ones(1), "why")
     prediction, lower, upper = interval
     assert (prediction, lower, upper) == (interval.prediction, interval.lower, interval.upper)
@@ -345,7 +345,7 @@ def test_an_interval_is_a_triple_with_a_reason():
 @pytest.mark.parametrize(
     ("low", "high"), [(10, 12.5), (979, 980), (980, 980), (1e7, 1.2e7), (2, 2.5), (3, 900)]
 )
-def test_many_quantiles_at_once_are_those_of_each(low, high, beyond):
+def test_interpolated_quantiles_equal_exact_ones(low, high, beyond):
     freedom = np.random.default_rng(0).uniform(low, high, size=500)
     each = [-stdtrit(value, beyond) for value in freedom]
     np.testing.assert_allclose(student_quantiles(freedom, beyond), each, rtol=2e-12)
@@ -353,7 +353,7 @@ def test_many_quantiles_at_once_are_those_of_each(low, high, beyond):
     assert np.isnan(student_quantiles(freedom, beyond)[3])
 
 
-def test_the_adapted_quantile_is_that_of_sorted_lists():
+def test_the_adapted_quantile_equals_that_of_the_twin():
     rng = np.random.default_rng(0)
     for m in (1, 3, 4, 9, 10, 100):
         scores = np.abs(rng.normal(size=m)) * np.linspace(1, 2, m)
@@ -361,14 +361,14 @@ def test_the_adapted_quantile_is_that_of_sorted_lists():
         assert adapted_quantile(scores, 0.2, 0.05) == pytest.approx(want, rel=1e-12)
 
 
-def test_scores_that_grow_lower_the_level():
+def test_growing_scores_give_a_larger_quantile():
     scores = np.linspace(1.0, 2.0, 200)
     assert adapted_quantile(scores.copy(), 0.1, 0.02) > adapted_quantile(
         scores[::-1].copy(), 0.1, 0.02
     )
 
 
-# -- refusals ----------------------------------------------------------------------------------
+# -- refused input -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -384,13 +384,13 @@ def test_scores_that_grow_lower_the_level():
         ({"X": [[1.0]]}, "X has 1 features, but OLS is expecting 2 features"),
     ],
 )
-def test_what_an_interval_refuses(change, text):
+def test_invalid_arguments_of_predict_interval(change, text):
     X, y = data(10, 2)
     with pytest.raises(InvalidValue, match=text):
         OLS().fit(X, y).predict_interval(**{"X": X, **change})
 
 
-def test_a_replay_refuses_before_anything_changes():
+def test_replay_refuses_invalid_intervals_before_it_learns():
     X, y = data(10, 2)
     model = OLS(window=5)
     for wrong in ({"interval": 2.0}, {"interval": 0.9, "method": "magic"}):
@@ -400,6 +400,6 @@ def test_a_replay_refuses_before_anything_changes():
         model.predict_interval(X)
 
 
-def test_without_interval_there_is_none():
+def test_no_bounds_without_interval():
     result = replay(OLS(window=5), *data(10, 2))
     assert result.lower is result.upper is None

@@ -1,4 +1,4 @@
-"""Four penalties: each follows the live rows as its model says, and comes back from a file."""
+"""The penalties of the four models, their parameters, and ``load``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from samples import data
 
 from efface import OLS, AdaptiveRidge, Ridge, SwitchingRidge, load
 from efface.errors import DamagedFile, ForeignFile, InvalidValue
+from efface.models.linear import MODELS
 
 
 @pytest.mark.parametrize("name", ["AdaptiveRidge", "SwitchingRidge"])
-def test_the_largest_row_leaves_and_the_penalty_falls_at_once(name):
+def test_the_penalty_falls_when_the_largest_row_leaves(name):
     X, y = data(6, 5)
     X[0] *= 50
     model = build(name).fit(X, y)
@@ -34,7 +35,7 @@ def test_a_shift_of_the_features_changes_nothing_but_the_intercept(name):
     assert moved.coef_ == pytest.approx(plain.coef_, rel=1e-10)
 
 
-def test_switching_at_its_number_of_rows():
+def test_the_penalty_is_0_above_switch_at_rows_per_feature():
     X, y = data(9, 4)
     model = SwitchingRidge(switch_at=2.0).fit(X[:8], y[:8])
     assert model.penalty_ > 0
@@ -51,7 +52,7 @@ def test_the_default_penalty_is_that_of_residuals_and_the_largest_coefficient(ki
 
 
 @pytest.mark.parametrize("unit", [1e-3, 1000.0])
-def test_with_auto_the_unit_of_the_response_does_not_matter(unit):
+def test_with_auto_the_penalty_does_not_depend_on_the_unit_of_the_response(unit):
     X, y = data(30, 6)
     for noise in ("residual", "response"):
         one, other = (AdaptiveRidge(noise=noise).fit(X, c * y) for c in (1.0, unit))
@@ -84,7 +85,7 @@ def test_parameters_are_checked_when_the_first_row_comes(model, text):
         model.learn_one([1.0], 1.0)
 
 
-def test_names_and_times_survive(tmp_path):
+def test_a_loaded_model_has_feature_names_and_times(tmp_path):
     frame = pd.DataFrame(np.eye(2), columns=["age", "größe"])
     days = pd.to_datetime(["2024-01-01", "2024-01-02"])
     model = OLS(window=timedelta(days=3)).fit(frame, [1.0, 2.0], ids=["ann", 5], at=days)
@@ -113,7 +114,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path):
     ("old", "new"),
     [(b'"Ridge"', b'"Lasso"'), (b'"alpha":1.0', b'"alpha":-10'), (b'"alpha"', b'"gamma"')],
 )
-def test_a_sealed_file_that_describes_no_model_is_refused(old, new, tmp_path):
+def test_a_file_with_a_valid_checksum_that_describes_no_model_is_refused(old, new, tmp_path):
     path = tmp_path / "model"
     Ridge().fit(*data(5, 2)).save(path)
     content = path.read_bytes()[:-32].replace(old, new)
@@ -122,7 +123,19 @@ def test_a_sealed_file_that_describes_no_model_is_refused(old, new, tmp_path):
         load(path)
 
 
-def test_showing_a_model():
+def test_repr_and_html_of_a_model():
     assert repr(AdaptiveRidge(window="90d")) == "AdaptiveRidge(window='90d')"
     OLS()._repr_html_()
     OLS().fit(*data(5, 2))._repr_html_()
+
+
+def test_the_registry_has_every_model_with_its_short_name_and_options():
+    short_names = {model.short_name: name for name, model in MODELS.items()}
+    assert short_names == {
+        "ols": "OLS",
+        "ridge": "Ridge",
+        "adaptive": "AdaptiveRidge",
+        "switching": "SwitchingRidge",
+    }
+    options = {"window": None, "alpha": 1.0, "fit_intercept": True, "standardize": False}
+    assert MODELS["Ridge"]().get_params() == options

@@ -1,4 +1,4 @@
-"""What models share: exact on whatever is alive, careful with input, at home in scikit-learn."""
+"""What the models have in common: exactness, input checks, windows, scikit-learn."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from histories import (
     build,
     build_twin,
     check_exact,
-    drawn,
-    live,
+    history_strategies,
+    run_history,
     step_by_step,
 )
 from hypothesis import given, settings
@@ -59,31 +59,33 @@ from efface.errors import (
 # -- exactness ---------------------------------------------------------------------------------
 
 
-def equals_a_refit(name, kind, window, intercept, d, **life):
-    intercept = intercept or kind == "means of a million spreads"
+def equals_a_refit(name, kind, window, intercept, d, **history):
+    intercept = intercept or kind == "means a million times the deviation"
     model = build(name, window=window[0], fit_intercept=intercept)
-    live(model, build_twin(name, window[1], intercept, d), kind, d=d, check=check_exact, **life)
+    run_history(
+        model, build_twin(name, window[1], intercept, d), kind, d=d, check=check_exact, **history
+    )
 
 
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("name", list(RULES))
-@given(**drawn(MILD))
+@given(**history_strategies(MILD))
 @settings(deadline=None, max_examples=15)
-def test_learning_forgetting_and_expiring_equal_a_refit(name, kind, **life):
-    equals_a_refit(name, kind, **life)
+def test_events_equal_a_refit(name, kind, **history):
+    equals_a_refit(name, kind, **history)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("name", list(RULES))
-@given(**drawn(WILD))
+@given(**history_strategies(WILD))
 @settings(deadline=None, max_examples=5, derandomize=True)
-def test_so_they_do_where_weights_are_many_powers_of_ten_apart(name, kind, **life):
-    equals_a_refit(name, kind, **life)
+def test_events_equal_a_refit_for_weights_of_very_different_size(name, kind, **history):
+    equals_a_refit(name, kind, **history)
 
 
 @pytest.mark.parametrize("name", list(RULES))
 @pytest.mark.parametrize("intercept", [False, True])
-def test_nothing_remains_of_a_row_a_hundred_million_times_larger(name, intercept):
+def test_nothing_remains_of_a_row_1e8_times_larger(name, intercept):
     X, y = data(80, 4)
     X[20] *= 1e8
     model = build(name, window=15, fit_intercept=intercept)
@@ -93,7 +95,7 @@ def test_nothing_remains_of_a_row_a_hundred_million_times_larger(name, intercept
 
 @pytest.mark.parametrize("name", list(RULES))
 @pytest.mark.parametrize("intercept", [False, True])
-def test_nothing_remains_of_a_weight_of_a_hundred_million(name, intercept):
+def test_nothing_remains_of_a_weight_of_1e8(name, intercept):
     X, y = data(80, 4)
     model = build(name, window=15, fit_intercept=intercept)
     twin = build_twin(name, ("rows", 15), intercept, 4)
@@ -108,9 +110,7 @@ def test_nothing_remains_of_a_weight_of_a_hundred_million(name, intercept):
     seed=st.integers(0, 99),
 )
 @settings(deadline=None, max_examples=20)
-def test_a_weight_of_k_is_the_row_k_times_and_of_0_the_row_removed(
-    name, counts, intercept, d, seed
-):
+def test_a_weight_of_k_equals_k_copies_of_the_row(name, counts, intercept, d, seed):
     X, y = data(len(counts), d, seed)
     rows = np.repeat(np.arange(len(counts)), counts)
     weighed, repeated = (build(name, fit_intercept=intercept) for _ in range(2))
@@ -125,7 +125,7 @@ def test_a_weight_of_k_is_the_row_k_times_and_of_0_the_row_removed(
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_row_of_weight_0_lives_and_leaves_like_others_and_says_nothing(kind):
+def test_a_row_of_weight_0_counts_in_the_window_and_has_no_influence(kind):
     X, y = data(8, 2)
     model, other = kind(window=5), kind()
     for t in range(6):
@@ -145,7 +145,7 @@ def test_a_row_of_weight_0_lives_and_leaves_like_others_and_says_nothing(kind):
 
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("intercept", [False, True])
-def test_rows_that_all_lack_weight_are_no_rows(kind, intercept):
+def test_rows_that_all_have_weight_0_give_a_zero_fit(kind, intercept):
     X, y = data(9, 3)
     for n in (1, 2, 9):
         model = kind(fit_intercept=intercept).partial_fit(X[:n], y[:n], sample_weight=0.0)
@@ -164,7 +164,7 @@ def test_rows_that_all_lack_weight_are_no_rows(kind, intercept):
         assert model.intercept_ == pytest.approx(alone.intercept_, rel=1e-12)
 
 
-def test_the_score_may_be_weighted_as_scikit_learn_has_it():
+def test_score_accepts_weights():
     X, y = data(40, 3)
     w = np.random.default_rng(0).integers(0, 4, size=40)
     model, rows = Ridge().fit(X, y, sample_weight=w), np.repeat(np.arange(40), w)
@@ -189,7 +189,7 @@ def test_no_row_and_one_row(kind):
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_nothing_keeps_a_reference_to_the_callers_arrays(kind):
+def test_models_keep_no_reference_to_the_callers_arrays(kind):
     X, y = data(30, 3)
     model = kind(window=20).fit(X, y)
     x = X[0].copy()
@@ -225,7 +225,7 @@ def test_one_row_in_any_form(x):
     assert model.predict_one(x) == reference.predict_one(np.array([1.0, 2.0]))
 
 
-# -- refusals ----------------------------------------------------------------------------------
+# -- refused input -----------------------------------------------------------------------------
 
 
 def state(model):
@@ -256,7 +256,7 @@ BAD_ROWS = [
     (
         (np.zeros(2), 1.0, None, None, -0.5),
         BadRow,
-        "'weight' is -0.5: expected a finite number of at least 0; give a row that is to say",
+        "'weight' is -0.5: expected a finite number of at least 0; use weight 0 for a row",
     ),
     ((np.zeros(2), 1.0, None, None, math.nan), BadRow, "'weight' is nan: expected a finite number"),
     ((np.zeros(2), 1.0, None, None, math.inf), BadRow, "'weight' is inf: expected a finite number"),
@@ -276,7 +276,7 @@ def test_a_bad_row_changes_nothing(row, error, text):
 
 
 @pytest.mark.parametrize(("row", "error", "text"), BAD_ROWS[:1] + BAD_ROWS[5:10] + BAD_ROWS[13:])
-def test_a_bad_first_row_starts_nothing(row, error, text):
+def test_a_bad_first_row_leaves_the_model_unfitted(row, error, text):
     model = OLS()
     with pytest.raises(error, match=text):
         model.learn_one(*row)
@@ -328,7 +328,7 @@ def test_a_bad_batch_changes_nothing(change, error, text):
         assert state(model) == before
 
 
-def test_a_bad_fit_leaves_what_was_learned_before():
+def test_a_bad_fit_keeps_the_rows_learned_before():
     model = OLS(window=9).fit(pd.DataFrame(np.eye(2), columns=["a", "b"]), [1.0, 2.0])
     before = state(model)
     with pytest.raises(BadRow, match=r"'X' at row 0, column 1 \('d'\) is NaN"):
@@ -359,13 +359,13 @@ def test_a_duration_needs_times():
 
 
 @pytest.mark.parametrize("x", [[1.0, math.nan], [math.inf, 0.0], ["a", 1.0], [1.0], np.zeros(3)])
-def test_predict_one_refuses_what_it_cannot_use(x):
+def test_predict_one_refuses_invalid_rows(x):
     for model in (OLS().fit(*data(5, 2)), OLS().partial_fit(np.empty((0, 2)), [])):
         with pytest.raises(InvalidValue, match="'x'"):
             model.predict_one(x)
 
 
-def test_an_unfitted_model_says_so():
+def test_an_unfitted_model_raises_not_fitted():
     model = Ridge()
     for ask in (
         lambda: model.predict([[1.0]]),
@@ -407,7 +407,7 @@ def test_fit_keeps_the_rows_that_are_alive_at_its_end():
 @pytest.mark.parametrize(
     "window", ["90d", timedelta(days=90), np.timedelta64(90, "D"), KeepFor("90d")]
 )
-def test_ninety_days(window):
+def test_a_window_of_90_days(window):
     model, first = OLS(window=window), datetime(2024, 1, 1)
     for day in range(100):
         model.learn_one([float(day)], 1.0, id=f"day {day}", at=first + timedelta(days=day))
@@ -416,7 +416,7 @@ def test_ninety_days(window):
     assert model.ids_[0] == "day 31"
 
 
-def test_parameters_changed_later_wait_for_the_next_fit():
+def test_parameters_changed_later_take_effect_at_the_next_fit():
     X, y = data(30, 2)
     model = Ridge(alpha=1.0, window=20).fit(X, y)
     before = model.coef_
@@ -446,14 +446,14 @@ def test_clone_pipeline_and_cross_validation(kind):
     assert cross_val_score(make_pipeline(StandardScaler(), model), X, y, cv=4).shape == (4,)
 
 
-def test_policies_can_be_searched_over():
+def test_grid_search_over_policies():
     X, y = data(60, 2)
     search = GridSearchCV(Ridge(), {"window": [FIFD(10), FIFD(40), None], "alpha": [0.1, 10]}, cv=3)
     assert search.fit(X, y).best_estimator_.n_rows_ > 0
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_frames_give_their_columns_names(frame):
+def test_feature_names_of_frames_are_checked(frame):
     X, y = data(20, 2)
     model = OLS().fit(frame({"a": X[:, 0], "b": X[:, 1]}), y)
     assert model.feature_names_in_.tolist() == ["a", "b"]
@@ -476,7 +476,7 @@ def as_array(column):
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-def test_a_model_takes_frames_of_every_kind(kind):
+def test_models_accept_frames_of_every_kind(kind):
     frame, column, kept = FRAMES[kind]
     X, y = data(30, 2)
     at = np.datetime64("2024-01-01", "us") + np.arange(30) * np.timedelta64(1, "D")
@@ -499,7 +499,7 @@ def test_a_model_takes_frames_of_every_kind(kind):
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-def test_predictions_of_the_kind_of_the_frame_when_asked(kind):
+def test_set_output_native_returns_columns_of_the_frames_kind(kind):
     frame, column, kept = FRAMES[kind]
     X, y = data(30, 2)
     rows = frame({"a": X[:, 0], "b": X[:, 1]})
@@ -514,7 +514,7 @@ def test_predictions_of_the_kind_of_the_frame_when_asked(kind):
         model.set_output(predict="pandas")
 
 
-def test_the_index_of_pandas_stays_with_what_is_said_of_a_row():
+def test_predictions_keep_the_pandas_index():
     X, y = data(6, 2)
     frame = pd.DataFrame(X, columns=["a", "b"], index=[3, 3, 1, 2, 9, 9])
     model = OLS().set_output(predict="native").fit(frame, y)
@@ -523,7 +523,7 @@ def test_the_index_of_pandas_stays_with_what_is_said_of_a_row():
     assert model.predict_interval(frame).upper.name == "upper"
 
 
-def test_what_scikit_learn_builds_around_a_model_may_be_given_frames():
+def test_meta_estimators_of_scikit_learn_accept_frames():
     X, y = data(40, 2)
     frame, response = pd.DataFrame(X, columns=["a", "b"]), pd.Series(y)
     around = TransformedTargetRegressor(OLS(), func=np.sinh, inverse_func=np.arcsinh)

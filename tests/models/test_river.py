@@ -1,4 +1,4 @@
-"""River's own checks, and dicts against the same rows as arrays."""
+"""The River wrapper: River's own checks, and dicts compared with the same rows as arrays."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_rivers_own_checks(model, check):
 
 
 @pytest.mark.parametrize("model", TEMPLATES, ids=lambda model: type(model).__name__)
-def test_dicts_are_predicted_as_arrays_are(model):
+def test_dicts_give_the_same_predictions_as_arrays(model):
     dense, sparse = type(model)(**model.get_params()), Regressor(model)
     for t, (x, y) in enumerate(TrumpApproval().take(120)):
         row = np.array([x[name] for name in sorted(x)])
@@ -50,7 +50,7 @@ def test_dicts_are_predicted_as_arrays_are(model):
     assert sparse.intercept == pytest.approx(dense.intercept_, rel=1e-9)
 
 
-def test_a_pipeline_is_validated_as_a_replay_is():
+def test_progressive_validation_equals_a_replay():
     picked = ["gallup", "ipsos", "rasmussen"]
     model = compose.Select(*picked) | Regressor(OLS(window=100))
     score = evaluate.progressive_val_score(TrumpApproval(), model, metrics.MAE())
@@ -68,7 +68,7 @@ events = st.lists(st.tuples(rows, st.integers(-9, 9).map(float), st.booleans()),
 @pytest.mark.parametrize("intercept", [False, True])
 @settings(deadline=None, max_examples=60)
 @given(events=events, data=st.data())
-def test_features_are_those_that_live_rows_name(intercept, events, data):
+def test_the_features_are_those_that_live_rows_name(intercept, events, data):
     model = Regressor(Ridge(window=6, alpha=0.5, fit_intercept=intercept))
     live = {}
     for t, (x, y, forgets) in enumerate(events):
@@ -99,7 +99,7 @@ def test_the_name_of_a_feature_is_forgotten_with_its_last_row():
     assert model.weights == {"a": 0.0}
 
 
-def test_unlearning_a_row_is_forgetting_it():
+def test_unlearn_one_equals_forget():
     model, other = Regressor(OLS()), Regressor(OLS())
     data = [({"a": 1.0, "b": 2.0}, 1.0), ({"a": 3.0}, 2.0), ({"a": 0.5, "b": -1.0}, 4.0)]
     for x, y in data:
@@ -133,7 +133,7 @@ def test_times_let_rows_expire():
         (({"a": 1.0, "new": 2.0}, 1.0, 1.0, 0), RepeatedId),
     ],
 )
-def test_what_is_refused_changes_nothing(arguments, error):
+def test_refused_rows_change_nothing(arguments, error):
     model = Regressor(OLS())
     model.learn_one({"a": 1.0}, 1.0)
     before = pickle.dumps(model)
@@ -142,7 +142,7 @@ def test_what_is_refused_changes_nothing(arguments, error):
     assert pickle.dumps(model) == before
 
 
-def test_a_frame_is_learned_as_its_rows_are():
+def test_learn_many_equals_learn_one_on_each_row():
     frame = pd.DataFrame({"b": [1.0, 2.0, 0.5], "a": [0.0, 1.0, 3.0]}, index=[7, 8, 9])
     y = pd.Series([1.0, 2.0, 5.0], index=frame.index)
     whole, single = Regressor(Ridge(window=2)), Regressor(Ridge(window=2))
@@ -155,7 +155,7 @@ def test_a_frame_is_learned_as_its_rows_are():
     assert predictions[8] == pytest.approx(single.predict_one({"a": 1.0, "b": 2.0, "z": 1.0}))
 
 
-def test_weights_are_spelled_as_river_spells_them():
+def test_weights_are_passed_as_w():
     rows = [({"a": 1.0, "b": 2.0}, 1.0, 2), ({"a": 3.0}, 2.0, 0), ({"a": 0.5, "b": -1.0}, 4.0, 3)]
     single, repeated = Regressor(Ridge()), Regressor(Ridge())
     for x, y, w in rows:
@@ -181,7 +181,7 @@ def test_a_weight_passes_through_a_pipeline():
     assert model["Regressor"]._live.memory.weights.tolist() == [3.0]
 
 
-def test_nothing_is_known_before_the_first_row():
+def test_a_regressor_without_rows_predicts_0():
     model = Regressor(OLS())
     assert (model.predict_one({"a": 1.0}), model.weights, model.ids) == (0.0, {}, [])
     assert model.intercept == 0.0

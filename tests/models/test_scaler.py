@@ -1,4 +1,4 @@
-"""WindowScaler: mean and spread of the live rows, and nothing of any other."""
+"""WindowScaler: mean and deviation of the live rows only."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from efface.errors import BadRow, BadTime, InvalidValue, NotFitted, RepeatedId, 
 
 
 def check(scaler, X):
-    """The scaler against two passes over the live rows, and against one that saw no other."""
+    """Compare a scaler with two passes over the live rows, and with a new scaler fitted to them."""
     assert scaler.n_rows_ == len(X)
     if not len(X):
         assert np.isnan(scaler.mean_).all()
@@ -49,9 +49,7 @@ def check(scaler, X):
 @pytest.mark.parametrize("kind", CLASSES)
 @given(steps=steps, window=windows, seed=st.integers(0, 99))
 @settings(deadline=None, max_examples=15)
-def test_learning_forgetting_and_expiring_leave_the_bits_of_the_live_rows(
-    kind, steps, window, seed
-):
+def test_after_every_event_the_bits_are_those_of_a_fit_on_the_live_rows(kind, steps, window, seed):
     policy, plain = window
     scaler, X = WindowScaler(policy), streams(kind, 110, 3, seed)[0]
     twin = naive.NaiveModel(("OLS", {}), plain, True, 3)
@@ -85,7 +83,7 @@ def test_learning_forgetting_and_expiring_leave_the_bits_of_the_live_rows(
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("include", [False, True])
 @pytest.mark.parametrize("options", [(True, True), (False, True), (True, False), (False, False)])
-def test_rolling_scaling_is_the_loop_to_the_last_bit(kind, include, options):
+def test_rolling_scaling_equals_the_loop_bit_for_bit(kind, include, options):
     X, (with_mean, with_std) = streams(kind, 150, 4, 3)[0], options
     one, other = (WindowScaler(20, with_mean=with_mean, with_std=with_std) for _ in range(2))
     expected = np.full_like(X, np.nan)
@@ -105,7 +103,7 @@ def test_rolling_scaling_is_the_loop_to_the_last_bit(kind, include, options):
         assert np.allclose(expected, slow, rtol=1e-9, atol=1e-9, equal_nan=True)
 
 
-def test_rolling_scaling_follows_times_also_out_of_order():
+def test_rolling_scaling_with_times_out_of_order():
     X, at = data(60, 2)[0], np.random.default_rng(0).permutation(60) / 2.0
     for include in (False, True):
         one, other = WindowScaler(KeepFor(9)), WindowScaler(KeepFor(9))
@@ -123,14 +121,14 @@ def test_rolling_scaling_follows_times_also_out_of_order():
         assert one.ids_ == other.ids_
 
 
-def test_times_in_order_leave_before_the_row_is_scaled():
+def test_expired_rows_leave_before_the_next_row_is_scaled():
     X = np.arange(1.0, 7.0)[:, np.newaxis] ** 2
     found = WindowScaler("2d").rolling_transform(X, at=pd.date_range("2026-01-01", periods=6))
     assert np.isnan(found[0, 0])
-    assert found[5, 0] == 36.0 - 25.0  # one row is younger than two days: no spread
+    assert found[5, 0] == 36.0 - 25.0  # one row is younger than two days: its deviation is 0
 
 
-def test_a_standard_scaler_remembers_and_a_window_scaler_does_not():
+def test_a_standard_scaler_keeps_a_trace_and_a_window_scaler_does_not():
     X = data(30, 2)[0]
     X[7] = 1e6
     standard, window = StandardScaler().fit(X), WindowScaler().fit(X)
@@ -138,7 +136,7 @@ def test_a_standard_scaler_remembers_and_a_window_scaler_does_not():
     assert window.var_ == pytest.approx(standard.var_, rel=1e-14)
     window.forget(7)
     rest = StandardScaler().fit(np.delete(X, 7, axis=0))
-    assert standard.mean_[0] > 1e4  # row 7, still
+    assert standard.mean_[0] > 1e4  # row 7 is still in the mean
     assert window.mean_ == pytest.approx(rest.mean_, rel=1e-14)
     assert window.transform(X) == pytest.approx(rest.transform(X), rel=1e-12)
 
@@ -146,9 +144,9 @@ def test_a_standard_scaler_remembers_and_a_window_scaler_does_not():
 @pytest.mark.parametrize("with_mean", [True, False])
 @pytest.mark.parametrize("with_std", [True, False])
 @pytest.mark.parametrize("level", [0.0, 0.1, 1e6])
-def test_transforms_are_those_of_a_standard_scaler(with_mean, with_std, level):
+def test_transforms_equal_those_of_a_standard_scaler(with_mean, with_std, level):
     X = data(40, 3)[0]
-    X[:, 1] = level * (1 + np.tile([1e-16, -1e-16], 20))  # constant but for rounding
+    X[:, 1] = level * (1 + np.tile([1e-16, -1e-16], 20))  # constant up to rounding
     options = {"with_mean": with_mean, "with_std": with_std}
     one, other = WindowScaler(**options).fit(X), StandardScaler(**options).fit(X)
     assert one.transform(X) == pytest.approx(other.transform(X), rel=1e-12, abs=1e-9 * level)
@@ -159,7 +157,7 @@ def test_transforms_are_those_of_a_standard_scaler(with_mean, with_std, level):
         assert one.scale_[1] == 1.0
 
 
-def test_no_row_to_scale_by():
+def test_transform_without_live_rows_raises_not_fitted():
     scaler = WindowScaler()
     for call in (lambda: scaler.transform([[1.0]]), lambda: scaler.mean_, lambda: scaler.forget(0)):
         with pytest.raises(NotFittedError, match="'WindowScaler' is not fitted"):
@@ -196,13 +194,13 @@ def test_bad_input_is_refused_before_anything_changes():
     for bad in ({"with_mean": 1}, {"with_std": "yes"}, {"window": 0}):
         with pytest.raises(InvalidValue):
             WindowScaler(**bad).fit([[1.0]])
-    unborn = WindowScaler()
+    unfitted = WindowScaler()
     with pytest.raises(RepeatedId):
-        unborn.partial_fit([[1.0]] * 2, ids=["c", "c"])
-    assert not hasattr(unborn, "n_features_in_")
+        unfitted.partial_fit([[1.0]] * 2, ids=["c", "c"])
+    assert not hasattr(unfitted, "n_features_in_")
 
 
-def test_files_hold_the_live_rows_and_nothing_of_any_other(tmp_path):
+def test_files_hold_the_live_rows_only(tmp_path):
     X = data(30, 3)[0]
     frame = pd.DataFrame(X, columns=list("abc"))
     ids = [f"row {k}" for k in range(30)]
@@ -224,7 +222,7 @@ def clone_of(scaler):
     return pickle.loads(pickle.dumps(scaler))
 
 
-def test_nothing_of_a_row_that_left_is_in_the_working_store():
+def test_no_array_holds_a_value_of_a_row_that_left():
     X = data(30, 2)[0]
     X[3] = 12345.0
     scaler = WindowScaler(10)
@@ -237,7 +235,7 @@ def test_nothing_of_a_row_that_left_is_in_the_working_store():
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_frames_go_in_and_come_out(kind):
+def test_frames_in_and_out(kind):
     X = data(30, 2)[0]
     frame = {"pandas": pd.DataFrame, "polars": pl.DataFrame}[kind]({"a": X[:, 0], "b": X[:, 1]})
     scaler = WindowScaler(20).set_output(transform=kind).fit(frame)
@@ -246,13 +244,13 @@ def test_frames_go_in_and_come_out(kind):
     assert list(out.columns) == ["a", "b"]
     assert np.asarray(out) == pytest.approx(WindowScaler().fit(X[10:]).transform(X))
     assert scaler.inverse_transform(np.asarray(out)) == pytest.approx(X)
-    with pytest.raises(InvalidValue, match="expected 2 features, one a column"):
+    with pytest.raises(InvalidValue, match="expected 2 features, one per column"):
         scaler.inverse_transform(X[:, :1])
     with pytest.raises(InvalidValue, match="feature names"):
         scaler.partial_fit(frame[["b", "a"]])
 
 
-def test_it_takes_its_place_in_a_pipeline():
+def test_the_scaler_in_a_pipeline():
     X, y = data(60, 3)
     one = make_pipeline(WindowScaler(), LinearRegression()).fit(X, y)
     other = make_pipeline(StandardScaler(), LinearRegression()).fit(X, y)
@@ -274,5 +272,5 @@ def test_durations_and_expiry():
 
 
 @parametrize_with_checks([WindowScaler(), WindowScaler(window=7)])
-def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
+def test_scikit_learn_conventions(estimator, check):
     check(estimator)

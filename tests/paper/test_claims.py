@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import worlds
+import synthetic_results as synthetic
 
 from efface.paper.claims import EITHER, FINDINGS, claims
 from efface.paper.experiments import Comparison, OlsBound, Ranks, RidgeBound, Slides
@@ -16,7 +16,7 @@ READING = ("standardized",)
 
 
 def judged(found, coverage=None):
-    rows = worlds.coverage() if coverage is None else coverage
+    rows = synthetic.coverage() if coverage is None else coverage
     return {claim.finding: claim for claim in claims(found, rows, examples(), READING)}
 
 
@@ -33,7 +33,7 @@ def one(found, kind):
 
 
 def test_every_finding_holds_where_it_should():
-    found = judged(worlds.found())
+    found = judged(synthetic.found())
     wrong = {name for name, claim in found.items() if claim.verdict != "holds"}
     assert wrong == {"example-M1", "example-M2", "example-M4"}
     assert len(found) == len(FINDINGS) + len(EITHER)
@@ -99,7 +99,7 @@ BREAKS = {
 
 @pytest.mark.parametrize("name", BREAKS)
 def test_a_finding_fails_when_its_ground_is_taken_away(name):
-    found = worlds.found()
+    found = synthetic.found()
     BREAKS[name](found)
     claim = judged(found)[name]
     assert claim.verdict == "fails"
@@ -116,12 +116,12 @@ def test_a_finding_fails_when_its_ground_is_taken_away(name):
 )
 def test_coverage_below_nominal_fails_and_near_it_is_open(name, radius):
     def with_coverage(share):
-        rows = worlds.coverage()
+        rows = synthetic.coverage()
         i = next(i for i, row in enumerate(rows) if row.radius == radius)
         return [*rows[:i], replace(rows[i], coverage=share), *rows[i + 1 :]]
 
-    assert judged(worlds.found(), with_coverage(0.6))[name].verdict == "fails"
-    assert judged(worlds.found(), with_coverage(0.951))[name].verdict == "open"
+    assert judged(synthetic.found(), with_coverage(0.6))[name].verdict == "fails"
+    assert judged(synthetic.found(), with_coverage(0.951))[name].verdict == "open"
 
 
 def test_every_breakable_finding_is_broken_by_a_test():
@@ -131,7 +131,7 @@ def test_every_breakable_finding_is_broken_by_a_test():
 
 
 def test_the_deciding_panel_is_the_one_that_was_changed():
-    found = worlds.found()
+    found = synthetic.found()
     BREAKS["close-to-best"](found)
     claim = judged(found)["close-to-best"]
     assert claim.decided_by.panel == "fig3/s=40,sigma=1"
@@ -139,10 +139,10 @@ def test_the_deciding_panel_is_the_one_that_was_changed():
 
 
 def test_readings_are_judged_apart():
-    found = {**worlds.found("standardized"), **worlds.found("unit-norm")}
+    found = {**synthetic.found("standardized"), **synthetic.found("unit-norm")}
     unit = {each: n for each, n in found.items() if each.reading == "unit-norm"}
     BREAKS["close-to-best"](unit)
-    rows = [*worlds.coverage("standardized"), *worlds.coverage("unit-norm")]
+    rows = [*synthetic.coverage("standardized"), *synthetic.coverage("unit-norm")]
     both = claims(found, rows, examples(), ("standardized", "unit-norm"))
     verdicts = {c.reading: c.verdict for c in both if c.finding == "close-to-best"}
     assert verdicts == {"standardized": "holds", "unit-norm": "fails"}

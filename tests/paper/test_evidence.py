@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-import worlds
+import synthetic_results as synthetic
 
 from efface.paper import evidence as subject
 from efface.paper.evidence import Evidence, growth_exponents, ratios_to_the_best, step_ratios
@@ -16,7 +16,7 @@ from efface.theory.appendix_d import examples
 
 @pytest.fixture
 def evidence():
-    return Evidence("standardized", worlds.found(), worlds.coverage(), examples())
+    return Evidence("standardized", synthetic.found(), synthetic.coverage(), examples())
 
 
 def total(evidence, line, **wanted):

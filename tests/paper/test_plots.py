@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import worlds
+import synthetic_results as synthetic
 from matplotlib.image import imread
 
 from efface.paper import plots
@@ -22,7 +22,7 @@ SHAPES = {
 
 
 def rows(figure):
-    found = {each: worlds.numbers(each) for each in panels(figure, 600, ("standardized",))}
+    found = {each: synthetic.numbers(each) for each in panels(figure, 600, ("standardized",))}
     if figure == "fig2":
         for each in found:
             found[each] = {"rank": np.resize(found[each]["rank"], (8, len(each.times)))}

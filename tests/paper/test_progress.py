@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-import worlds
+import synthetic_results as synthetic
 from rich.console import Console
 
 from efface.paper import progress as screen
@@ -16,7 +16,7 @@ from efface.theory.appendix_d import examples
 
 
 def judged():
-    return claims(worlds.found(), worlds.coverage(), examples(), ("standardized",))
+    return claims(synthetic.found(), synthetic.coverage(), examples(), ("standardized",))
 
 
 def test_the_table_says_each_finding_and_its_verdict():

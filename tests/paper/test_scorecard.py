@@ -6,7 +6,7 @@ import json
 import math
 
 import pytest
-import worlds
+import synthetic_results as synthetic
 
 from efface.paper.claims import claims
 from efface.paper.experiments import RidgeBound
@@ -19,11 +19,11 @@ READINGS = ("standardized", "unit-norm")
 
 @pytest.fixture(scope="module")
 def judged():
-    found = {**worlds.found("standardized"), **worlds.found("unit-norm")}
+    found = {**synthetic.found("standardized"), **synthetic.found("unit-norm")}
     for setting, numbers in found.items():
         if isinstance(setting, RidgeBound):
             numbers["bound"][:] = math.nan
-    rows = [*worlds.coverage("standardized"), *worlds.coverage("unit-norm")]
+    rows = [*synthetic.coverage("standardized"), *synthetic.coverage("unit-norm")]
     return claims(found, rows, examples(), READINGS)
 
 

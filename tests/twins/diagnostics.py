@@ -16,7 +16,7 @@ def centred(X, intercept, weights=None):
 
     In 50 digits for few numbers, in 19 for many.
     """
-    X, _, weights = naive.heard(X, np.zeros(len(X)), weights)
+    X, _, weights = naive.weighted_rows(X, np.zeros(len(X)), weights)
     rows = X
     if intercept and X.size < 200:
         rows = naive.centred(X, weights) if len(X) else X
@@ -52,7 +52,7 @@ class Window:
     """The rows of a window in 50 digits: Phi by its definition, and its eigenvalues."""
 
     def __init__(self, X, intercept, lam, weights=None):
-        X, _, weights = naive.heard(X, np.zeros(len(X)), weights)
+        X, _, weights = naive.weighted_rows(X, np.zeros(len(X)), weights)
         self.heft, self.d = mp.mpf(float(weights.sum())), X.shape[1]
         self.intercept, self.lam = intercept and len(X) > 0, mp.mpf(lam)
         with mp.workdps(DIGITS):

@@ -1,6 +1,6 @@
-"""Slow and obvious twins of the intervals: dense algebra on one window, loops over its rows.
+"""Slow, simple reference versions of the intervals: dense algebra on one window.
 
-Nothing here is imported from the package.
+Nothing is imported from the package.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ DIGITS = 50
 
 
 class Window:
-    """A regression on a few rows, from scratch; their noise has the variance sigma^2 / weight."""
+    """A regression on the rows of one window; their noise has the variance sigma^2 / weight."""
 
     def __init__(self, X, y, rule, intercept, weights=None):
-        X, y, self.weights = naive.heard(X, y, weights)
+        X, y, self.weights = naive.weighted_rows(X, y, weights)
         self.X, self.y, self.rule, self.intercept = X, y, rule, intercept
         self.n, self.d = X.shape
         found = naive.refit(X, y, rule, intercept, self.weights)
@@ -34,7 +34,7 @@ class Window:
         return float(x @ self.coef + self.level)
 
     def leverage(self, x):
-        """x' (Phi + lam I)^-1 x around the mean, and 1 / n; infinite outside the span."""
+        """x' (Phi + lam I)^-1 x of the centred x, plus 1 / n; infinite outside the span."""
         away = x - self.mean
         system = self.rows.T @ self.rows + self.lam * np.eye(self.d)
         if self.lam == 0.0:
@@ -64,14 +64,14 @@ class Window:
 
 
 def gaussian(window, x, level):
-    if window.n == 0 or window.freedom() < 1 - 1e-9:  # rounding does not decide
+    if window.n == 0 or window.freedom() < 1 - 1e-9:  # up to rounding
         return math.inf
     quantile = stats.t.ppf((1 + level) / 2, window.freedom())
     return quantile * window.sigma() * math.sqrt(1 + window.leverage(x))
 
 
 def self_normalized(window, x, level):
-    if window.n == 0 or window.freedom() < 1 - 1e-9:  # rounding does not decide
+    if window.n == 0 or window.freedom() < 1 - 1e-9:  # up to rounding
         return math.inf
     delta, share = (1 - level) / 2, window.intercept / window.heft
     r, scatter, lam = window.directions(), window.mean_scatter(), window.lam
@@ -118,7 +118,7 @@ def adapted(scores, alpha, gamma):
 
 
 def quantile(scores, level):
-    """Ranks 1 to m are the scores; between two ranks, in between; never beyond the ends."""
+    """The scores have the ranks 1 to m; linear interpolation between them, constant beyond."""
     ranks = np.arange(1, len(scores) + 1)
     return float(np.interp((len(scores) + 1) * (1 - level), ranks, sorted(scores)))
 

@@ -1,8 +1,7 @@
-"""Slow and obvious twins: everything is refitted on plain lists of live rows, every time.
+"""Slow, simple reference versions of the models: every call refits plain lists of live rows.
 
-Nothing here is imported from the package. Systems are solved in fractions of whole numbers, without
-any rounding. Weights are None for 1 each. Coefficients and penalties are those of rows that come as
-often as they weigh; a row of weight 0 is not there.
+Nothing is imported from the package. Systems are solved in exact fractions. Weights None means 1
+each. A row of weight k counts as k equal rows, a row of weight 0 as none.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ from flint import fmpq, fmpq_mat
 
 
 def fractions(numbers):
-    """The same numbers as fractions."""
+    """Numbers as exact fractions."""
     return [fmpq(*float(v).as_integer_ratio()) for v in numbers]
 
 
 def exact(A):
-    """The same matrix in fractions."""
+    """A matrix as exact fractions."""
     return fmpq_mat(*A.shape, fractions(A.ravel()))
 
 
 def weighed(A, weights):
-    """The rows of a matrix of fractions times their weights."""
+    """Each row of a matrix of fractions multiplied by its weight."""
     return fmpq_mat(
         A.nrows(),
         A.ncols(),
@@ -33,7 +32,7 @@ def weighed(A, weights):
 
 
 def diagonal(values):
-    """A matrix of fractions with these numbers on the diagonal."""
+    """A diagonal matrix of fractions."""
     matrix = fmpq_mat(len(values), len(values))
     for i, value in enumerate(fractions(values)):
         matrix[i, i] = value
@@ -41,18 +40,18 @@ def diagonal(values):
 
 
 def nearest(fraction):
-    """The number nearest to a fraction."""
+    """The float nearest to a fraction."""
     return int(fraction.p) / int(fraction.q)
 
 
-def heard(X, y, weights):
-    """The rows that have weight, and their weights."""
+def weighted_rows(X, y, weights):
+    """The rows with a positive weight, and their weights."""
     weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
     return X[weights > 0], y[weights > 0], weights[weights > 0]
 
 
 def weight_of(weights):
-    """The sum of the weights, newest first: at a limit, the order is all that decides."""
+    """The sum of the weights, newest first: near a limit the order of summation decides."""
     total = 0.0
     for weight in reversed(weights):
         total += weight
@@ -60,14 +59,14 @@ def weight_of(weights):
 
 
 def deviation(y, weights):
-    """The standard deviation of numbers that come as often as they weigh."""
+    """The sample standard deviation, with weights as counts."""
     around = centred(y[:, np.newaxis], weights)[:, 0]
     return np.sqrt((weights * around**2).sum() / (weights.sum() - 1))
 
 
 def adaptive_penalty(X, y, delta, theta_max, intercept, weights=None):
     """Lemma 3: sqrt(2 n log(2d / delta)) sd(y) max|x| / theta_max."""
-    X, y, weights = heard(X, y, weights)
+    X, y, weights = weighted_rows(X, y, weights)
     n, d = weight_of(weights), X.shape[1]
     if n < 2:
         return 0.0
@@ -79,7 +78,7 @@ def adaptive_penalty(X, y, delta, theta_max, intercept, weights=None):
 def penalty(X, y, rule, intercept, weights=None, balanced=False):
     """The penalty of a model: ``rule`` is its name and its parameters.
 
-    Of ``balanced`` features the mean is 0, but for rounding, of which large weights make much.
+    ``balanced`` features have the mean 0 up to rounding, which large weights amplify.
     """
     name, parameters = rule
     if name == "OLS":
@@ -98,7 +97,7 @@ def penalty(X, y, rule, intercept, weights=None, balanced=False):
 
 def plugged_penalty(X, y, delta, noise, theta_max, intercept, weights=None, balanced=False):
     """Lemma 3 with the residual deviation or the largest coefficient of a pilot fit, or both."""
-    X, y, weights = heard(X, y, weights)
+    X, y, weights = weighted_rows(X, y, weights)
     n, d = weight_of(weights), X.shape[1]
     if n < 2:
         return 0.0
@@ -121,8 +120,8 @@ def plugged_penalty(X, y, delta, noise, theta_max, intercept, weights=None, bala
 def residual_deviation(A, b, lam, intercept, weights, balanced=False):
     """sqrt(b'W(I - H)b / freedom), H = A (A'WA + lam I)^-1 A'W.
 
-    The freedom is n - intercept - tr(H), n the sum of the weights; if the m rows weigh less than 1
-    on average, it is that of m rows, as much smaller.
+    The degrees of freedom are n - intercept - tr(H), n the sum of the weights. If the mean weight
+    of the m rows is below 1, they are those of m rows times n / m.
     """
     (m, d), n = A.shape, float(weights.sum())
     rows, response, w = exact(A), exact(b[:, np.newaxis]), fractions(weights)
@@ -143,10 +142,10 @@ def residual_deviation(A, b, lam, intercept, weights, balanced=False):
 def regress(X, y, lam, intercept, weights=None):
     """Coefficients, intercept and rank of one window.
 
-    Without rounding where the rows are independent or the penalty decides, else least squares of
-    minimum norm by NumPy.
+    Exact if the rows determine the solution, interpolate, or if there is a penalty; otherwise the
+    least-squares solution of minimum norm by NumPy.
     """
-    X, y, weights = heard(X, y, weights)
+    X, y, weights = weighted_rows(X, y, weights)
     n, d = X.shape
     if n == 0:
         return np.zeros(d), 0.0, 0
@@ -165,7 +164,7 @@ def regress(X, y, lam, intercept, weights=None):
 
 
 def centred(X, weights=None):
-    """X less its mean, rounded once: rounding in the mean must not look like rank."""
+    """X minus its mean, rounded once: a rounded mean could change the rank."""
     w = fractions(np.ones(len(X)) if weights is None else weights)
     columns = [fractions(column) for column in X.T]
     means = [sum(v * u for v, u in zip(column, w, strict=True)) / sum(w) for column in columns]
@@ -175,7 +174,7 @@ def centred(X, weights=None):
 
 
 def interpolate_exactly(X, y, intercept):
-    """The smallest coefficients that fit every row: A' (AA')^-1 b, A and b less their first row."""
+    """The minimum-norm interpolation A' (AA')^-1 b, A and b minus their first row."""
     rows = exact(np.column_stack([X, y])).tolist()
     first = rows[0] if intercept else [fmpq(0)] * len(rows[0])
     rest = [[v - w for v, w in zip(row, first, strict=True)] for row in rows[intercept:]]
@@ -208,22 +207,22 @@ def refit(X, y, rule, intercept, weights=None):
 
 
 def windows(complete, window=None, groups=None, at=None, duration=None):
-    """For each row, the rows of the window that ends before it and of the one that ends at it.
+    """For each row, the rows of the window that ends before it and of the window that ends at it.
 
-    Of the last ``window`` rows, of those younger than ``duration`` at the time of the row, or of
-    all; rows that are not complete are in none, and leave all windows as they are.
+    A window holds the last ``window`` rows, the rows younger than ``duration``, or all rows of its
+    group. Incomplete rows are in no window and change none.
     """
-    found, memories = [], {}
-    for t, whole in enumerate(complete):
-        memory = memories.setdefault(None if groups is None else groups[t], [])
-        before = list(memory)
-        if whole:
-            memory.append(t)
+    found, live_rows = [], {}
+    for t, is_complete in enumerate(complete):
+        live = live_rows.setdefault(None if groups is None else groups[t], [])
+        before = list(live)
+        if is_complete:
+            live.append(t)
             if duration is not None:
-                memory[:] = [i for i in memory if at[t] - at[i] < duration]
+                live[:] = [i for i in live if at[t] - at[i] < duration]
             elif window is not None:
-                del memory[:-window]
-        found.append((before, list(memory)))
+                del live[:-window]
+        found.append((before, list(live)))
     return found
 
 
@@ -239,7 +238,7 @@ def rolling(
     duration=None,
     weights=None,
 ):
-    """coef, intercept, rank, fitted and prediction, one window after the other; NaN is skipped."""
+    """coef, intercept, rank, fitted and prediction of every window; rows with NaN are skipped."""
     n, d = X.shape
     weights = np.ones(n) if weights is None else weights
     least = min_rows or window or d + intercept
@@ -261,7 +260,7 @@ def rolling(
 
 
 class NaiveModel:
-    """A model as plain lists.
+    """A model that keeps its rows in a plain list.
 
     ``policy`` is a tuple: ("rows", s), ("age", length), ("add", k, drop, start) or ("all",).
     """
@@ -332,7 +331,7 @@ class NaiveModel:
 
 
 def replay(model, X, y, ids=None, at=None, weights=None):
-    """prediction, penalty, rank, n_rows and coef of the state that predicted each row."""
+    """prediction, penalty, rank, n_rows and coef of the state before each row is learned."""
     states = []
     for t in range(len(y)):
         now = None if at is None else at[t]

@@ -1,6 +1,6 @@
-"""Slow and obvious twins of scaling: one window, two passes, then a plain regression.
+"""Slow, simple reference versions of scaling: two passes over one window, then a regression.
 
-Nothing here is imported from the package.
+Nothing is imported from the package.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 def moments(X, weights=None):
-    """Mean and population variance of each feature, by whole numbers, rounded to nearest."""
+    """Mean and population variance of each feature, in exact fractions, rounded to nearest."""
     columns = [naive.fractions(column) for column in X.T]
     w = naive.fractions(np.ones(len(X)) if weights is None else weights)
 
@@ -28,7 +28,7 @@ def moments(X, weights=None):
 
 
 def deviation(X, weights=None):
-    """The standard deviation; 1 where scikit-learn's StandardScaler calls a feature constant."""
+    """The standard deviation, 1 for a feature that StandardScaler considers constant; which are."""
     mean, variance = moments(X, weights)
     n = len(X)
     flat = variance <= n * EPS * variance + (n * mean * EPS) ** 2
@@ -36,7 +36,7 @@ def deviation(X, weights=None):
 
 
 def scale(rows, X, with_mean=True, with_std=True):
-    """Rows scaled by those of X; NaN if X has none."""
+    """Rows scaled by the rows of X; NaN if X has no row."""
     if not len(X):
         return np.full_like(rows, np.nan)
     rows = rows - moments(X)[0] if with_mean else rows
@@ -44,7 +44,7 @@ def scale(rows, X, with_mean=True, with_std=True):
 
 
 def rolling_scale(X, window, include=False):
-    """Every row scaled by the last ``window`` rows before it, or up to it."""
+    """Every row scaled by the ``window`` rows before it; with ``include``, by those up to it."""
     ends = np.arange(len(X)) + include
     return np.array(
         [scale(x, X[max(0, end - window) : end]) for x, end in zip(X, ends, strict=True)]
@@ -52,7 +52,7 @@ def rolling_scale(X, window, include=False):
 
 
 def standardise(X, weights=None):
-    """Z, the mean and the deviation; a feature without spread is 0 in Z."""
+    """Z, the mean and the deviation; a constant feature is 0 in Z."""
     sd, flat = deviation(X, weights)
     Z = naive.centred(X, weights) / sd
     Z[:, flat] = 0.0
@@ -60,11 +60,12 @@ def standardise(X, weights=None):
 
 
 def regress(X, y, lam, intercept, weights=None):
-    """``naive.regress`` on standardised features, told of the features as they are.
+    """``naive.regress`` on standardised features, converted to the original features.
 
-    Always with an intercept: as they have no mean it is the same without one, but for rounding.
+    It always fits an intercept: standardised features have the mean 0, so apart from rounding the
+    coefficients are the same without one.
     """
-    X, y, weights = naive.heard(X, y, weights)
+    X, y, weights = naive.weighted_rows(X, y, weights)
     if not len(X):
         return np.zeros(X.shape[1]), 0.0, 0
     Z, mean, sd = standardise(X, weights)
@@ -73,10 +74,10 @@ def regress(X, y, lam, intercept, weights=None):
 
 
 class StandardizedTwin(naive.NaiveModel):
-    """A model with ``standardize=True`` as plain lists."""
+    """A model with ``standardize=True`` that keeps its rows in a plain list."""
 
     def penalty(self):
-        X, y, weights = naive.heard(self.X, self.y, self.weights)
+        X, y, weights = naive.weighted_rows(self.X, self.y, self.weights)
         if not len(X):
             return super().penalty()
         Z = standardise(X, weights)[0]

@@ -1,11 +1,11 @@
-"""The replay of a stream through a model: whole arrays, as if row by row."""
+"""``replay``: a stream of rows through a model, as whole arrays."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from efface.batch.results import Replay
-from efface.inputs.roles import cast
+from efface.inputs.roles import column_roles
 from efface.live.live_rows import Arrivals, LiveRows
 from efface.live.trace import Trace
 from efface.models.intervals import MethodName, as_method
@@ -28,31 +28,31 @@ def replay(
     x: Any = None,
     sample_weight: Any = None,
 ) -> Replay:
-    """Predict, then learn, row by row; the model ends as if it had learned them one by one.
+    """Predict each row, then learn it; the model ends as if it had learned the rows one by one.
 
-    With times, rows whose time is up at ``at[t]`` leave before row t is predicted. Rows in order of
-    time run compiled; otherwise each costs a rebuild.
+    With times, the rows that have expired at ``at[t]`` leave before row t is predicted. Rows in
+    order of time run in compiled code; otherwise each row costs a rebuild.
 
-    ``interval`` is the level of prediction intervals, by ``method``; see ``predict_interval`` of
-    the models. The conformal ones cost a replay of the live rows at every row.
+    ``interval`` is the level of the prediction intervals, computed by ``method``; see
+    ``predict_interval`` of the models. Conformal intervals cost a replay of the live rows per row.
 
-    Of a frame, ``y``, ``ids``, ``at`` and ``sample_weight`` may be columns by name, and ``x`` names
-    the features, by default all others; results are then columns of its kind.
+    If X is a frame, ``y``, ``ids``, ``at`` and ``sample_weight`` may be column names, and ``x``
+    names the features (default: all other columns). The results are then columns of the same kind.
 
     >>> from efface import OLS
     >>> model = OLS(window=2, fit_intercept=False)
     >>> replay(model, [[1.0], [1.0], [1.0]], [2.0, 4.0, 9.0]).prediction
     array([0., 2., 3.])
     """
-    parts = cast(X, x, y=y, ids=ids, at=at, sample_weight=sample_weight)
+    roles = column_roles(X, x, y=y, ids=ids, at=at, sample_weight=sample_weight)
     widths = None if interval is None else as_method(interval, method, "interval").widths
 
-    def through(live: LiveRows, new: Arrivals) -> Trace:
+    def run(live: LiveRows, new: Arrivals) -> Trace:
         return live.replay(new, coef=bool(coef), diagnostics=bool(diagnostics), widths=widths)
 
-    rows = X if parts.table is None else parts.table.native
-    roles = (parts.one(role) for role in ("y", "ids", "at", "sample_weight"))
-    trace = model._feed(through, rows, *roles)._asdict()
+    rows = X if roles.features is None else roles.features.native
+    columns = (roles.one(role) for role in ("y", "ids", "at", "sample_weight"))
+    trace = model._process(run, rows, *columns)._asdict()
     del trace["gauges"]
-    result = Replay(**trace, keys=parts.keys)
-    return result if parts.table is None else parts.table.dressed(result)
+    result = Replay(**trace, keys=roles.keys)
+    return result if roles.features is None else roles.features.convert(result)

@@ -1,4 +1,4 @@
-"""What whole-array jobs give, row by row: arrays for arrays, for a frame columns of its kind."""
+"""The results of ``rolling`` and ``replay``: arrays for arrays, columns of its kind for a frame."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from efface.inputs.frames import joined
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """Values of each row; None where one was not asked for."""
+class BatchResult:
+    """One value per row in each field; None for what was not requested."""
 
     keys: tuple[tuple[Any, Any], ...] = field(default=(), repr=False, kw_only=True)
 
     def to_frame(self) -> Any:
-        """Everything in one frame of the input's kind: keys, then values.
+        """Everything in one frame of the input's kind: keys first, then values.
 
-        Keys are the columns that were named as groups, time or ids. What has a value a feature
-        becomes a column each: ``coef_mkt``.
+        Keys are the columns that were named as groups, time or ids. A field with one value per
+        feature becomes one column per feature, such as ``coef_mkt``.
 
         >>> import polars as pl
         >>> from efface import rolling
@@ -37,10 +37,11 @@ class Outcome:
         return joined([*((str(name), column) for name, column in self.keys), *parts])
 
 
-def _parts(outcome: Any) -> list[tuple[str, Any]]:
+def _parts(result: Any) -> list[tuple[str, Any]]:
+    """(name, values) of each field that has values."""
     parts = []
-    for each in fields(outcome):
-        value = getattr(outcome, each.name)
+    for each in fields(result):
+        value = getattr(result, each.name)
         if is_dataclass(value):
             parts += _parts(value)
         elif each.name != "keys" and value is not None:
@@ -49,35 +50,36 @@ def _parts(outcome: Any) -> list[tuple[str, Any]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Rolling(Outcome):
-    """Regressions on the window that ends at each row; None where an output was not asked for.
+class Rolling(BatchResult):
+    """Regressions on the window that ends at each row; None for outputs that were not requested.
 
-    Before a window has ``min_rows`` rows there is no regression: NaN, and a rank of -1. What has
-    one value a feature is (n, d), or a frame with the features' columns; the rest is (n,), or a
-    column.
+    While a window has fewer than ``min_rows`` rows there is no regression: NaN, and a rank of -1.
+    A field with one value per feature has the shape (n, d), or is a frame with the features'
+    columns. All others have the shape (n,), or are a column.
     """
 
     coef: Any
     intercept: Any
     rank: Any
-    fitted: Any  # of row t by the window that ends at it
-    prediction: Any  # of row t by the window that ends before it
-    stats: Any = None  # significance.Statistics
-    residual: Any = None  # y less what was fitted
-    error: Any = None  # y less what was predicted
+    fitted: Any  # row t by the window that ends at row t
+    prediction: Any  # row t by the window that ends at row t - 1
+    stats: Any = None  # a Statistics
+    residual: Any = None  # y - fitted
+    error: Any = None  # y - prediction
     lower: Any = None  # the interval around the prediction
     upper: Any = None
-    singular: Any = None  # where the rank is below the number of features; None without the rank
+    singular: Any = None  # whether the rank is below the number of features; None without the rank
 
 
 @dataclass(frozen=True, eq=False)
-class Replay(Outcome):
-    """A stream, row by row: entry t is the state that predicted row t, before it was learned.
+class Replay(BatchResult):
+    """A stream, row by row: entry t is the state that predicted row t, before row t was learned.
 
-    ``rank`` is None for models with a penalty, and what follows ``coef`` always, without
-    ``diagnostics=True``; ``coef`` without ``coef=True``; the interval without ``interval``. Phi is
-    of the live rows, around their mean if there is an intercept; its eigenvalues are those of every
-    m-th row, m = 20 d but at least 500, and of the last: NaN between.
+    ``coef`` is None without ``coef=True``, ``lower`` and ``upper`` without ``interval``. ``rank``
+    (for models with a penalty) and the fields from ``leverage_new`` to ``condition`` are None
+    without ``diagnostics=True``. Phi is the Gram matrix of the live rows, centred if there is an
+    intercept. Its eigenvalues, hence ``phi2`` and ``condition``, are computed for every m-th row,
+    m = max(20 d, 500), and for the last; they are NaN for all others.
     """
 
     prediction: Any
@@ -88,8 +90,8 @@ class Replay(Outcome):
     coef: Any
     leverage_new: Any  # of row t among the rows that predicted it
     leverage_old: Any  # of the oldest of those rows
-    frt: Any  # the forgetting regret term of the two
+    frt: Any  # the forgetting regret term of these two rows
     phi2: Any  # lambda_min(Phi) / n
     condition: Any  # sqrt(lambda_max(Phi) / lambda_min(Phi))
-    lower: Any  # what ``predict_interval`` says of row t
+    lower: Any  # as ``predict_interval`` gives for row t
     upper: Any

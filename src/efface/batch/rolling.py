@@ -1,34 +1,33 @@
-"""The regression on every window of whole arrays, beside the rows as they were given."""
+"""``rolling``: the regression on every window of whole arrays or frames."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from efface.batch.grouped import Panel, Rows, panel_of, taken
+from efface.batch.groups import GroupedRows, RowArrays, group_rows, take_or_missing
 from efface.batch.results import Rolling
 from efface.batch.statistics import Statistics, statistics
-from efface.batch.varying_windows import Regression, interval_of
-from efface.batch.windows import Task, Windows, slide, starts_of
+from efface.batch.varying_windows import Regression, WindowFits, interval_after
+from efface.batch.windows import Task, fit_windows, window_starts
 from efface.engine.windows.inference import Inference
-from efface.errors import InvalidValue, unusable
-from efface.inputs.arrays import Matrix, Vector, as_matrix, as_vector, as_weights
-from efface.inputs.parameters import choice, non_negative, truth, whole
-from efface.inputs.roles import Cast, cast
+from efface.errors import invalid
+from efface.inputs.arrays import as_matrix, as_vector, as_weights
+from efface.inputs.parameters import boolean, choice, non_negative, whole
+from efface.inputs.roles import ColumnRoles, column_roles
 from efface.inputs.times import as_times, kind_of
+from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.policies import FIFD, Policy, as_policy
-from efface.models.intervals import MethodName, as_method
+from efface.models.intervals import Method, MethodName, as_method
 
-Ints = NDArray[np.int64]
 Output = Literal["coef", "intercept", "rank", "fitted", "prediction", "residual", "error"]
 
-_USUAL: tuple[Output, ...] = ("coef", "intercept", "rank", "fitted", "prediction")
-OUTPUTS: tuple[Output, ...] = (*_USUAL, "residual", "error")
+_DEFAULT: tuple[Output, ...] = ("coef", "intercept", "rank", "fitted", "prediction")
+OUTPUTS: tuple[Output, ...] = (*_DEFAULT, "residual", "error")
 
 
 def rolling(
@@ -52,175 +51,189 @@ def rolling(
     sample_weight: Any = None,
     standardize: bool = False,
 ) -> Rolling:
-    """Regress on the last ``window`` rows, at every row.
+    """Fit a linear regression to the last ``window`` rows, at every row.
 
-    ``window`` may also be a duration ("90d", a timedelta, KeepFor): the rows younger than that at
-    the time of the row, by the times ``at``; or None for all rows so far. ``min_rows`` rows are
-    needed for an answer: by default a full window, and where no number says what is full, one for
-    each coefficient. With fewer, the first windows are shorter.
+    ``window`` may also be a duration ("90d", a timedelta, KeepFor), which needs the times ``at``:
+    the window of row t then holds the rows younger than the duration at ``at[t]``. None is for all
+    rows so far. A window needs ``min_rows`` rows for a result. The default is a full window; for
+    durations and None it is the number of coefficients. A smaller value gives results earlier.
 
-    ``groups``, or ``by``, holds a label for each row: every group has windows of its own, and
-    groups are spread over ``threads`` threads (by default one a core). With ``missing="skip"`` a
-    row with NaN neither is learned nor makes another leave; coefficients carry over it.
+    ``groups``, or ``by``, holds one label per row. Every group has its own windows. Groups are
+    distributed over ``threads`` threads (default: one per core). With ``missing="skip"`` a row
+    with NaN is not learned and makes no other row leave; the coefficients carry over it.
 
-    ``outputs`` names what to compute, by default all but residual and error, and the rank only when
-    ``alpha`` is 0: nothing in a ridge regression tells it, so asking for it costs a second pass.
-    ``stats=True`` adds standard errors, t- and p-values and the share explained, for least squares
-    only. ``interval`` is the level of an interval around each prediction, by ``method``: that of
-    ``predict_interval`` of a model on the window before.
+    ``outputs`` names what to compute. The default is all but residual and error. The rank is a
+    default only if ``alpha`` is 0, because with a penalty it costs a second pass. ``stats=True``
+    adds standard errors, t- and p-values and R², for least squares only. ``interval`` is the level
+    of an interval around each prediction, computed by ``method`` as ``predict_interval`` of a model
+    fitted to the previous window does.
 
-    With ``standardize`` each window's regression is on features less its mean, over its standard
-    deviation: ``alpha`` and the rank are for those, coefficients for the features as they are.
+    With ``standardize`` each window is fitted to features minus the window's mean, divided by its
+    standard deviation. ``alpha`` and the rank refer to the standardised features, the coefficients
+    to the original ones.
 
-    ``sample_weight`` holds a weight for each row; windows count rows whatever these weigh. The
-    statistics are those of rows whose noise has the variance sigma^2 / weight.
+    ``sample_weight`` holds one weight per row. Windows count rows, not weights. The statistics
+    assume noise of variance sigma^2 / weight.
 
-    Of a frame, ``y``, ``at``, ``sample_weight`` and ``groups`` may be columns by name, the last
-    several, and ``x`` names the features, by default all others; results are then columns of its
-    kind.
+    If X is a frame, ``y``, ``at``, ``sample_weight`` and ``groups`` may be column names (several
+    for ``groups``), and ``x`` names the features (default: all other columns). The results are
+    then columns of the same kind.
 
     >>> rolling([[1.0], [1.0], [2.0]], [1.0, 3.0, 5.0], window=2).coef.ravel()
     array([nan, 2. , 2.6])
     """
-    stats = truth("stats", stats)
-    fit = _fit(alpha, fit_intercept, standardize, stats)
-    policy, least = _window(window, min_rows)
-    asked = _asked(outputs, fit.alpha)
-    way = None if interval is None else as_method(interval, method, "interval")
+    stats = boolean("stats", stats)
+    regression = _regression(alpha, fit_intercept, standardize, stats)
+    policy, least = _policy(window, min_rows)
+    wanted = _wanted(outputs, regression.alpha)
+    intervals = None if interval is None else as_method(interval, method, "interval")
     skip = choice("missing", missing, ("raise", "skip")) == "skip"
     workers = os.cpu_count() or 1 if threads is None else whole("threads", threads, 1)
-    parts = cast(X, x, y=y, groups=_either(groups, by), at=at, sample_weight=sample_weight)
-    rows = as_matrix(parts.X, missing=skip)
-    name = y if parts.table is not None and isinstance(y, str) else None
-    responses = as_vector(parts.one("y"), len(rows), missing=skip, name=name)
-    least = least or rows.shape[1] + fit.intercept
-    task = Task(policy, fit, least, "rank" in asked, stats, way)
-    panel = _panel(rows, responses, parts, skip, policy)
-    result = _report(task, asked, rows, responses, panel, slide(task, panel, workers))
-    if parts.table is None:
+    roles = column_roles(X, x, y=y, groups=_either(groups, by), at=at, sample_weight=sample_weight)
+    rows = as_matrix(roles.X, missing=skip)
+    name = y if roles.features is not None and isinstance(y, str) else None
+    responses = as_vector(roles.one("y"), len(rows), missing=skip, name=name)
+    least = least or rows.shape[1] + regression.fit_intercept
+    task = Task(policy, regression, least, "rank" in wanted, stats, intervals)
+    grouped = _grouped(rows, responses, roles, skip, policy)
+    fits = fit_windows(task, grouped, workers)
+    result = _Report(task, rows, responses, grouped, fits).result(wanted)
+    if roles.features is None:
         return result
-    return parts.table.dressed(replace(result, keys=parts.keys), room=rows)  # which are ours
+    # ``rows`` is our own copy of the frame, and no longer needed: its memory is reused.
+    return roles.features.convert(replace(result, keys=roles.keys), buffer=rows)
 
 
 def _either(groups: Any, by: Any) -> Any:
     if groups is not None and by is not None:
-        raise InvalidValue(unusable("by", by, "None beside 'groups'", "they mean the same"))
+        advice = "'by' and 'groups' mean the same: pass one of them"
+        raise invalid("by", by, "None beside 'groups'", advice)
     return by if groups is None else groups
 
 
-def _fit(alpha: object, fit_intercept: object, standardize: object, stats: bool) -> Regression:
-    penalty, intercept = non_negative("alpha", alpha), truth("fit_intercept", fit_intercept)
-    scaled = truth("standardize", standardize)
+def _regression(
+    alpha: object, fit_intercept: object, standardize: object, stats: bool
+) -> Regression:
+    penalty, intercept = non_negative("alpha", alpha), boolean("fit_intercept", fit_intercept)
+    scaled = boolean("standardize", standardize)
     if stats and penalty > 0:
         advice = "pass alpha=0, or use predict_interval for a penalised model"
-        raise InvalidValue(unusable("alpha", penalty, "0 where stats=True", advice))
+        raise invalid("alpha", penalty, "0 where stats=True", advice)
     if stats and scaled and not intercept:
         advice = "standardised features have no regression through the origin"
         expected = "True where stats and standardize are"
-        raise InvalidValue(unusable("fit_intercept", False, expected, advice))
+        raise invalid("fit_intercept", False, expected, advice)
     return Regression(penalty, intercept, scaled)
 
 
-def _window(window: object, min_rows: object) -> tuple[Policy, int]:
-    """When rows leave, and how many an answer needs; 0 for as many as there are coefficients."""
+def _policy(window: object, min_rows: object) -> tuple[Policy, int]:
+    """When rows leave, and the minimum of rows; 0 for the number of coefficients."""
     if isinstance(window, int | np.integer) and not isinstance(window, bool):
         window = whole("window", window, 1)
     policy = as_policy(window)
     full = policy.rows if isinstance(policy, FIFD) else 0
     least = full if min_rows is None else whole("min_rows", min_rows, 1)
     if full and least > full:
-        raise InvalidValue(unusable("min_rows", least, f"at most the window, {full}", "lower it"))
+        raise invalid("min_rows", least, f"at most the window, {full}", "lower it")
     return policy, least
 
 
-def _asked(outputs: Any, penalty: float) -> frozenset[str]:
+def _wanted(outputs: Any, penalty: float) -> frozenset[str]:
     if outputs is None:
-        return frozenset(_USUAL) - ({"rank"} if penalty > 0 else set())
+        return frozenset(_DEFAULT) - ({"rank"} if penalty > 0 else set())
     names = [outputs] if isinstance(outputs, str) else list(outputs)
     for name in names:
         if name not in OUTPUTS:
-            raise InvalidValue(unusable("outputs", name, f"some of {OUTPUTS}", "choose among them"))
+            raise invalid("outputs", name, f"some of {OUTPUTS}", "choose among them")
     return frozenset(names)
 
 
-def _panel(X: Matrix, y: Vector, parts: Cast, skip: bool, policy: Policy) -> Panel:
-    at = parts.one("at")
+def _grouped(X: Matrix, y: Vector, roles: ColumnRoles, skip: bool, policy: Policy) -> GroupedRows:
+    at = roles.one("at")
     times = None if at is None else as_times(at, len(y))
-    given = Rows(X, y, as_weights(parts.one("sample_weight"), len(y)), times)
+    given = RowArrays(X, y, as_weights(roles.one("sample_weight"), len(y)), times)
     policy.refuse_time(kind_of(times))
-    return panel_of(given, parts.roles["groups"], at, skip=skip)
+    return group_rows(given, roles.columns["groups"], at, skip=skip)
 
 
-def _report(
-    task: Task, asked: frozenset[str], X: Matrix, y: Vector, panel: Panel, found: Windows
-) -> Rolling:
-    """What was asked for, at the rows as they were given."""
-    here, ahead = None, None
-    if asked & {"coef", "intercept", "fitted", "residual"} or task.stats:
-        here = taken(found.coef, panel.upto), taken(found.level, panel.upto)
-    if asked & {"prediction", "error"} or task.method:
-        ahead = _predictions(X, panel.before, found)
-    fitted = _values(X, *here) if here and asked & {"fitted", "residual"} else None
-    rank = None if found.rank is None else taken(found.rank, panel.upto)
-    lower, upper = (None, None) if ahead is None else _intervals(task, X, panel, found, ahead)
-    return Rolling(
-        coef=here[0] if here and "coef" in asked else None,
-        intercept=here[1] if here and "intercept" in asked else None,
-        rank=rank,
-        fitted=fitted if "fitted" in asked else None,
-        prediction=ahead if "prediction" in asked else None,
-        stats=_statistics(task, panel, found, *here) if here and task.stats else None,
-        residual=y - fitted if fitted is not None and "residual" in asked else None,
-        error=y - ahead if ahead is not None and "error" in asked else None,
-        lower=lower,
-        upper=upper,
-        singular=None if rank is None else (rank >= 0) & (rank < X.shape[1]),
-    )
+class _Report(NamedTuple):
+    """The fits of the grouped rows, as results for the rows as they were given."""
+
+    task: Task
+    X: Matrix
+    y: Vector
+    grouped: GroupedRows
+    fits: WindowFits
+
+    def result(self, wanted: frozenset[str]) -> Rolling:
+        """The outputs in ``wanted``; intervals and statistics if the task has them."""
+        task, fits = self.task, self.fits
+        found: dict[str, Any] = {"rank": self._at_row(fits.rank)}
+        if task.stats or wanted & {"coef", "intercept", "fitted", "residual"}:
+            found["coef"] = self._at_row(fits.coef)
+            found["intercept"] = self._at_row(fits.intercept)
+        if wanted & {"fitted", "residual"}:
+            found["fitted"] = _evaluate(self.X, found["coef"], found["intercept"])
+        if task.method or wanted & {"prediction", "error"}:
+            found["prediction"] = self._predictions()
+        result: dict[str, Any] = dict.fromkeys(OUTPUTS)
+        result |= {name: values for name, values in found.items() if name in wanted}
+        if "residual" in wanted:
+            result["residual"] = self.y - found["fitted"]
+        if "error" in wanted:
+            result["error"] = self.y - found["prediction"]
+        if task.method:
+            result["lower"], result["upper"] = self._intervals(task.method, found["prediction"])
+        if task.stats:
+            result["stats"] = self._statistics(found["coef"], found["intercept"])
+        if task.rank:
+            result["singular"] = (found["rank"] >= 0) & (found["rank"] < self.X.shape[1])
+        return Rolling(**result)
+
+    def _at_row(self, values: Any) -> Any:
+        """Values of the window that ends at each given row."""
+        return None if values is None else take_or_missing(values, self.grouped.upto)
+
+    def _predictions(self) -> Vector:
+        """Each row, by the window that ends before it."""
+        X, before, fits = self.X, self.grouped.before, self.fits
+        if before is not None:
+            coef, intercept = (take_or_missing(a, before) for a in (fits.coef, fits.intercept))
+            return _evaluate(X, coef, intercept)
+        predictions = np.full(len(X), np.nan)
+        predictions[1:] = _evaluate(X[1:], fits.coef[:-1], fits.intercept[:-1])
+        return predictions
+
+    def _intervals(self, method: Method, prediction: Vector) -> tuple[Vector, Vector]:
+        """Bounds of the predictions; those of skipped rows are computed one by one."""
+        rows, _, upto, before = self.grouped
+        lower, upper = self._at_row(self.fits.lower), self._at_row(self.fits.upper)
+        if upto is not None and before is not None:
+            starts = window_starts(self.task.policy, self.grouped)
+            for t in np.flatnonzero((upto == before) & ~np.isnan(prediction)):
+                window = rows.at(slice(starts[before[t]], before[t] + 1))[:3]
+                bounds = interval_after(self.X[t], *window, self.task.regression, method)
+                lower[t], upper[t] = bounds
+        for bound in (lower, upper):
+            bound[np.isnan(prediction)] = np.nan
+        return lower, upper
+
+    def _statistics(self, coef: Matrix, intercept: Vector) -> Statistics:
+        assert self.fits.inference is not None
+        starts = window_starts(self.task.policy, self.grouped)
+        nobs = self._at_row(_weighted_rows(self.grouped.rows, starts))
+        nobs = np.where(np.isnan(intercept) | (nobs < 0), 0, nobs)
+        inference = Inference(*map(self._at_row, self.fits.inference))
+        return statistics(coef, intercept, inference, nobs, self.task.regression.fit_intercept)
 
 
-def _intervals(
-    task: Task, X: Matrix, panel: Panel, found: Windows, ahead: Vector
-) -> tuple[Vector | None, Vector | None]:
-    """Bounds of what was predicted; for rows that were not learned, from the window before."""
-    if task.method is None or found.lower is None or found.upper is None:
-        return None, None
-    upto, before = panel.upto, panel.before
-    lower, upper = taken(found.lower, upto), taken(found.upper, upto)
-    if upto is not None and before is not None:
-        starts = starts_of(task.policy, panel)
-        for t in np.flatnonzero((upto == before) & ~np.isnan(ahead)):
-            window = panel.rows.at(slice(starts[before[t]], before[t] + 1))
-            lower[t], upper[t] = interval_of(X[t], *window[:3], task.fit, task.method)
-    for bound in (lower, upper):
-        bound[np.isnan(ahead)] = np.nan
-    return lower, upper
-
-
-def _statistics(
-    task: Task, panel: Panel, found: Windows, coef: Matrix, level: Vector
-) -> Statistics:
-    assert found.inference is not None
-    nobs = taken(_heard(panel.rows, starts_of(task.policy, panel)), panel.upto)
-    nobs = np.where(np.isnan(level) | (nobs < 0), 0, nobs)
-    here = Inference(*(taken(values, panel.upto) for values in found.inference))
-    return statistics(coef, level, here, nobs, task.fit.intercept)
-
-
-def _heard(rows: Rows, starts: Ints) -> Ints:
-    """How many rows that have weight the window that ends at each row has."""
+def _weighted_rows(rows: RowArrays, starts: Ints) -> Ints:
+    """The number of rows with a positive weight in the window that ends at each row."""
     if rows.weights is None:
         return np.asarray(np.arange(1, starts.size + 1) - starts)
-    heard = np.concatenate([[0], np.cumsum(rows.weights > 0.0)])
-    return np.asarray(heard[1:] - heard[starts])
+    count = np.concatenate([[0], np.cumsum(rows.weights > 0.0)])
+    return np.asarray(count[1:] - count[starts])
 
 
-def _predictions(X: Matrix, before: Ints | None, found: Windows) -> Vector:
-    if before is not None:
-        return _values(X, taken(found.coef, before), taken(found.level, before))
-    predictions = np.full(len(X), np.nan)
-    predictions[1:] = _values(X[1:], found.coef[:-1], found.level[:-1])
-    return predictions
-
-
-def _values(X: Matrix, coef: Matrix, level: Vector) -> Vector:
-    return np.asarray(np.einsum("ij,ij->i", X, coef) + level)
+def _evaluate(X: Matrix, coef: Matrix, intercept: Vector) -> Vector:
+    return np.asarray(np.einsum("ij,ij->i", X, coef) + intercept)

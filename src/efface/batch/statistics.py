@@ -1,26 +1,21 @@
-"""Standard errors, t- and p-values and the share explained, of many least-squares fits at once."""
+"""Standard errors, t- and p-values and R² of many least-squares fits at once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from efface.engine.windows.inference import Inference
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from efface.inputs.types import Ints, Matrix, Vector
 
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """What each window says of its own coefficients, under noise of one variance.
+    """Inference on the coefficients of each window, for noise of constant variance.
 
-    NaN where rows do not determine the coefficients, or leave no degree of freedom. p-values are
-    those of Student's t. The share explained is measured from the mean with an intercept, from zero
-    without.
+    NaN where the rows do not determine the coefficients, or leave no degree of freedom. p-values
+    are two-sided, of Student's t. R² is centred with an intercept and uncentred without one.
     """
 
     bse: Matrix
@@ -37,9 +32,9 @@ class Statistics:
 
 
 def statistics(
-    coef: Matrix, level: Vector, inference: Inference, nobs: Ints, intercept: bool
+    coef: Matrix, intercept: Vector, inference: Inference, nobs: Ints, fit_intercept: bool
 ) -> Statistics:
-    """What fits say of themselves: ``coef`` (n, d), ``level`` (n,) the intercepts.
+    """The statistics of n fits: ``coef`` has the shape (n, d), ``intercept`` the shape (n,).
 
     >>> found = Inference(np.array([[0.25]]), np.zeros(1), np.array([8.0]), np.array([80.0]))
     >>> fit = statistics(np.array([[3.0]]), np.zeros(1), found, np.array([5]), False)
@@ -48,24 +43,25 @@ def statistics(
     """
     from scipy.stats import t as student  # slow to import, and seldom needed
 
-    df = nobs - coef.shape[1] - int(intercept)
-    free = np.where(df > 0, df, np.nan)
-    scale = inference.unexplained / free
+    df = nobs - coef.shape[1] - int(fit_intercept)
+    freedom = np.where(df > 0, df, np.nan)
+    scale = inference.unexplained / freedom
     bse = np.sqrt(inference.variance * scale[:, None])
-    base = np.sqrt(inference.base * scale) if intercept else np.full(len(level), np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):  # a perfect fit: infinite, as it should be
-        t, t_base = coef / bse, level / base
-        missing = inference.unexplained / inference.total
+    absent = np.full(len(intercept), np.nan)
+    intercept_bse = np.sqrt(inference.base * scale) if fit_intercept else absent
+    with np.errstate(divide="ignore", invalid="ignore"):  # a perfect fit has infinite t-values
+        t, intercept_t = coef / bse, intercept / intercept_bse
+        unexplained = inference.unexplained / inference.total
     return Statistics(
         bse=bse,
         tvalues=t,
-        pvalues=np.asarray(2 * student.sf(np.abs(t), free[:, None])),
-        intercept_bse=base,
-        intercept_tvalue=t_base,
-        intercept_pvalue=np.asarray(2 * student.sf(np.abs(t_base), free)),
+        pvalues=np.asarray(2 * student.sf(np.abs(t), freedom[:, None])),
+        intercept_bse=intercept_bse,
+        intercept_tvalue=intercept_t,
+        intercept_pvalue=np.asarray(2 * student.sf(np.abs(intercept_t), freedom)),
         nobs=nobs,
         df_resid=df,
         scale=scale,
-        rsquared=1 - missing,
-        rsquared_adj=1 - missing * (nobs - int(intercept)) / free,
+        rsquared=1 - unexplained,
+        rsquared_adj=1 - unexplained * (nobs - int(fit_intercept)) / freedom,
     )

@@ -1,4 +1,4 @@
-"""Work on many groups, shared out over threads."""
+"""Groups of rows, distributed over threads."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from efface.inputs.types import Ints
 
 
 def share_out(work: Callable[[Sequence[int]], None], bounds: Ints, workers: int) -> None:
-    """Do the work on all groups, given as the bounds of runs of them: in this thread, or in many.
+    """Call ``work`` on runs of consecutive groups, given as their bounds, on ``workers`` threads.
 
     >>> share_out(print, np.array([0, 2, 5]), workers=1)
     [0, 2, 5]
@@ -30,7 +29,7 @@ def share_out(work: Callable[[Sequence[int]], None], bounds: Ints, workers: int)
 
 
 def _shares(bounds: Ints, workers: int) -> list[list[int]]:
-    """Runs of groups with about the same number of rows, a few for each worker."""
+    """Runs of groups with about the same number of rows, four per worker."""
     if workers == 1:
         return [bounds.tolist()]
     cuts = np.searchsorted(bounds, np.linspace(0, bounds[-1], 4 * workers + 1)[1:-1])
@@ -46,6 +45,6 @@ def _libraries() -> Any:
 
 
 def _one_blas_thread() -> AbstractContextManager[Any]:
-    """While groups share the cores, each computes on one."""
+    """Limit BLAS to one thread while our own threads use the cores."""
     limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
     return limit

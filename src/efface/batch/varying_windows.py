@@ -1,51 +1,62 @@
-"""Windows that start where they like, such as those of a duration, and intervals for the next row.
+"""Windows of varying length, such as durations, and the intervals of all rolling regressions.
 
-Where ``windows`` regresses on windows of so many rows, here a memory learns row by row and lets go
-what is too old by then: the state that predicts a row is the window that ends before it.
+Windows of a fixed number of rows have kernels of their own (``efface.engine.windows``). All others
+are replayed: each row is learned, then the rows leave that its window does not contain.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from efface.engine.jit.views import Ints, Matrix, Vector
+from efface.engine.windows.inference import Inference
 from efface.inputs.times import Times
+from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.live_rows import LiveRows
 from efface.live.penalties import Fixed
 from efface.live.policies import KeepAll, Policy, Schedule
 from efface.models.intervals import Method
 
 
-class Fits(NamedTuple):
-    """The regression on the window that ends at each row, and the interval for that row before."""
+class WindowFits(NamedTuple):
+    """The regression on the window that ends at each row, and the interval for that row before it.
+
+    NaN, and a rank of -1, where a window has too few rows. None for what was not computed.
+    """
 
     coef: Matrix
-    level: Vector
-    rank: Ints | None  # None where a penalty hides it
+    intercept: Vector
+    rank: Ints | None
     lower: Vector | None
     upper: Vector | None
+    inference: Inference | None = None
+
+    @property
+    def arrays(self) -> list[NDArray[Any]]:
+        """All arrays that are not None."""
+        return [a for a in (*self[:-1], *(self.inference or ())) if a is not None]
 
 
 class Regression(NamedTuple):
-    """What is fitted to every window."""
+    """The regression that is fitted to every window."""
 
     alpha: float
-    intercept: bool
+    fit_intercept: bool
     standardize: bool = False
 
     def start(self, width: int, policy: Policy) -> LiveRows:
-        """No rows yet."""
-        way = {"intercept": self.intercept, "standardize": self.standardize}
+        """A model of ``width`` features without rows."""
+        way = {"intercept": self.fit_intercept, "standardize": self.standardize}
         return LiveRows(width, Fixed(self.alpha), policy=policy, **way)
 
 
 @final
-class Planned(Policy):
-    """How many of the oldest rows leave after each arrival is known beforehand.
+class PlannedDepartures(Policy):
+    """A policy that is told how many of the oldest rows leave after each arrival.
 
-    >>> Planned(np.array([0, 0, 2])).after(3, 2)
+    >>> PlannedDepartures(np.array([0, 0, 2])).after(3, 2)
     (2, 3)
     """
 
@@ -60,44 +71,46 @@ class Planned(Policy):
         return Schedule(np.zeros(arrivals, dtype=np.int64), self.leaving[phase:last], last)
 
 
-def slide_spans(
+def fit_varying_windows(
     X: Matrix,
     y: Vector,
     starts: Ints,
-    fit: Regression,
+    regression: Regression,
     method: Method | None = None,
     weights: Vector | None = None,
-) -> Fits:
-    """Regress on the rows ``starts[t]`` to t, at every row t; ``starts`` never go back.
+) -> WindowFits:
+    """Fit the rows ``starts[t]`` to t, for every row t; ``starts`` must not decrease.
+
+    The rank is None if there is a penalty.
 
     >>> X, y = np.ones((3, 1)), np.array([1.0, 3.0, 7.0])
-    >>> slide_spans(X, y, np.array([0, 0, 1]), Regression(0.0, False)).coef.ravel()
+    >>> fit_varying_windows(X, y, np.array([0, 0, 1]), Regression(0.0, False)).coef.ravel()
     array([1., 2., 5.])
     """
     n, d = X.shape
-    live = fit.start(d, Planned(np.diff(starts, prepend=0)))
+    live = regression.start(d, PlannedDepartures(np.diff(starts, prepend=0)))
     arrivals = live.arrivals(X, y, None, None, weights)
     widths = None if method is None else method.widths
     trace = live.replay(arrivals, coef=True, diagnostics=False, widths=widths)
     if not n:
         none = np.zeros(0)
-        return Fits(np.zeros((0, d)), none, np.zeros(0, dtype=np.int64), none, none)
+        return WindowFits(np.zeros((0, d)), none, np.zeros(0, dtype=np.int64), none, none)
     assert trace.coef is not None
-    memory = live.solver
-    return Fits(
-        np.vstack([trace.coef[1:], memory.coef]),
-        np.append(trace.intercept[1:], memory.intercept),
-        None if trace.rank is None else np.append(trace.rank[1:], memory.rank),
+    solver = live.solver
+    return WindowFits(
+        np.vstack([trace.coef[1:], solver.coef]),
+        np.append(trace.intercept[1:], solver.intercept),
+        None if trace.rank is None else np.append(trace.rank[1:], solver.rank),
         trace.lower,
         trace.upper,
     )
 
 
-def interval_of(
-    x: Vector, X: Matrix, y: Vector, weights: Vector | None, fit: Regression, method: Method
+def interval_after(
+    x: Vector, X: Matrix, y: Vector, weights: Vector | None, regression: Regression, method: Method
 ) -> tuple[float, float]:
-    """Where the response of a row lies that comes after some others."""
-    live = fit.start(X.shape[1], KeepAll())
+    """The prediction interval of a row ``x`` that follows the rows of X."""
+    live = regression.start(X.shape[1], KeepAll())
     live.learn(live.arrivals(X, y, None, None, weights))
     found = method.around(live, x[np.newaxis])
     return float(found.lower[0]), float(found.upper[0])

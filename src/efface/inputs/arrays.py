@@ -1,31 +1,31 @@
-"""Rows from outside: checked, and in the one layout that the kernels read.
+"""Checked arrays: rows, responses and weights as C-ordered float64.
 
-Everything leaves here as C-ordered float64. A value that cannot be used is named by row and column.
-Nothing here keeps or changes what it was given.
+An error names the row and the column of the value that cannot be used. No function here changes its
+argument.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
+from numpy import ndarray
 from numpy.typing import NDArray
 
-from efface.errors import BadRow, InvalidValue, NotANumber, unusable
-from efface.inputs.frames import Table, side_by_side, values
+from efface.errors import BadRow, InvalidValue, NotANumber, invalid, unusable
+from efface.inputs.frames import FrameColumns, side_by_side, values
+from efface.inputs.types import Matrix, Vector
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-
+_FLOAT64 = np.dtype(np.float64)
 _IMPUTE = "remove or impute it"
 _WEIGHT = "a finite number of at least 0"
-_MUTE = "give a row that is to say nothing the weight 0"
+_ZERO_WEIGHT = "use weight 0 for a row that must not count"
 
 
 def as_matrix(X: Any, *, missing: bool = False) -> Matrix:
-    """X as rows by columns, of finite numbers; with ``missing``, NaN may stand for a gap.
+    """X as a matrix of finite numbers, one row per observation; ``missing`` allows NaN.
 
     >>> as_matrix([[1, 2], [3, "four"]])
     Traceback (most recent call last):
@@ -33,11 +33,11 @@ def as_matrix(X: Any, *, missing: bool = False) -> Matrix:
     efface.errors.NotANumber: 'X' at row 1, column 1 is 'four': expected a number; convert it \
 (it is of type 'str').
     """
-    if hasattr(X, "toarray"):  # scipy.sparse, which need not be loaded to be recognised
+    if hasattr(X, "toarray"):  # a scipy.sparse matrix, recognised without importing scipy.sparse
         raise TypeError(unusable("X", "sparse", "a dense array", "call its .toarray()"))
-    table = Table.of(X)
-    if table is not None:
-        return _from_table(table, missing)
+    frame = FrameColumns.of(X)
+    if frame is not None:
+        return _from_frame(frame, missing)
     raw = _array("X", X)
     if raw.ndim != 2:
         raise InvalidValue(
@@ -45,18 +45,17 @@ def as_matrix(X: Any, *, missing: bool = False) -> Matrix:
             "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row."
         )
     _refuse_no_column(raw.shape)
-    rows = _settled(_numbers("X", raw, X))
+    rows = _writeable(_numbers("X", raw, X))
     _check("X", rows, missing)
     return rows
 
 
-def _from_table(table: Table, missing: bool) -> Matrix:
-    """The same for a frame, which the columns of each kind leave only here as one block."""
-    _refuse_no_column((len(table), len(table.names)))
-    columns = [_column(raw, j, table.names) for j, raw in enumerate(table.columns())]
+def _from_frame(frame: FrameColumns, missing: bool) -> Matrix:
+    _refuse_no_column((len(frame), len(frame.names)))
+    columns = [_column(raw, j, frame.names) for j, raw in enumerate(frame.columns())]
     rows, finite = side_by_side(columns)
     if not finite:
-        _check("X", rows, missing, table.names)
+        _check("X", rows, missing, frame.names)
     return rows
 
 
@@ -67,47 +66,49 @@ def _column(raw: NDArray[Any], column: int, names: Sequence[Any]) -> Vector:
 
 
 def refuse_no_row(X: Matrix) -> None:
-    """Raise if there is none, in the words that scikit-learn expects."""
+    """Raise if X has no row; scikit-learn's checks require this text."""
     if not len(X):
         text = f"0 sample(s) (shape={X.shape}) while a minimum of 1 is required"
-        raise InvalidValue(unusable("X", text, "at least one row", "pass some"))
+        raise invalid("X", text, "at least one row", "pass at least one")
 
 
 def _refuse_no_column(shape: tuple[int, ...]) -> None:
     if shape[1] == 0:
         text = f"0 feature(s) (shape={shape}) while a minimum of 1 is required"
-        raise InvalidValue(unusable("X", text, "at least one column", "pass some"))
+        raise invalid("X", text, "at least one column", "pass at least one")
 
 
 def as_vector(y: Any, count: int, *, missing: bool = False, name: Any = None) -> Vector:
-    """y as one finite number for each of ``count`` rows; ``name`` is that of its column."""
+    """y as ``count`` finite numbers; ``name`` is the name of its column, for error messages."""
     raw = _array("y", values(y))
     if raw.shape != (count,):
-        advice = "pass as many responses as rows"
-        raise InvalidValue(unusable("y", raw.shape, f"the shape ({count},)", advice))
+        advice = "pass one response per row"
+        raise invalid("y", raw.shape, f"the shape ({count},)", advice)
     names = None if name is None else [name]
-    responses = _settled(_numbers("y", raw, y, names))
+    responses = _writeable(_numbers("y", raw, y, names))
     _check("y", responses, missing, names)
     return responses
 
 
 def as_row(x: Any, width: int | None) -> Vector:
-    """One row, of ``width`` finite numbers if that is known."""
+    """One row of finite numbers: of ``width`` numbers, or of any number if it is None."""
     raw = _array("x", x)
     if raw.ndim != 1 or raw.size != (raw.size if width is None else width) or raw.size == 0:
         expected = "one row of at least one number" if width is None else f"the shape ({width},)"
-        raise InvalidValue(unusable("x", raw.shape, expected, "pass one number a feature"))
-    row = _settled(_numbers("x", raw, x))
+        raise invalid("x", raw.shape, expected, "pass one number per feature")
+    row = _writeable(_numbers("x", raw, x))
     _check("x", row, False)
     return row
 
 
+def is_row(x: Any, shape: tuple[int]) -> TypeGuard[Vector]:
+    """Whether x needs no conversion by ``as_row``; whether its values are finite is not checked."""
+    return type(x) is ndarray and x.dtype is _FLOAT64 and x.shape == shape and x.flags.c_contiguous
+
+
 def as_response(y: Any) -> float:
-    """One finite number."""
-    raw = _array("y", y)
-    if raw.ndim != 0:
-        raise InvalidValue(unusable("y", y, "one number", "learn many rows with 'partial_fit'"))
-    value = float(_numbers("y", raw, y))
+    """The response of one row: a finite number."""
+    value = _scalar("y", y, "learn many rows with 'partial_fit'")
     if not math.isfinite(value):
         raise BadRow(unusable("y", value, "a finite number", _IMPUTE))
     return value
@@ -115,36 +116,41 @@ def as_response(y: Any) -> float:
 
 def as_weight(weight: Any) -> float:
     """The weight of one row: a finite number of at least 0."""
-    raw = _array("weight", weight)
-    if raw.ndim != 0:
-        advice = "weigh many rows with the 'sample_weight' of 'partial_fit'"
-        raise InvalidValue(unusable("weight", weight, "one number", advice))
-    value = float(_numbers("weight", raw, weight))
+    value = _scalar("weight", weight, "pass many weights as 'sample_weight' of 'partial_fit'")
     if not (math.isfinite(value) and value >= 0.0):
-        raise BadRow(unusable("weight", value, _WEIGHT, _MUTE))
+        raise BadRow(unusable("weight", value, _WEIGHT, _ZERO_WEIGHT))
     return value
 
 
+def _scalar(subject: str, value: Any, advice: str) -> float:
+    raw = _array(subject, value)
+    if raw.ndim != 0:
+        raise invalid(subject, value, "one number", advice)
+    return float(_numbers(subject, raw, value))
+
+
 def as_weights(sample_weight: Any, count: int) -> Vector | None:
-    """One weight for each of ``count`` rows, or one for all; None is a weight of 1.
+    """``count`` weights, from one per row or one for all rows; None stays None.
 
     >>> as_weights([1, -2], 2)
     Traceback (most recent call last):
     ...
     efface.errors.BadRow: 'sample_weight' at row 1 is -2.0: expected a finite number of at least \
-0; give a row that is to say nothing the weight 0.
+0; use weight 0 for a row that must not count.
     """
     if sample_weight is None:
         return None
     raw = _array("sample_weight", values(sample_weight))
     if raw.shape not in ((), (count,)):
-        advice = "pass one weight a row, or one number for all"
-        raise InvalidValue(unusable("sample_weight", raw.shape, f"the shape ({count},)", advice))
+        advice = "pass one weight per row, or one number for all"
+        raise invalid("sample_weight", raw.shape, f"the shape ({count},)", advice)
     weights = np.array(np.broadcast_to(_numbers("sample_weight", raw, sample_weight), (count,)))
     good = np.isfinite(weights) & (weights >= 0.0)
     if not good.all():
         row = int(good.argmin())
-        text = f"'sample_weight' at row {row} is {weights[row]}: expected {_WEIGHT}; {_MUTE}."
+        text = (
+            f"'sample_weight' at row {row} is {weights[row]}: expected {_WEIGHT}; {_ZERO_WEIGHT}."
+        )
         raise BadRow(text, row, None)
     return weights
 
@@ -154,10 +160,10 @@ def _array(subject: str, data: Any) -> NDArray[Any]:
         raw = np.asarray(data)
     except ValueError as error:
         advice = "give every row the same number of values"
-        raise InvalidValue(unusable(subject, "ragged", "a rectangular array", advice)) from error
+        raise invalid(subject, "ragged", "a rectangular array", advice) from error
     if raw.dtype.kind == "c":
         advice = "Complex data not supported: pass its real and imaginary parts as columns"
-        raise InvalidValue(unusable(subject, "complex", "real numbers", advice))
+        raise invalid(subject, "complex", "real numbers", advice)
     return raw
 
 
@@ -168,9 +174,9 @@ def _numbers(
     names: Sequence[Any] | None = None,
     column: int = 0,
 ) -> NDArray[np.float64]:
-    """As float64; ``column`` is the place of the first, ``names`` are those of all columns."""
+    """As float64. For errors: ``column`` is the index of the first column, ``names`` names all."""
     if raw.dtype.kind in "fiub":
-        with np.errstate(over="ignore"):  # too large for float64 is infinite, and refused as such
+        with np.errstate(over="ignore"):  # too large for float64: infinite, and refused later
             return raw.astype(np.float64, copy=False)
     numbers = np.empty(raw.shape)
     for at, value in np.ndenumerate(_sources(raw, source)):
@@ -183,18 +189,18 @@ def _numbers(
     return numbers
 
 
-def _settled(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """In one piece, and not read-only: for such arrays kernels would be compiled once more."""
+def _writeable(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """C-ordered and writeable: Numba would compile the kernels again for read-only arrays."""
     return np.require(values, requirements=("C", "W"))
 
 
 def _sources(raw: NDArray[Any], source: Any) -> NDArray[Any]:
-    """The values as they were given: a text among numbers makes texts of them all."""
+    """The original values: NumPy turns all values into strings if one of them is a string."""
     return np.asarray(source, dtype=object) if raw.dtype.kind in "US" else raw
 
 
 def _number(value: Any) -> float:
-    """A number as a float, a gap (None, pandas.NA) as NaN; a text is not a number."""
+    """A number as a float; None and pandas.NA as NaN. A string is not a number."""
     if value is None or type(value).__name__ == "NAType":
         return math.nan
     if isinstance(value, str | bytes | np.datetime64 | np.timedelta64):
@@ -219,14 +225,14 @@ def _check(
 def _where(
     subject: str, at: tuple[Any, ...], names: Sequence[Any] | None
 ) -> tuple[str, int | None, int | None]:
-    """Where a value sits, in words and in numbers; a column of a frame by its name too."""
+    """The position of a value as text, and as (row, column); ``names`` adds the column name."""
     if not at:
         return f"'{subject}'", None, None
     row = None if subject == "x" else int(at[0])
     column = None if subject in ("y", "sample_weight") else int(at[-1])
     name = "" if names is None else f" ({names[column or 0]!r})"
-    places = [] if row is None else [f"row {row}"]
-    if column is not None:
-        places.append(f"column {column}{name}")
-    whose = name if column is None else ""
-    return f"'{subject}'{whose} at {', '.join(places)}", row, column
+    parts = [] if row is None else [f"row {row}"]
+    if column is None:
+        return f"'{subject}'{name} at {parts[0]}", row, column
+    parts.append(f"column {column}{name}")
+    return f"'{subject}' at {', '.join(parts)}", row, column

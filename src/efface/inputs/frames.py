@@ -1,9 +1,8 @@
-"""Frames at the doors: columns of pandas, Polars, Arrow and others in, results of that kind out.
+"""Frames of pandas, Polars, Arrow and others: columns in, results of the same kind out.
 
-narwhals knows the libraries, and lazy frames are collected by it; what it does not know may speak
-the Arrow protocol. Nothing here knows a library by name, except for the engine that collects a
-Polars frame; but what has an index is made by its own Series and DataFrame, since narwhals would
-lose the index and copy. Where there are only arrays, narwhals is not loaded.
+narwhals reads the frames and collects lazy ones. Frames that it does not know are read through the
+Arrow C stream protocol. Results with an index are made by the library's own Series and DataFrame,
+because narwhals would copy them and lose the index. narwhals is not imported for arrays.
 """
 
 from __future__ import annotations
@@ -18,43 +17,42 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.errors import InvalidValue, NotANumber, unusable
+from efface.errors import NotANumber, invalid
+from efface.inputs.types import Matrix, Vector
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 D = TypeVar("D")
 
 _PLAIN = (np.ndarray, np.generic, list, tuple, range, str, bytes, Number)
-_BLOCK, _ROWS = 4096, 512  # of which a few dozen columns fit a core's caches, the second and first
-_ENCODE = "make numbers of the column, or leave it out"
+_BLOCK, _ROWS = 4096, 512  # rows whose columns fit the second-level and the first-level cache
+_ENCODE = "encode the column as numbers, or leave it out"
 
 
 @final
-class Table:
-    """A frame, its columns by place and by name.
+class FrameColumns:
+    """The columns of a frame, or some of them, by position and by name.
 
     >>> import polars as pl
-    >>> table = Table.of(pl.DataFrame({"a": [1.0, None], "b": [True, False]}))
-    >>> table.names, table.columns()
+    >>> frame = FrameColumns.of(pl.DataFrame({"a": [1.0, None], "b": [True, False]}))
+    >>> frame.names, frame.columns()
     (['a', 'b'], [array([ 1., nan]), array([1., 0.])])
     """
 
     def __init__(self, frame: nw.DataFrame[Any], names: Sequence[Any] | None = None) -> None:
         self._frame = frame
-        self._places: Sequence[int] = range(len(frame.columns))
+        self._positions: Sequence[int] = range(len(frame.columns))
         self.names: list[Any] = list(frame.columns)
         if names is not None:
-            place = {name: j for j, name in enumerate(self.names)}
-            self._places = [place[name] for name in names]
+            position = {name: j for j, name in enumerate(self.names)}
+            self._positions = [position[name] for name in names]
             self.names = list(names)
 
     @classmethod
-    def of(cls, data: Any) -> Table | None:
-        """The table that some data is; None for what is no frame, also for a single column."""
-        if isinstance(data, Table):
+    def of(cls, data: Any) -> FrameColumns | None:
+        """The columns of a frame; None for anything else, a single column included."""
+        if isinstance(data, FrameColumns):
             return data
         frame = wrapped(data)
         if frame is data or not is_frame(frame):
@@ -66,48 +64,48 @@ class Table:
 
     @property
     def native(self) -> Any:
-        """The frame itself, of these columns alone."""
-        whole = isinstance(self._places, range)
-        return (self._frame if whole else self._frame[:, self._places]).to_native()
+        """A frame of the original library with these columns."""
+        whole = isinstance(self._positions, range)
+        return (self._frame if whole else self._frame[:, self._positions]).to_native()
 
     def columns(self) -> list[NDArray[Any]]:
-        """Every column as float64, gaps as NaN; as objects where the library says no more."""
+        """Every column as float64 with NaN for gaps, or as objects if its type is unknown."""
         every = list(self._frame.iter_columns())
         return [
-            _numbers(every[place], f"'X' at row {{row}}, column {j} ({self.names[j]!r})", j)
-            for j, place in enumerate(self._places)
+            _numbers(every[position], f"'X' at row {{row}}, column {j} ({self.names[j]!r})", j)
+            for j, position in enumerate(self._positions)
         ]
 
-    def picked(self, names: Sequence[Any]) -> Table:
-        """Only these columns, in this order; nothing is copied."""
-        return Table(self._frame, names)
+    def select(self, names: Sequence[Any]) -> FrameColumns:
+        """These columns in this order, without a copy."""
+        return FrameColumns(self._frame, names)
 
     def column(self, name: Any) -> Any:
-        """One column, as the library has it."""
-        return self._frame[:, self._places[self.names.index(name)]].to_native()
+        """One column, in the original library's type."""
+        return self._frame[:, self._positions[self.names.index(name)]].to_native()
 
     # -- results of the same kind ----------------------------------------------------------------
 
-    def dressed(self, result: D, room: Matrix | None = None) -> D:
-        """A dataclass of arrays, one entry a row, as columns and frames of this kind.
+    def convert(self, result: D, buffer: Matrix | None = None) -> D:
+        """A dataclass of arrays with one entry per row, as columns and frames of this kind.
 
-        ``room`` is a matrix of these rows and columns that nobody needs any more: to write there
-        is much cheaper than to ask for as much fresh memory.
+        ``buffer`` is a matrix of the shape of these columns that may be overwritten: reusing its
+        memory is much faster than an allocation.
         """
-        found: Any = result
-        kept = {each.name: getattr(found, each.name) for each in fields(found)}
-        for name, value in kept.items():
+        source: Any = result
+        values = {each.name: getattr(source, each.name) for each in fields(source)}
+        for name, value in values.items():
             if is_dataclass(value):
-                kept[name] = self.dressed(value)
+                values[name] = self.convert(value)
             elif isinstance(value, np.ndarray) and value.ndim == 1:
-                kept[name] = self.series(name, value)
+                values[name] = self.series(name, value)
             elif isinstance(value, np.ndarray):
-                kept[name], room = self.frame(value, room), None
-        dressed: D = replace(found, **kept)
-        return dressed
+                values[name], buffer = self.frame(value, buffer), None
+        converted: D = replace(source, **values)
+        return converted
 
     def series(self, name: str, values: NDArray[Any]) -> Any:
-        """Values, one a row, as a column with the rows' index."""
+        """One value per row as a column; pandas keeps its index."""
         import narwhals.stable.v2 as nw
 
         index = nw.maybe_get_index(self._frame)
@@ -115,15 +113,15 @@ class Table:
             return self._namespace.Series(values, index=index, name=name, copy=False)
         return nw.new_series(name, values, backend=self._frame.implementation).to_native()
 
-    def frame(self, values: Matrix, room: Matrix | None = None) -> Any:
-        """Values, a row each and a column each, as a frame with the same columns."""
+    def frame(self, values: Matrix, buffer: Matrix | None = None) -> Any:
+        """One value per row and column as a frame with the same column names."""
         import narwhals.stable.v2 as nw
 
         index = nw.maybe_get_index(self._frame)
-        if index is not None:  # its columns need not be texts, and may have levels
-            columns = self._frame.to_native().columns[list(self._places)]
+        if index is not None:  # column names may be of any type, and have levels
+            columns = self._frame.to_native().columns[list(self._positions)]
             return self._namespace.DataFrame(values, index=index, columns=columns, copy=False)
-        by_column, backend = transposed(values, room), self._frame.implementation
+        by_column, backend = transposed(values, buffer), self._frame.implementation
         return nw.from_numpy(by_column.T, schema=self.names, backend=backend).to_native()
 
     @property
@@ -132,7 +130,7 @@ class Table:
 
 
 def joined(parts: Sequence[tuple[str, Any]]) -> Any:
-    """Columns and frames of one kind side by side; a frame's columns after its name.
+    """One frame of (name, column or frame) pairs; a frame's name prefixes its columns.
 
     >>> import polars as pl
     >>> frame = pl.DataFrame({"a": [1.0], "b": [2.0]})
@@ -154,15 +152,15 @@ def joined(parts: Sequence[tuple[str, Any]]) -> Any:
 
 
 def refuse_repeated(names: Sequence[Any], advice: str, subject: str = "X") -> None:
-    """Raise if a name stands for two columns."""
+    """Raise if two columns have the same name."""
     for name, count in Counter(names).items():
         if count > 1:
             text = f"{count} columns named {name!r}"
-            raise InvalidValue(unusable(subject, text, "different names", advice))
+            raise invalid(subject, text, "different names", advice)
 
 
 def eager(data: Any) -> Any:
-    """A lazy frame collected, a stream of Arrow as a table, anything else as it is."""
+    """A lazy frame collected, an Arrow stream as a table; anything else unchanged."""
     frame = wrapped(data)
     if frame is data or not is_frame(frame):
         return data
@@ -170,7 +168,7 @@ def eager(data: Any) -> Any:
 
 
 def values(data: Any, subject: str = "y") -> Any:
-    """A column of any library as an array: numbers as float64 with gaps as NaN; others unchanged.
+    """A numeric column of any library as float64 with NaN for gaps; other data unchanged.
 
     >>> import polars as pl
     >>> values(pl.Series([1, None]))
@@ -183,30 +181,30 @@ def values(data: Any, subject: str = "y") -> Any:
 
 
 def items(data: Any) -> Any:
-    """A column of any library as an array of what it holds; others unchanged.
+    """A column of any library as an array of its values; other data unchanged.
 
-    Times with a zone are those of UTC.
+    Times with a zone are converted to UTC.
     """
     series = wrapped(data)
     return data if series is data or is_frame(series) else series.to_numpy()
 
 
-def transposed(rows: Matrix, room: Matrix | None = None) -> Matrix:
-    """Its columns as rows, in C order, a block at a time so that caches hold it.
+def transposed(rows: Matrix, buffer: Matrix | None = None) -> Matrix:
+    """The transpose in C order, copied in blocks that fit the cache; into ``buffer`` if given.
 
     >>> transposed(np.array([[0.0, 1.0], [2.0, 3.0]]))
     array([[0., 2.],
            [1., 3.]])
     """
     shape = rows.shape[::-1]
-    out = np.empty(shape) if room is None else room.reshape(shape)
+    out = np.empty(shape) if buffer is None else buffer.reshape(shape)
     for a in range(0, len(rows), _ROWS):
         out[:, a : a + _ROWS] = rows[a : a + _ROWS].T
     return out
 
 
 def side_by_side(columns: Sequence[Vector]) -> tuple[Matrix, bool]:
-    """Columns as one matrix in C order, a block at a time too; are all numbers finite for sure?
+    """Columns as one matrix in C order, and whether their sum is finite, hence all numbers are.
 
     >>> side_by_side([np.arange(2.0), np.ones(2)])
     (array([[0., 1.],
@@ -217,46 +215,46 @@ def side_by_side(columns: Sequence[Vector]) -> tuple[Matrix, bool]:
     with np.errstate(over="ignore", invalid="ignore"):
         for a in range(0, count, _BLOCK):
             block = np.array([column[a : a + _BLOCK] for column in columns])
-            total += block.sum()  # while the block is at hand: not finite if one of them is not
+            total += block.sum()  # while the block is in the cache
             out[a : a + _BLOCK] = block.T
     return out, isfinite(total)
 
 
 def wrapped(data: Any) -> Any:
-    """A frame or column as narwhals has it; what is neither, as it is."""
+    """A frame or column wrapped by narwhals; anything else unchanged."""
     if data is None or isinstance(data, _PLAIN):
         return data
     import narwhals.stable.v2 as nw
     from narwhals.exceptions import DuplicateError
 
-    data = nw.to_native(data, pass_through=True)  # it may be wrapped already
+    data = nw.to_native(data, pass_through=True)  # the caller may have wrapped it
     try:
         found = nw.from_native(data, pass_through=True, allow_series=True)
     except DuplicateError as error:
         names = str(error).partition("got:")[2].strip(" -\n")
-        text = unusable("X", f"with columns {names}", "each name once", "rename some")
-        raise InvalidValue(text) from error
+        text = f"with columns {names}"
+        raise invalid("X", text, "each name once", "rename the repeated ones") from error
     if found is data and hasattr(data, "__arrow_c_stream__"):
         return nw.from_arrow(data, backend=nw.Implementation.PYARROW)
     return found
 
 
 def is_frame(found: Any) -> bool:
-    """Is what ``wrapped`` gave a frame, and not a column?"""
+    """Whether a result of ``wrapped`` is a frame, not a column."""
     import narwhals.stable.v2 as nw
 
     return isinstance(found, nw.DataFrame | nw.LazyFrame)
 
 
 def is_lazy(frame: Any) -> bool:
-    """Must a frame be collected before its rows are there?"""
+    """Whether a wrapped frame is lazy."""
     import narwhals.stable.v2 as nw
 
     return isinstance(frame, nw.LazyFrame)
 
 
 def collected(frame: Any, names: list[Any] | None = None) -> Any:
-    """The frame in memory; of a lazy one only these columns."""
+    """The frame in memory; of a lazy frame only the columns ``names``."""
     import narwhals.stable.v2 as nw
 
     if not is_lazy(frame):

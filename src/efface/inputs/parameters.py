@@ -1,4 +1,4 @@
-"""Parameters from outside: numbers of the kind that is needed, or an error that says which."""
+"""Checked parameters: each function returns a plain Python value or raises ``InvalidValue``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from efface.errors import InvalidValue, unusable
+from efface.errors import invalid
 
 
 def whole(subject: str, value: object, least: int) -> int:
@@ -17,7 +17,7 @@ def whole(subject: str, value: object, least: int) -> int:
     """
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
         expected = f"a whole number of at least {least}"
-        raise InvalidValue(unusable(subject, value, expected, "check its type and sign"))
+        raise invalid(subject, value, expected, "check its type and sign")
     return int(value)
 
 
@@ -25,30 +25,28 @@ def non_negative(subject: str, value: object) -> float:
     """A finite number of at least 0."""
     number = _number(value)
     if not (math.isfinite(number) and number >= 0):
-        raise InvalidValue(
-            unusable(subject, value, "a finite number of at least 0", "check its sign")
-        )
+        raise invalid(subject, value, "a finite number of at least 0", "check its sign")
     return number
 
 
 def positive(subject: str, value: object, otherwise: str = "") -> float:
-    """A finite number above 0; ``otherwise`` names what else would do."""
+    """A finite number above 0; ``otherwise`` names another accepted value in the error."""
     number = _number(value)
     if not (math.isfinite(number) and number > 0):
         expected = f"a finite number above 0 {otherwise}".rstrip()
-        raise InvalidValue(unusable(subject, value, expected, "check its sign and scale"))
+        raise invalid(subject, value, expected, "check its sign and scale")
     return number
 
 
 def choice(subject: str, value: object, options: tuple[str, ...]) -> str:
-    """One of some words.
+    """One of the strings in ``options``.
 
     >>> choice("missing", "skip", ("raise", "skip"))
     'skip'
     """
     if not (isinstance(value, str) and value in options):
         expected = " or ".join(repr(option) for option in options)
-        raise InvalidValue(unusable(subject, value, expected, "choose one"))
+        raise invalid(subject, value, expected, "choose one")
     return value
 
 
@@ -57,19 +55,19 @@ def probability(subject: str, value: object) -> float:
     number = _number(value)
     if not 0 < number < 1:
         advice = "use 0.05 for 95 % confidence"
-        raise InvalidValue(unusable(subject, value, "a number between 0 and 1", advice))
+        raise invalid(subject, value, "a number between 0 and 1", advice)
     return number
 
 
-def truth(subject: str, value: object) -> bool:
-    """True or False, and nothing that merely counts as one."""
+def boolean(subject: str, value: object) -> bool:
+    """True or False; other values that Python treats as true or false are refused."""
     if not isinstance(value, bool | np.bool):
-        raise InvalidValue(unusable(subject, value, "True or False", "say which"))
+        raise invalid(subject, value, "True or False", "pass one of the two")
     return bool(value)
 
 
 def _number(value: object) -> float:
-    """NaN, which fits no range, for what is not a number."""
+    """The value as a float; NaN, which is in no range, if it is not a number."""
     if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
         return float(value)
     return math.nan

@@ -1,8 +1,8 @@
-"""Times and durations from outside, as plain numbers.
+"""Checked times and durations, as plain numbers.
 
-There are two kinds. A calendar time is an ``int``, nanoseconds since 1970 UTC; a number in whatever
-unit the caller counts in is a ``float``. Durations are told apart the same way. The two never mix:
-the type of a value says its kind, and the dtype of an array (int64 or float64) that of its values.
+There are two kinds, which never mix. A calendar time is an ``int``: nanoseconds since 1970 UTC. A
+time in a unit of the caller is a ``float``. The same holds for durations. The type of a value is
+its kind; for an array it is the dtype, int64 or float64.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.errors import BadTime, InvalidValue, unusable
+from efface.errors import BadTime, invalid, unusable
 from efface.inputs.frames import items
 
 Time = int | float
@@ -44,20 +44,20 @@ _RANGE = "a time between the years 1678 and 2262"
 
 
 def as_time(at: object, subject: str = "at") -> Time:
-    """One time: nanoseconds for a calendar time (without a zone: UTC), a float for a number.
+    """One time: nanoseconds for a calendar time (UTC if it has no zone), a float for a number.
 
     >>> as_time(1.5), as_time(datetime(1970, 1, 1, 0, 0, 1))
     (1.5, 1000000000)
     """
     if type(at) is float and math.isfinite(at):
         return at
-    if hasattr(at, "to_datetime64"):  # pandas.Timestamp: a datetime that also has nanoseconds
+    if hasattr(at, "to_datetime64"):  # pandas.Timestamp: has nanoseconds, datetime has not
         at = at.to_datetime64()
     if isinstance(at, np.datetime64):
         return int(_nanoseconds(np.asarray(at)[np.newaxis], subject)[0])
     if isinstance(at, datetime):
         return _from_datetime(at, subject)
-    if isinstance(at, date):  # as frames without a type for days hold them: midnight
+    if isinstance(at, date):  # a day is its midnight
         return _from_datetime(datetime(at.year, at.month, at.day), subject)
     if isinstance(at, Number) and not isinstance(at, bool | np.timedelta64):
         return _from_number(at, subject)
@@ -65,7 +65,7 @@ def as_time(at: object, subject: str = "at") -> Time:
 
 
 def as_times(at: Any, count: int) -> Times:
-    """One time for each of ``count`` rows; a single one stands for all of them.
+    """``count`` times, from one per row or one for all rows.
 
     >>> as_times([0, 1.5], 2)
     array([0. , 1.5])
@@ -74,7 +74,9 @@ def as_times(at: Any, count: int) -> Times:
     if values.ndim == 0:
         return pack([as_time(values.item() if values.dtype == object else at)] * count)
     if values.shape != (count,):
-        raise BadTime(unusable("at", values.shape, f"the shape ({count},)", "pass one time a row"))
+        raise BadTime(
+            unusable("at", values.shape, f"the shape ({count},)", "pass one time per row")
+        )
     if values.dtype.kind == "M":
         return _nanoseconds(values, "at[{}]")
     if values.dtype.kind == "f" and np.isfinite(values).all():
@@ -95,7 +97,7 @@ def kind_of(times: Times | None) -> type | None:
 
 
 def kind_name(kind: type | None) -> str:
-    """What times of a kind are called."""
+    """The name of a kind of times, for error messages."""
     return "None" if kind is None else "calendar times" if kind is int else "numbers"
 
 
@@ -136,7 +138,7 @@ def _from_number(at: int | float | np.integer[Any] | np.floating[Any], subject: 
 
 
 def as_duration(duration: object) -> Time:
-    """A length of time above zero: nanoseconds for a calendar one, a float for a number.
+    """A positive duration: nanoseconds for a calendar duration, a float for a number.
 
     >>> as_duration("1h30m"), as_duration(timedelta(seconds=2)), as_duration(3600)
     (5400000000000, 2000000000, 3600.0)
@@ -145,7 +147,7 @@ def as_duration(duration: object) -> Time:
     if length is None or not 0 < length < _LIMIT:
         expected = "a length of time above 0 such as '90d', '1h30m', a timedelta or a number"
         advice = "units are w, d, h, m (minutes), s, ms, us and ns"
-        raise InvalidValue(unusable("duration", duration, expected, advice))
+        raise invalid("duration", duration, expected, advice)
     return length
 
 
@@ -162,7 +164,7 @@ def _length(duration: object) -> Time | None:
 
 
 def _exact(duration: np.timedelta64) -> int | None:
-    """In nanoseconds; None for months, years and numbers without a unit, which have no length."""
+    """In nanoseconds; None for months, years and missing units, which have no fixed length."""
     unit, count = np.datetime_data(duration.dtype)
     names = {"W": "w", "D": "d"}
     scale = _UNITS.get(names.get(unit, unit))
@@ -178,7 +180,7 @@ def _parse(text: str) -> int | None:
 
 
 def spell(nanoseconds: int) -> str:
-    """The shortest text for a calendar duration; no weeks, since "90d" reads better than "12w6d".
+    """The shortest text of a calendar duration, without weeks: "90d", not "12w6d".
 
     >>> spell(90 * 86_400_000_000_000), spell(5_400_000_000_000)
     ('90d', '1h30m')

@@ -1,4 +1,5 @@
-"""The estimators a user holds: linear models, the scaler, intervals, and the River wrapper.
+"""The estimators of the public API: linear models, the scaler, intervals, and the River wrapper.
 
-They check arguments once, then call ``efface.live``.
+They check their arguments once, by ``efface.inputs``, and call ``efface.live``. They hold no rows
+and no numerical state themselves.
 """

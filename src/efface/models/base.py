@@ -1,10 +1,10 @@
-"""What a model and a scaler have in common: they keep rows, and let them go."""
+"""The base class of models and scalers: how rows enter, leave, and are saved."""
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -14,35 +14,73 @@ from sklearn.utils.validation import validate_data
 
 from efface.errors import InvalidValue, NotFitted
 from efface.inputs.ids import Id
+from efface.inputs.types import Matrix, Vector
 from efface.live import snapshot as archive
-from efface.live.live_rows import LiveRows
+from efface.live.live_rows import Arrivals, LiveRows
 from efface.live.policies import from_plain, to_plain
 
 L = TypeVar("L", bound=LiveRows)
+T = TypeVar("T")
+Batch = tuple[Matrix, Vector, Vector | None]  # checked rows, responses and weights
 
 
 class NotFittedModel(NotFitted, NotFittedError):
-    """What scikit-learn expects of an estimator that has not seen a row yet."""
+    """The exception that scikit-learn expects from an estimator that is not fitted."""
 
 
-class Keeper(BaseEstimator, ABC, Generic[L]):
-    """An estimator that is a function of the rows that are alive."""
+class LiveEstimator(BaseEstimator, ABC, Generic[L]):
+    """An estimator whose results are a function of its live rows."""
 
     window: Any
 
     _live: L | None = None
-    _parameters: dict[str, Any]  # those in force
+    _parameters: dict[str, Any]  # those of the last fit, which may differ from the attributes
 
     @abstractmethod
     def _start(self, width: int) -> L:
-        """No rows yet, under the parameters as they are now."""
+        """Live rows without a row, for ``width`` features and the current parameters."""
+
+    # -- rows enter ------------------------------------------------------------------------------
+
+    def _fit_batch(self, X: Any, batch: Batch, ids: Iterable[Id] | None, at: Any) -> Self:
+        """Replace all live rows by those of a batch; X is the batch as given, with its names."""
+        live = self._start(batch[0].shape[1])
+        live.learn(_arrivals(live, batch, ids, at))
+        self._name_features(X, reset=True)
+        self._install(live)
+        return self
+
+    def _process_batch(
+        self,
+        process: Callable[[L, Arrivals], T],
+        X: Any,
+        batch: Batch,
+        ids: Iterable[Id] | None,
+        at: Any,
+    ) -> T:
+        """Call ``process`` on the live rows and a batch; the first batch creates the live rows."""
+        known = self._live
+        if known is not None:
+            self._name_features(X, reset=False)
+        live = self._start(batch[0].shape[1]) if known is None else known
+        result = process(live, _arrivals(live, batch, ids, at))
+        if known is None:
+            self._name_features(X, reset=True)
+            self._install(live)
+        return result
+
+    def _learn_first(self, row: Vector, y: float, id: Id | None, at: Any, weight: float) -> None:
+        live = self._start(row.size)
+        live.learn_one(row, y, id, at, weight)
+        self._install(live)
+        self.n_features_in_ = row.size
 
     # -- rows leave ------------------------------------------------------------------------------
 
     def forget(self, ids: Id | Iterable[Id]) -> None:
-        """Rows leave by name: one id or many, naming one twice is naming it once.
+        """Remove the rows with these ids: one id or many; an id may be repeated.
 
-        What remains is a function of the remaining rows, to the last bit.
+        Afterwards the state is a function of the remaining rows, to the last bit.
 
         >>> from efface import OLS
         >>> model = OLS(fit_intercept=False).fit([[1.0], [1.0]], [2.0, 4.0], ids=["ann", "bob"])
@@ -53,12 +91,15 @@ class Keeper(BaseEstimator, ABC, Generic[L]):
         self._alive().forget(ids)
 
     def expire(self, now: Any) -> int:
-        """Rows whose time is up at ``now`` leave; returns how many. For windows with a duration."""
+        """Remove the rows that have expired at ``now``, and return their number.
+
+        The window must be a duration.
+        """
         return self._alive().expire(now)
 
     @property
     def n_rows_(self) -> int:
-        """How many rows are alive."""
+        """The number of live rows."""
         return len(self._alive().index)
 
     @property
@@ -69,16 +110,16 @@ class Keeper(BaseEstimator, ABC, Generic[L]):
     # -- files and copies ------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the live rows and what is needed to go on with them; ``archive`` has the format.
+        """Write the live rows and the parameters to a file that ``load`` reads.
 
-        The model itself is brought to the state that ``load`` gives, so both continue alike, bit
-        for bit.
+        The model is rebuilt from its live rows, as ``load`` does it: the model and its loaded copy
+        continue with the same bits.
         """
         self._alive().rebuild()
         archive.write(path, self._snapshot())
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy: like a file, the live rows and nothing of any other."""
+        """For pickle and copy: the content of the file that ``save`` writes."""
         state = dict(super().__getstate__())
         if state.pop("_live", None) is not None:
             self._alive().rebuild()
@@ -89,10 +130,10 @@ class Keeper(BaseEstimator, ABC, Generic[L]):
         snapshot = state.pop("snapshot", None)
         super().__setstate__(state)
         if snapshot is not None:
-            self._live = type(self)(**self._parameters)._revived(snapshot)
+            self._live = type(self)(**self._parameters)._restored(snapshot)
 
     def _snapshot(self) -> archive.Snapshot:
-        """The live rows and what is needed to go on with them."""
+        """The live rows and the parameters."""
         live = self._alive()
         X, y, weights = live.values()
         names = getattr(self, "feature_names_in_", None)
@@ -110,23 +151,23 @@ class Keeper(BaseEstimator, ABC, Generic[L]):
 
     @classmethod
     def _from_snapshot(cls, snapshot: archive.Snapshot) -> Self:
-        """A fresh one that was given these live rows and has seen no other."""
+        """A new estimator with the live rows of a snapshot."""
         window = from_plain(snapshot.parameters["window"])
-        keeper = cls(**{**snapshot.parameters, "window": window})
-        keeper._install(keeper._revived(snapshot))
-        keeper.n_features_in_ = snapshot.X.shape[1]
+        estimator = cls(**{**snapshot.parameters, "window": window})
+        estimator._install(estimator._restored(snapshot))
+        estimator.n_features_in_ = snapshot.X.shape[1]
         if snapshot.features is not None:
-            keeper.feature_names_in_ = np.array(snapshot.features, dtype=object)
-        return keeper
+            estimator.feature_names_in_ = np.array(snapshot.features, dtype=object)
+        return estimator
 
-    def _revived(self, snapshot: archive.Snapshot) -> L:
-        """The live rows of a snapshot, under the parameters as they are now."""
+    def _restored(self, snapshot: archive.Snapshot) -> L:
+        """The live rows of a snapshot, under the current parameters."""
         live = self._start(snapshot.X.shape[1])
         rows = snapshot.X, snapshot.y, snapshot.ids, snapshot.times
         live.restore(*rows, snapshot.phase, snapshot.weights)
         return live
 
-    # -- within ----------------------------------------------------------------------------------
+    # -- state -----------------------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._live is not None
@@ -154,8 +195,13 @@ class Keeper(BaseEstimator, ABC, Generic[L]):
             raise InvalidValue(str(error)) from error
 
 
+def _arrivals(live: LiveRows, batch: Batch, ids: Iterable[Id] | None, at: Any) -> Arrivals:
+    X, y, weights = batch
+    return live.arrivals(X, y, ids, at, weights)
+
+
 def _plain(name: str, value: Any) -> Any:
-    """A parameter as JSON knows it."""
+    """A parameter as a value that JSON can hold."""
     if name == "window":
         return to_plain(value)
     return value.item() if isinstance(value, np.generic) else value

@@ -1,13 +1,13 @@
-"""Intervals for the response of a row that comes next, from the live rows alone.
+"""Prediction intervals for the response of a new row, computed from the live rows alone.
 
 ===============  ===================================================================================
 gaussian         exact for least squares and Gaussian noise; with a penalty, see ``Gaussian``
-self-normalized  for sub-Gaussian noise, all rows of features at once: valid and wide
-conformal        for noise of any shape; follows a target that drifts, up to a point
+self-normalized  for sub-Gaussian noise, simultaneous over all rows of features: valid and wide
+conformal        for noise of any distribution; adapts to a slowly drifting target
 ===============  ===================================================================================
 
-Nothing is stored for them. A row that has left has no part in any: not by a residual from the time
-when it lived, and not by the fit that such a residual was measured from.
+No residuals are stored. A row that has left influences no interval: neither by a residual computed
+while it was alive, nor by a fit that such a residual came from.
 """
 
 from __future__ import annotations
@@ -23,23 +23,25 @@ from numpy.polynomial import Chebyshev
 from scipy.special import stdtrit
 
 from efface.engine.jit.compilation import KERNEL
-from efface.engine.jit.views import Matrix, Vector
-from efface.errors import InvalidValue, unusable
-from efface.inputs.frames import Table
+from efface.errors import invalid
+from efface.inputs.frames import FrameColumns
 from efface.inputs.parameters import probability
+from efface.inputs.types import Matrix, Vector
 from efface.live.live_rows import LiveRows, Windows
 from efface.live.solver import Solver
 from efface.live.trace import Asked, Gauges
 
 MethodName = Literal["gaussian", "self-normalized", "conformal"]
 
-_BEYOND = 20  # scores that are wanted beyond the quantile; more are not looked at
 _TINY = np.finfo(np.float64).tiny
-_ENOUGH = 1.0 - 1e-9  # degrees of freedom, however 1 is rounded
-_PACE = 5  # misses, one after the other, that take alpha to 0
-_MANY = 256  # quantiles of Student's t
-_LOWEST, _NEARLY, _DEGREE = 10.0, 1.25, 12  # freedom, its largest over its least: 1e-12 at worst
-_SHARE = 3  # one row in so many, the newest, gives a score: the others are there to be learned
+_ONE = 1.0 - 1e-9  # degree of freedom, up to rounding
+# Conformal intervals.
+_TAIL = 20  # scores above the quantile; at most as many are used as this needs
+_PACE = 5  # consecutive misses that reduce alpha to 0
+_SHARE = 3  # the newest third of the rows give scores; the older rows are learned first
+# Student quantiles by interpolation: its relative error is at most 1e-12 in this range.
+_MANY = 256  # quantiles, from which on interpolation is faster
+_LOWEST, _RATIO, _DEGREE = 10.0, 1.25, 12  # least freedom, largest over least, Chebyshev degree
 
 
 class _Triple(NamedTuple):
@@ -50,7 +52,7 @@ class _Triple(NamedTuple):
 
 @final
 class Interval(_Triple):
-    """(prediction, lower, upper), and the reason if some of it is infinite.
+    """(prediction, lower, upper), and the ``reason`` if a bound is infinite.
 
     >>> Interval(np.zeros(1), -np.ones(1), np.ones(1)).reason is None
     True
@@ -65,34 +67,37 @@ class Interval(_Triple):
         interval.reason = reason
         return interval
 
-    def of_kind(self, table: Table) -> Interval:
-        """The same as columns of a frame's kind."""
-        prediction, lower, upper = (table.series(*each) for each in self._asdict().items())
+    def as_columns(self, frame: FrameColumns) -> Interval:
+        """The same as columns of the frame's kind."""
+        prediction, lower, upper = (frame.series(*each) for each in self._asdict().items())
         return Interval(prediction, lower, upper, self.reason)
 
 
 @dataclass(frozen=True)
 class Method(ABC):
-    """A way to half the width of an interval; ``level`` is how much it is to cover."""
+    """A method that computes intervals of the coverage ``level``."""
 
     level: float
     name: ClassVar[str]
 
     @property
     def alpha(self) -> float:
-        """How much may be missed."""
+        """The allowed share of responses outside the interval."""
         return 1.0 - self.level
 
     @abstractmethod
     def widths(self, gauges: Gauges, live: LiveRows, windows: Windows) -> Vector:
-        """Half the width around each prediction; infinite where the rows are too few."""
+        """Half the width of each interval; infinite if there are too few rows."""
 
-    @abstractmethod
     def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
-        """What the live rows are too few for, if they are."""
+        """Why the live rows are too few; None if they are enough."""
+        if (_freedom(gauges, live) >= _ONE).all():
+            return None
+        d = live.shape[0]
+        return f"for d = {d} and this penalty, no degree of freedom is left for the noise"
 
     def around(self, live: LiveRows, X: Matrix) -> Interval:
-        """The intervals of rows that may come next."""
+        """The intervals of new rows X."""
         gauges = live.solver.gauge(X)
         prediction = X @ live.solver.coef + live.solver.intercept
         half = self.widths(gauges, live, [live.values()])
@@ -111,18 +116,12 @@ class Method(ABC):
         return f"The live rows, {n}, are too few for {self.name} intervals: {text}."
 
 
-def _no_residual(gauges: Gauges, live: LiveRows) -> str | None:
-    """Why the noise cannot be estimated, if so."""
-    if (_freedom(gauges, live) >= _ENOUGH).all():
-        return None
-    return f"for d = {live.shape[0]} and this penalty, their residuals do not tell the noise"
-
-
 def _freedom(g: Gauges, live: LiveRows) -> Vector:
-    """tr (I - H)^2, H being the matrix that makes fitted values of responses, or a little less.
+    """A lower bound of the degrees of freedom tr (I - H)^2, H the hat matrix.
 
-    Without a penalty n - rank. With one, rows of equal scatter s in all r = min(n, d) directions
-    have n - r + r (penalty / (s + penalty))^2, and others of the same total more (Jensen).
+    Without a penalty it is n - rank, exactly. With one, rows of equal scatter s in all
+    r = min(n, d) directions have n - r + r (penalty / (s + penalty))^2; other rows of the same
+    total scatter have more, by Jensen's inequality.
     """
     n, d = g.n_rows - live.intercept, live.shape[0]
     r = np.where(g.penalty > 0.0, np.minimum(n, d), g.rank)
@@ -131,64 +130,62 @@ def _freedom(g: Gauges, live: LiveRows) -> Vector:
 
 
 def _mean_scatter(g: Gauges, live: LiveRows) -> Vector:
-    """The mean eigenvalue of Phi, of those that need not be 0."""
+    """The mean of the eigenvalues of Phi that can differ from 0."""
     n = np.minimum(g.n_rows - live.intercept, live.shape[0])
     r = np.where(g.penalty > 0.0, n, g.rank)
     return np.where(r > 0, g.scatter, 0.0) / np.maximum(r, 1)
 
 
 def noise_level(g: Gauges, live: LiveRows) -> Vector:
-    """The noise's standard deviation from the residuals; infinite below one degree of freedom.
+    """The standard deviation of the noise; infinite below one degree of freedom.
 
-    Their squares over tr (I - H)^2: without bias for least squares; with a penalty the bias of the
-    fit is in the residuals too, so that the estimate errs to the safe side.
+    The sum of squared residuals over tr (I - H)^2. This is unbiased for least squares. With a
+    penalty the residuals also contain the bias of the fit, so the estimate is too large on average.
     """
     freedom = _freedom(g, live)
-    enough = freedom >= _ENOUGH
+    enough = freedom >= _ONE
     squares = np.where(enough, g.unexplained, np.inf) / np.where(enough, freedom, 1.0)
     return np.asarray(np.sqrt(squares))
 
 
 @final
 class Gaussian(Method):
-    """prediction +- t s sqrt(1 + h): Student's t, s the noise's estimate, h the row's leverage.
+    """prediction +- t s sqrt(1 + h): t Student's quantile, s the noise level, h the leverage.
 
-    A live row of weight w has noise of variance sigma^2 / w; the row to come weighs 1.
+    A live row of weight w has noise of variance sigma^2 / w; the new row has weight 1.
 
-    Holds: exactly for least squares with independent Gaussian noise of one variance, independent of
-    the features, on windows of any rank.
+    Assumes: independent Gaussian noise of constant variance, independent of the features. Exact
+    for least squares then, on windows of any rank.
 
-    With a penalty, sigma^2 h = sigma^2 x' (Phi + penalty I)^-1 x is the variance and the squared
-    bias of the prediction together, averaged over coefficients drawn from N(0, sigma^2 / penalty).
-    For others the bias can be larger at a single row; on average over rows it is in the residuals,
-    hence in s. Exact as the penalty becomes small, and on the wide side before. Fewer rows than
-    features need a penalty that keeps some of their residuals.
+    With a penalty, sigma^2 h = sigma^2 x' (Phi + penalty I)^-1 x is the variance plus the squared
+    bias of the prediction, averaged over coefficients drawn from N(0, sigma^2 / penalty). For other
+    coefficients the bias can be larger at a single row; its average over rows is in the residuals,
+    hence in s. The interval is exact in the limit of a small penalty, and too wide before. With
+    fewer rows than features the penalty must be large enough to leave residuals.
     """
 
     name = "gaussian"
 
     def widths(self, gauges: Gauges, live: LiveRows, windows: Windows) -> Vector:
         freedom = _freedom(gauges, live)
-        quantile = student_quantiles(np.where(freedom >= _ENOUGH, freedom, np.nan), self.alpha / 2)
+        quantile = student_quantiles(np.where(freedom >= _ONE, freedom, np.nan), self.alpha / 2)
         return _times(quantile * noise_level(gauges, live), np.sqrt(1.0 + gauges.reach))
-
-    def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
-        return _no_residual(gauges, live)
 
 
 @final
 class SelfNormalized(Method):
-    """The self-normalised bound on the fit, and a sub-Gaussian one on the noise to come.
+    """The self-normalised bound on the fit plus a sub-Gaussian bound on the new row's noise.
 
     |x' (theta_hat - theta*)| <= (sigma sqrt(log det(I + Phi / lam) + 2 log(1 / delta))
     + sqrt(lam) |theta*|) ||x||_{(Phi + lam I)^-1}, delta = (1 - level) / 2, where the determinant
-    is bounded by the trace: r log(1 + tr Phi / (r lam)). For least squares lam is tr Phi / r, a
-    device of the proof alone, and there is no bias. The noise to come has the other half of what
-    may be missed, sigma sqrt(2 log(2 / delta)).
+    is bounded by the trace: r log(1 + tr Phi / (r lam)). For least squares lam is tr Phi / r, which
+    only the proof uses, and there is no bias. The noise of the new row gets the other half of
+    1 - level: sigma sqrt(2 log(2 / delta)).
 
-    Holds: for sigma-sub-Gaussian noise, independent of the features and of the penalty, and all x
-    at once. sigma and |theta*| are estimated: s of ``Gaussian``, and the length of the coefficients
-    with their mean shrinkage undone. For known ones see ``ellipsoids.self_normalized_radius``.
+    Assumes: sigma-sub-Gaussian noise, independent of the features and of the penalty. Holds for all
+    x simultaneously. sigma and |theta*| are estimated: by s of ``Gaussian``, and by the norm of the
+    coefficients divided by their mean shrinkage. For known values see
+    ``efface.theory.self_normalized_radius``.
     """
 
     name = "self-normalized"
@@ -208,24 +205,21 @@ class SelfNormalized(Method):
         noise = sigma * np.sqrt((1 + live.intercept / n) * 2 * math.log(2 / delta))
         return noise + _times(radius, np.sqrt(np.maximum(away, 0.0)))
 
-    def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
-        return _no_residual(gauges, live)
-
 
 @final
 class Conformal(Method):
-    """Adaptive conformal inference over the live rows, each predicted by those before it.
+    """Adaptive conformal inference over the live rows, each predicted by the rows before it.
 
-    A fresh model of the same kind learns the live rows in their order. What it misses each of the
-    newest third by, over sqrt(1 / w + h) as rows with leverage, or of little weight w, are missed
-    by more, are the scores (for least squares: recursive residuals). The level follows them as
-    Gibbs and Candes have it, alpha_j+1 = alpha_j + gamma (alpha - missed_j), and the last one picks
-    the quantile of the scores: never beyond the largest.
+    A new model of the same kind learns the live rows in order. The scores are the absolute errors
+    on the newest third of the rows, divided by sqrt(1 / w + h), w the weight and h the leverage of
+    the row (for least squares: recursive residuals). The level adapts to them as in Gibbs and
+    Candes (2021), alpha_j+1 = alpha_j + gamma (alpha - missed_j). The interval is the quantile of
+    the scores at the last level, at most the largest score.
 
-    Holds: on average over windows, for scores that are exchangeable with the next one, as those of
-    least squares with Gaussian noise are; nearly so with other noise, and up to the interpolation
-    between two scores. Needs about 1 / (1 - level) scores and looks at
-    20 / (1 - level) at most. One interval costs a replay of as many rows.
+    Assumes: scores exchangeable with the score of the new row, as those of least squares with
+    Gaussian noise are. Coverage then holds on average over windows, up to the interpolation between
+    two scores; with other noise it holds approximately. At least about 1 / (1 - level) scores are
+    needed and at most 20 / (1 - level) are used. One interval costs a replay of as many rows.
     """
 
     name = "conformal"
@@ -244,20 +238,20 @@ class Conformal(Method):
 
     @property
     def _needed(self) -> int:
-        """Scores below which no quantile of them will do."""
+        """The least number of scores for a finite quantile at this level."""
         return math.ceil(round(1.0 / self.alpha - 1.0, 9))
 
     def _quantile(self, scratch: Solver, X: Matrix, y: Vector, weights: Vector) -> float:
-        heard = weights > 0.0
-        m = min(int(heard.sum()) // _SHARE, math.ceil(_BEYOND / self.alpha))
+        counts = weights > 0.0
+        m = min(int(counts.sum()) // _SHARE, math.ceil(_TAIL / self.alpha))
         if m < self._needed:
             return math.inf
-        scores = _scores(scratch, X[heard], y[heard], weights[heard], m)
+        scores = _scores(scratch, X[counts], y[counts], weights[counts], m)
         return float(adapted_quantile(scores, self.alpha, self.alpha / _PACE))
 
 
 def _scores(scratch: Solver, X: Matrix, y: Vector, weights: Vector, count: int) -> Vector:
-    """How far the last ``count`` rows lie from what those before them say; not where it is mute."""
+    """Scores of the last ``count`` rows, without those whose prediction is not determined."""
     first, none = len(y) - count, np.zeros(count, np.int64)
     scratch.extend(X[:first], y[:first], weights[:first])
     wanted = Asked(coef=False, diagnostics=False, gauges=True)
@@ -270,27 +264,24 @@ def _scores(scratch: Solver, X: Matrix, y: Vector, weights: Vector, count: int) 
 
 @numba.njit(**KERNEL)
 def adapted_quantile(scores: Vector, alpha: float, gamma: float) -> float:
-    """The quantile of the scores at the level that they themselves, in their order, ask for.
-
-    Sorts ``scores`` on its way.
-    """
+    """The quantile of the scores at the level that adapts to them in order; sorts ``scores``."""
     m, level = scores.size, alpha
     for j in range(m):
         score = scores[j]
-        if (j + 1) * alpha >= 1.0:  # before, every interval would be infinite
+        if (j + 1) * alpha >= 1.0:  # with fewer scores the interval is infinite
             missed = 1.0 if score > _ranked(scores, j, level) else 0.0
             level += gamma * (alpha - missed)
-        at = j
-        while at > 0 and scores[at - 1] > score:
-            scores[at] = scores[at - 1]
-            at -= 1
-        scores[at] = score
+        k = j  # insertion sort
+        while k > 0 and scores[k - 1] > score:
+            scores[k] = scores[k - 1]
+            k -= 1
+        scores[k] = score
     return _ranked(scores, m, level) if (m + 1) * alpha >= 1.0 - 1e-9 else np.inf
 
 
 @numba.njit(**KERNEL)
 def _ranked(scores: Vector, count: int, level: float) -> float:
-    """The (count + 1) (1 - level)-th smallest of the first ``count``: between two, in between."""
+    """The (count + 1) (1 - level)-th smallest of ``count`` sorted scores, interpolated."""
     place = min(max((count + 1) * (1.0 - level) - 1.0, 0.0), count - 1.0)
     below = int(place)
     above = min(below + 1, count - 1)
@@ -298,15 +289,15 @@ def _ranked(scores: Vector, count: int, level: float) -> float:
 
 
 def student_quantiles(freedom: Vector, beyond: float) -> Vector:
-    """Student's quantiles; by a polynomial, to the last digits, where many are nearly the same."""
+    """Upper quantiles of Student's t; interpolated if there are many of nearly equal freedom."""
     low, high = freedom.min(initial=np.inf), freedom.max(initial=0.0)
-    if freedom.size < _MANY or not _LOWEST <= low < high <= _NEARLY * low:
+    if freedom.size < _MANY or not _LOWEST <= low < high <= _RATIO * low:
         return np.asarray(-stdtrit(freedom, beyond))
     return Chebyshev.interpolate(lambda v: -stdtrit(v, beyond), _DEGREE, [low, high])(freedom)
 
 
 def _times(half: Vector, factor: Vector) -> Vector:
-    """Their product; infinite where one of them is, or is no number."""
+    """The product; infinite instead of NaN."""
     with np.errstate(invalid="ignore"):
         wide = half * factor
     return np.asarray(np.where(np.isnan(wide), np.inf, wide))
@@ -316,7 +307,7 @@ METHODS: tuple[type[Method], ...] = (Gaussian, SelfNormalized, Conformal)
 
 
 def as_method(level: object, method: object, subject: str = "level") -> Method:
-    """The method of this name; ``subject`` is what the caller calls the level.
+    """The method of this name; ``subject`` is the caller's name of the level, for errors.
 
     >>> as_method(0.9, "conformal")
     Conformal(level=0.9)
@@ -325,4 +316,4 @@ def as_method(level: object, method: object, subject: str = "level") -> Method:
         if kind.name == method:
             return kind(probability(subject, level))
     names = ", ".join(repr(kind.name) for kind in METHODS)
-    raise InvalidValue(unusable("method", method, f"one of {names}", "choose one"))
+    raise invalid("method", method, f"one of {names}", "choose one")

@@ -1,14 +1,17 @@
-"""Four regressions that forget; they differ only in their penalty.
+"""The four linear models, which differ in their penalty, and ``load``.
 
 ================  ==========================================================================
-OLS               none; the answer of minimum norm where rows do not determine it
+OLS               none; the solution of minimum norm if the rows do not determine one
 Ridge             ``alpha``
 AdaptiveRidge     sqrt(2 n log(2d / delta)) sigma max|x| / max|theta|, from the n live rows
 SwitchingRidge    that of AdaptiveRidge up to ``switch_at * d`` rows, none beyond
 ================  ==========================================================================
 
-The intercept is never penalised. With one, max|x| is taken around the column means. For sigma and
-max|theta| the paper plugs in sd(y) and 1; ``noise`` and ``theta_max`` say what is.
+The intercept is never penalised. With an intercept, max|x| is that of the centred features. The
+paper uses sd(y) for sigma and 1 for max|theta|; here ``noise`` and ``theta_max`` choose them.
+
+A new model is a subclass of ``Model`` and an entry in ``MODELS``. Its options and their defaults
+are ``get_params()`` of an instance: ``MODELS["Ridge"]().get_params()``.
 """
 
 from __future__ import annotations
@@ -27,12 +30,14 @@ from efface.models.scaler import WindowScaler
 
 @final
 class OLS(Model):
-    """Least squares on the live rows; the answer of minimum norm where they do not determine one.
+    """Least squares on the live rows; the solution of minimum norm if they do not determine one.
 
     >>> model = OLS(window=3).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
     >>> round(model.predict_one([3.0]), 12), model.rank_
     (7.0, 1)
     """
+
+    short_name = "ols"
 
     def __init__(
         self, window: Any = None, *, fit_intercept: bool = True, standardize: bool = False
@@ -52,6 +57,8 @@ class Ridge(Model):
     >>> Ridge(alpha=1.0, fit_intercept=False).fit([[1.0], [1.0]], [3.0, 3.0]).coef_
     array([2.])
     """
+
+    short_name = "ridge"
 
     def __init__(
         self,
@@ -75,13 +82,14 @@ _NOISE = {"residual": RESIDUAL, "response": RESPONSE}
 
 @final
 class AdaptiveRidge(Model):
-    """Ridge regression whose penalty follows the live rows (FIFD-Adaptive Ridge of the paper).
+    """Ridge regression whose penalty is computed from the live rows (FIFD-Adaptive Ridge).
 
-    The penalty is that of Lemma 3 at confidence 1 - ``delta``. It asks for the noise level: the
-    standard deviation of the "residual" of a pilot fit, or of the "response". And for the largest
-    coefficient: a number, or "auto" for that of the pilot fit. The pilot fit is of the live rows,
-    hardly penalised; ``pilot`` has its formulas. Residual and auto, the default, predict better
-    than the paper's response and 1.0 unless the signal is weak: docs/penalty.md has the figures.
+    The penalty is that of the paper's Lemma 3 at confidence 1 - ``delta``. It needs the noise
+    level: ``noise`` is "residual" for the residual deviation of a pilot fit, or "response" for the
+    deviation of the responses. It also needs the largest coefficient: ``theta_max`` is a number, or
+    "auto" for that of the pilot fit. The pilot fit is a ridge regression on the live rows with a
+    small penalty. The defaults predict better than the paper's choice, "response" and 1.0, unless
+    the signal is weak; docs/penalty.md has the figures.
 
     >>> import numpy as np
     >>> X = np.arange(20.0)[:, np.newaxis]
@@ -91,6 +99,8 @@ class AdaptiveRidge(Model):
     >>> AdaptiveRidge(noise="response", theta_max=1.0).fit(X, y).coef_.round(2)  # the paper's
     array([0.97])
     """
+
+    short_name = "adaptive"
 
     def __init__(
         self,
@@ -115,9 +125,9 @@ class AdaptiveRidge(Model):
 
 @final
 class SwitchingRidge(Model):
-    """Adaptive ridge up to ``switch_at`` live rows a feature, least squares beyond.
+    """The penalty of AdaptiveRidge up to ``switch_at`` live rows per feature, none beyond.
 
-    ``delta``, ``noise`` and ``theta_max`` are those of AdaptiveRidge, with the same default.
+    ``delta``, ``noise`` and ``theta_max`` have the meaning and defaults of AdaptiveRidge.
 
     >>> model = SwitchingRidge(switch_at=2.0, fit_intercept=False)
     >>> model.fit([[1.0], [1.0]], [1.0, 3.0]).penalty_ > 0
@@ -125,6 +135,8 @@ class SwitchingRidge(Model):
     >>> model.partial_fit([[1.0]], [2.0]).penalty_
     0.0
     """
+
+    short_name = "switching"
 
     def __init__(
         self,
@@ -162,7 +174,7 @@ MODELS = {model.__name__: model for model in (OLS, Ridge, AdaptiveRidge, Switchi
 def load(
     path: str | os.PathLike[str],
 ) -> OLS | Ridge | AdaptiveRidge | SwitchingRidge | WindowScaler:
-    """The model or scaler that ``save`` wrote: it continues bit for bit where that one stood."""
+    """Read a model or scaler that ``save`` wrote; it continues with the same bits."""
     snapshot = archive.read(path)
     try:
         if snapshot.model == WindowScaler.__name__:
@@ -175,5 +187,5 @@ def load(
 
 
 def from_snapshot(snapshot: archive.Snapshot) -> OLS | Ridge | AdaptiveRidge | SwitchingRidge:
-    """A fresh model that was given these live rows and has seen no other."""
+    """A new model with the live rows of a snapshot."""
     return MODELS[snapshot.model]._from_snapshot(snapshot)

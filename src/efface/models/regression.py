@@ -1,23 +1,19 @@
-"""A regression that forgets, from outside: rows in, one by one or as arrays, and answers out.
-
-What models have in common is here; ``models`` has the four that there are.
-"""
+"""The base class of the linear models: learn, predict, intervals, for single rows and arrays."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from math import isfinite
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from numpy import ndarray
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg.blas import dasum
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
-from efface.errors import InvalidValue, unusable
+from efface.errors import invalid
 from efface.inputs.arrays import (
     as_matrix,
     as_response,
@@ -25,53 +21,55 @@ from efface.inputs.arrays import (
     as_vector,
     as_weight,
     as_weights,
+    is_row,
     refuse_no_row,
 )
-from efface.inputs.frames import Table, eager, values
+from efface.inputs.frames import FrameColumns, eager, values
 from efface.inputs.ids import Id
-from efface.inputs.parameters import choice, truth
+from efface.inputs.parameters import boolean, choice
+from efface.inputs.types import Vector
 from efface.live.live_rows import Arrivals, LiveRows
 from efface.live.penalties import Penalty
 from efface.live.policies import as_policy
-from efface.models.base import Keeper
+from efface.models.base import Batch, LiveEstimator
 from efface.models.intervals import Interval, MethodName, as_method
 
-_FLOAT64 = np.dtype(np.float64)
 T = TypeVar("T")
 
 
-class Model(RegressorMixin, Keeper[LiveRows]):
-    """A linear regression on the rows that are alive.
+class Model(RegressorMixin, LiveEstimator[LiveRows]):
+    """A linear regression on the live rows.
 
-    ``window`` says when rows leave by themselves: a number of rows, a duration ("90d", a timedelta;
-    rows then need a time, ``at``), a policy, or None for never. A row is called by an ``id``, an
-    int or a str; those not given are numbered on from the largest live int. Rows with times lie in
-    the order of their times, however they arrive. A row counts as often as its weight says; one of
-    weight 0 is alive and says nothing (docs/weights.md).
+    ``window`` decides when rows leave by themselves: a number of rows, a duration ("90d", a
+    timedelta; every row then needs a time, ``at``), a policy, or None for never. Every row has an
+    ``id``, an int or a str; rows without one are numbered from the largest live int on. Rows with
+    times are kept in order of time, whatever the order of arrival. A row of weight k counts k
+    times; a row of weight 0 is alive but has no influence (docs/weights.md).
 
-    With ``standardize`` the regression is on features less the mean of the live rows, over their
-    standard deviation, at every step: as with a WindowScaler of the same window in front.
-    ``penalty_`` and ``rank_`` are those of the standardised features, ``coef_`` and ``intercept_``
-    those of the features as they are. A feature without spread has the coefficient 0.
+    With ``standardize`` the regression is on standardised features: minus the mean of the live
+    rows, divided by their standard deviation, at every step. This is what a WindowScaler of the
+    same window in front of the model gives. ``penalty_`` and ``rank_`` refer to the standardised
+    features, ``coef_`` and ``intercept_`` to the original ones. A constant feature has the
+    coefficient 0.
 
-    Parameters take effect when the first row comes, or at ``fit``; changing them later changes
-    nothing until the next ``fit``. What is refused is refused before anything changed. One thread
-    at a time.
+    Parameters take effect at ``fit`` or with the first row; later changes wait for the next
+    ``fit``. Invalid input is refused before any state changes. A model is not thread-safe.
     """
 
     fit_intercept: bool
     standardize: bool
+    short_name: ClassVar[str]  # the value of the option --model
 
     @abstractmethod
     def _penalty(self) -> Penalty:
-        """How the penalty follows from the live rows, by the parameters, checked."""
+        """The rule of the penalty, from the checked parameters."""
 
-    # -- one event -------------------------------------------------------------------------------
+    # -- single rows -----------------------------------------------------------------------------
 
     def learn_one(
         self, x: ArrayLike, y: float, id: Id | None = None, at: Any = None, weight: float = 1.0
     ) -> None:
-        """Learn one row; rows leave as the window asks.
+        """Learn one row; older rows leave according to the window.
 
         >>> from efface import OLS
         >>> model = OLS(window=2, fit_intercept=False)
@@ -84,41 +82,25 @@ class Model(RegressorMixin, Keeper[LiveRows]):
         if type(weight) is not float or weight != 1.0:
             weight = as_weight(weight)
         if live is None:
-            self._learn_first(x, y, id, at, weight)
+            self._learn_first(as_row(x, None), as_response(y), id, at, weight)
             return
         if not (
-            type(x) is ndarray
-            and x.dtype is _FLOAT64
-            and x.shape == live.shape
-            and x.flags.c_contiguous
+            is_row(x, live.shape)
             and isinstance(y, float)  # type: ignore[redundant-expr]
             and isfinite(dasum(x) + y)
         ):
             x, y = as_row(x, live.shape[0]), as_response(y)
         live.learn_one(x, y, id, at, weight)
 
-    def _learn_first(self, x: ArrayLike, y: float, id: Id | None, at: Any, weight: float) -> None:
-        row, response = as_row(x, None), as_response(y)
-        live = self._start(row.size)
-        live.learn_one(row, response, id, at, weight)
-        self._install(live)
-        self.n_features_in_ = row.size
-
     def predict_one(self, x: ArrayLike) -> float:
-        """What the live rows say of one more row; 0.0 if none is left."""
+        """The prediction for one row; 0.0 if there is no live row."""
         live = self._live
         if live is None:
             raise self._not_fitted()
-        if not (
-            type(x) is ndarray
-            and x.dtype is _FLOAT64
-            and x.shape == live.shape
-            and x.flags.c_contiguous
-        ):
-            x = as_row(x, live.shape[0])
-        prediction = live.solver.predict(x)
+        row = x if is_row(x, live.shape) else as_row(x, live.shape[0])
+        prediction = live.solver.predict(row)
         if not isfinite(prediction):
-            as_row(x, live.shape[0])  # refuses what is not finite; else the sum itself overflowed
+            as_row(x, live.shape[0])  # refuses a row that is not finite; else the sum overflowed
         return prediction
 
     # -- arrays ----------------------------------------------------------------------------------
@@ -131,25 +113,20 @@ class Model(RegressorMixin, Keeper[LiveRows]):
         at: Any = None,
         sample_weight: Any = None,
     ) -> Self:
-        """Forget everything, then learn the rows of X: those that are alive at their end.
+        """Remove all rows, then learn those of X; the window applies.
 
         >>> from efface import OLS
         >>> OLS(fit_intercept=False).fit([[1.0], [2.0]], [2.0, 4.0]).coef_
         array([2.])
         """
         X = eager(X)
-        rows, responses = self._checked(X, y)
-        weights = as_weights(sample_weight, len(rows))
+        batch = self._batch(X, y, sample_weight)
+        rows, _, weights = batch
         refuse_no_row(rows)
         if weights is not None and not weights.any():
-            advice = "fit rows that say something"
-            text = unusable("sample_weight", "zero at every row", "some weight above 0", advice)
-            raise InvalidValue(text)
-        live = self._start(rows.shape[1])
-        live.learn(live.arrivals(rows, responses, ids, at, weights))
-        self._name_features(X, reset=True)
-        self._install(live)
-        return self
+            expected, advice = "some weight above 0", "fit at least one row that counts"
+            raise invalid("sample_weight", "zero at every row", expected, advice)
+        return self._fit_batch(X, batch, ids, at)
 
     def partial_fit(
         self,
@@ -159,24 +136,24 @@ class Model(RegressorMixin, Keeper[LiveRows]):
         at: Any = None,
         sample_weight: Any = None,
     ) -> Self:
-        """Learn the rows of X as if by ``learn_one``, one after the other."""
-        self._feed(LiveRows.learn, X, y, ids, at, sample_weight)
+        """Learn the rows of X, with the same result as ``learn_one`` on each in turn."""
+        self._process(LiveRows.learn, X, y, ids, at, sample_weight)
         return self
 
     def predict(self, X: Any) -> Any:
-        """What the live rows say of others: an array, unless ``set_output`` says otherwise."""
+        """The predictions for the rows of X: an array, unless ``set_output`` changes that."""
         live, X = self._alive(), eager(X)
         rows = as_matrix(X)
         self._name_features(X, reset=False)
         prediction = np.asarray(rows @ live.solver.coef + live.solver.intercept)
-        table = Table.of(X) if self._output_kind() == "native" else None
-        return prediction if table is None else table.series("prediction", prediction)
+        frame = FrameColumns.of(X) if self._output_kind() == "native" else None
+        return prediction if frame is None else frame.series("prediction", prediction)
 
     def set_output(self, *, predict: str | None = None) -> Self:
-        """Let ``predict`` return a column of its input's kind: "native", or "default", an array.
+        """Choose what ``predict`` returns: "native", a column of its input's kind, or "default".
 
-        An array is the default since what scikit-learn builds around a model, such as
-        TransformedTargetRegressor, reshapes predictions. ``clone`` keeps the choice.
+        The default is an array, because scikit-learn's meta-estimators, such as
+        TransformedTargetRegressor, reshape predictions. ``clone`` keeps the choice.
 
         >>> import pandas as pd
         >>> from efface import OLS
@@ -193,7 +170,7 @@ class Model(RegressorMixin, Keeper[LiveRows]):
         return self
 
     def _output_config(self) -> dict[str, str]:
-        """Under the name by which ``sklearn.base.clone`` looks for it."""
+        """Stored under the name that ``sklearn.base.clone`` copies."""
         return getattr(self, "_sklearn_output_config", {})
 
     def _output_kind(self) -> str:
@@ -202,11 +179,11 @@ class Model(RegressorMixin, Keeper[LiveRows]):
     def predict_interval(
         self, X: Any, level: float = 0.95, method: MethodName = "gaussian"
     ) -> Interval:
-        """(prediction, lower, upper): where the responses of rows lie that come next.
+        """Prediction intervals (prediction, lower, upper) for the responses of new rows.
 
-        ``intervals`` says what each method assumes. Where the live rows are too few the interval is
-        infinite, and its ``reason`` says why. It is a function of the live rows alone. For a frame
-        the three are columns of its kind.
+        docs/intervals.md says what each method assumes. If there are too few live rows the interval
+        is infinite, and its ``reason`` says why. It is a function of the live rows alone. For a
+        frame the three are columns of its kind.
 
         >>> from efface import OLS
         >>> model = OLS().fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 4.0])
@@ -216,46 +193,36 @@ class Model(RegressorMixin, Keeper[LiveRows]):
         >>> OLS().fit([[0.0]], [1.0]).predict_interval([[4.0]]).upper
         array([inf])
         """
-        way = as_method(level, method)
+        chosen = as_method(level, method)
         live, X = self._alive(), eager(X)
-        rows, table = as_matrix(X), Table.of(X)
+        rows, frame = as_matrix(X), FrameColumns.of(X)
         self._name_features(X, reset=False)
-        found = way.around(live, rows)
-        return found if table is None else found.of_kind(table)
+        found = chosen.around(live, rows)
+        return found if frame is None else found.as_columns(frame)
 
-    def _feed(
+    def _process(
         self,
-        way: Callable[[LiveRows, Arrivals], T],
+        process: Callable[[LiveRows, Arrivals], T],
         X: Any,
         y: Any,
         ids: Any,
         at: Any,
         sample_weight: Any,
     ) -> T:
-        """Hand checked rows to the live ones, which may be none yet."""
+        """Check a batch, then call ``process`` on the live rows and the batch."""
         X = eager(X)
-        rows, responses = self._checked(X, y)
-        weights = as_weights(sample_weight, len(rows))
-        known = self._live
-        if known is not None:
-            self._name_features(X, reset=False)
-        live = self._start(rows.shape[1]) if known is None else known
-        result = way(live, live.arrivals(rows, responses, ids, at, weights))
-        if known is None:
-            self._name_features(X, reset=True)
-            self._install(live)
-        return result
+        return self._process_batch(process, X, self._batch(X, y, sample_weight), ids, at)
 
-    # -- what was learned ------------------------------------------------------------------------
+    # -- fitted attributes -----------------------------------------------------------------------
 
     @property
-    def coef_(self) -> NDArray[np.float64]:
-        """One coefficient a feature."""
+    def coef_(self) -> Vector:
+        """One coefficient per feature."""
         return self._alive().solver.coef
 
     @property
     def intercept_(self) -> float:
-        """The prediction where all features are zero."""
+        """The prediction for a row of zeros."""
         return self._alive().solver.intercept
 
     @property
@@ -265,24 +232,22 @@ class Model(RegressorMixin, Keeper[LiveRows]):
 
     @property
     def rank_(self) -> int:
-        """The rank of the live rows; with an intercept, of their deviations from the mean."""
+        """The rank of the live rows; with an intercept, of the centred rows."""
         return self._alive().solver.rank
 
-    # -- within ----------------------------------------------------------------------------------
+    # -- checks ----------------------------------------------------------------------------------
 
     def _start(self, width: int) -> LiveRows:
-        """No rows yet, under the parameters as they are now."""
-        intercept = truth("fit_intercept", self.fit_intercept)
+        intercept = boolean("fit_intercept", self.fit_intercept)
         policy, penalty = as_policy(self.window), self._penalty()
-        standardize = truth("standardize", self.standardize)
+        standardize = boolean("standardize", self.standardize)
         return LiveRows(width, penalty, intercept=intercept, policy=policy, standardize=standardize)
 
-    def _checked(self, X: Any, y: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _batch(self, X: Any, y: Any, sample_weight: Any) -> Batch:
         rows = as_matrix(X)
-        if y is None:
-            advice = "pass one response a row"
+        if y is None:  # scikit-learn's checks require the second half of this text
             text = "requires y to be passed, but the target y is None"
-            raise InvalidValue(
-                unusable("y", None, f"numbers, since {type(self).__name__} {text}", advice)
-            )
-        return rows, as_vector(column_or_1d(values(eager(y)), warn=True), len(rows))
+            expected = f"numbers, since {type(self).__name__} {text}"
+            raise invalid("y", None, expected, "pass one response per row")
+        responses = as_vector(column_or_1d(values(eager(y)), warn=True), len(rows))
+        return rows, responses, as_weights(sample_weight, len(rows))

@@ -1,7 +1,7 @@
-"""The models for River: rows are dicts, features come and go.
+"""The models with River's interface: rows are dicts, and the set of features may change.
 
-A feature that a row does not name is 0 in it, as everywhere in River. A feature is known as long as
-a live row names it: with the last such row even its name is forgotten.
+A feature that a row does not name is 0 in that row, as everywhere in River. The model keeps a
+feature as long as a live row names it; when the last such row leaves, its name is removed too.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 from river import base
 
 from efface.errors import UnknownId
 from efface.inputs.arrays import as_matrix, as_response, as_row, as_vector, as_weight, as_weights
+from efface.inputs.types import Matrix, Vector
 from efface.models.linear import OLS, AdaptiveRidge, Ridge
 from efface.models.regression import Model
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from efface.inputs.ids import Id
     from efface.live.live_rows import LiveRows
 
-Kind = frozenset[Hashable]  # the features that a row names
+Names = frozenset[Hashable]  # the features that a row names
 
 
 @final
 class Regressor(base.MiniBatchRegressor):
-    """A linear regression that forgets, one dict at a time.
+    """A linear regression on the live rows, for rows that are dicts.
 
     Parameters
     ----------
     model
-        The regression, not fitted: ``OLS``, ``Ridge``, ``AdaptiveRidge`` or ``SwitchingRidge`` with
-        its window. It is a template and stays as it is.
+        An ``OLS``, ``Ridge``, ``AdaptiveRidge`` or ``SwitchingRidge`` that is not fitted, with its
+        window. It is a template and is not changed.
 
     Examples
     --------
@@ -55,8 +55,8 @@ class Regressor(base.MiniBatchRegressor):
         self.model = model
         self._live: LiveRows | None = None
         self._features: list[Hashable] = []
-        self._rows: deque[tuple[Id, Kind]] = deque()  # that are alive, in order of arrival
-        self._kinds: Counter[Kind] = Counter()
+        self._rows: deque[tuple[Id, Names]] = deque()  # the live rows, in order of arrival
+        self._counts: Counter[Names] = Counter()  # live rows by the features they name
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Model]]:
@@ -64,7 +64,7 @@ class Regressor(base.MiniBatchRegressor):
         yield {"model": Ridge(window=30, alpha=1.0, fit_intercept=False)}
         yield {"model": AdaptiveRidge(window=30)}
 
-    # -- one event -------------------------------------------------------------------------------
+    # -- single rows -----------------------------------------------------------------------------
 
     def learn_one(
         self,
@@ -75,20 +75,20 @@ class Regressor(base.MiniBatchRegressor):
         id: Id | None = None,
         at: Any = None,
     ) -> None:
-        """Learn one row, of weight ``w``; rows leave as the model's window asks."""
+        """Learn one row of weight ``w``; older rows leave according to the model's window."""
         names, response, weight = list(x), as_response(y), as_weight(w)
         row = as_row([x[name] for name in names], None) if names else np.zeros(0)
         features, live = self._wide_enough(names)
         name = live.index.next_id() if id is None else id
-        wide = _spread(dict(zip(names, row, strict=True)), features)
+        wide = _dense(dict(zip(names, row, strict=True)), features)
         live.learn_one(wide, response, id, at, weight)
         self._install(features, live, [name], frozenset(names))
 
     def predict_one(self, x: Mapping[Hashable, float]) -> float:
-        """What the live rows say of one more row; 0.0 if there are none."""
+        """The prediction for one row; 0.0 if there is no live row."""
         if self._live is None:
             return 0.0
-        return self._live.solver.predict(as_row(_spread(x, self._features), len(self._features)))
+        return self._live.solver.predict(as_row(_dense(x, self._features), len(self._features)))
 
     # -- mini-batches ----------------------------------------------------------------------------
 
@@ -101,53 +101,53 @@ class Regressor(base.MiniBatchRegressor):
         ids: Iterable[Id] | None = None,
         at: Any = None,
     ) -> None:
-        """Learn the rows of a frame, one by one; ``w`` are their weights, or that of all."""
+        """Learn the rows of a frame in turn; ``w`` holds their weights, or one weight for all."""
         rows, names = as_matrix(X), list(X.columns)
         responses, weights = as_vector(y, len(rows)), as_weights(w, len(rows))
         features, live = self._wide_enough(names)
-        new = live.arrivals(_arranged(rows, names, features), responses, ids, at, weights)
+        new = live.arrivals(_with_columns(rows, names, features), responses, ids, at, weights)
         live.learn(new)
         self._install(features, live, new.ids, frozenset(names))
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
-        """What the live rows say of the rows of a frame."""
+        """The predictions for the rows of a frame."""
         import pandas as pd
 
         predictions = np.zeros(len(X))
         if self._live is not None:
-            rows = _arranged(as_matrix(X), list(X.columns), self._features)
+            rows = _with_columns(as_matrix(X), list(X.columns), self._features)
             predictions = rows @ self._live.solver.coef + self._live.solver.intercept
         return pd.Series(predictions, index=X.index)
 
     # -- rows leave ------------------------------------------------------------------------------
 
     def forget(self, ids: Id | Iterable[Id]) -> None:
-        """Rows leave by id, and with them the features that no other row names."""
+        """Remove the rows with these ids, and the features that no other row names."""
         self._alive().forget(ids)
-        self._settle()
+        self._drop_unnamed()
 
     def expire(self, now: Any) -> int:
-        """Rows whose time is up at ``now`` leave; how many."""
+        """Remove the rows that have expired at ``now``, and return their number."""
         count = self._alive().expire(now)
-        self._settle()
+        self._drop_unnamed()
         return count
 
     def unlearn_one(self, x: Mapping[Hashable, float], y: float) -> None:
-        """The oldest live row that is equal to this one leaves."""
+        """Remove the oldest live row that equals this one."""
         live = self._alive()
         X, responses, _ = live.values()
-        same = (_spread(x, self._features) == X).all(axis=1) & (responses == as_response(y))
+        same = (_dense(x, self._features) == X).all(axis=1) & (responses == as_response(y))
         if not same.any() or not set(self._features).issuperset(x):
             raise UnknownId(
                 f"'{dict(x)}' with the response {y!r} equals no live row: pass a row that is alive."
             )
         self.forget(live.index.ids[int(same.argmax())])
 
-    # -- what was learned ------------------------------------------------------------------------
+    # -- fitted attributes -----------------------------------------------------------------------
 
     @property
     def weights(self) -> dict[Hashable, float]:
-        """One coefficient a feature that a live row names."""
+        """One coefficient per feature that a live row names."""
         if self._live is None:
             return {}
         return dict(zip(self._features, self._live.solver.coef.tolist(), strict=True))
@@ -161,68 +161,67 @@ class Regressor(base.MiniBatchRegressor):
         """The ids of the live rows, oldest first."""
         return [] if self._live is None else self._live.index.ids
 
-    # -- within ----------------------------------------------------------------------------------
+    # -- columns ---------------------------------------------------------------------------------
 
     def _alive(self) -> LiveRows:
         return self.model._start(0) if self._live is None else self._live
 
     def _wide_enough(self, names: Iterable[Hashable]) -> tuple[list[Hashable], LiveRows]:
-        """Features and live rows with these columns too; ours are untouched."""
+        """Features and live rows that include these columns; copies if a column is new."""
         if self._live is not None and set(self._features).issuperset(names):
             return self._features, self._live
         features = sorted({*self._features, *names}, key=str)
         return features, self._reshaped(features)
 
     def _reshaped(self, features: list[Hashable]) -> LiveRows:
-        """The same rows with other columns."""
+        """A copy of the live rows with these columns."""
         live, old = self.model._start(len(features)), self._live
         if old is not None:
             X, y, weights = old.values()
-            wide = _arranged(X, self._features, features)
+            wide = _with_columns(X, self._features, features)
             live.restore(wide, y, old.index.ids, old.index.times, old.phase, weights)
         return live
 
     def _install(
-        self, features: list[Hashable], live: LiveRows, ids: Iterable[Id], kind: Kind
+        self, features: list[Hashable], live: LiveRows, ids: Iterable[Id], names: Names
     ) -> None:
-        """Take over rows of this kind that were just learned."""
+        """Keep live rows that have just learned the rows ``ids``, which name ``names``."""
+        self._replace(features, live)
+        before = len(self._rows)
+        self._rows.extend((id, names) for id in ids)
+        self._counts[names] += len(self._rows) - before
+        self._drop_unnamed()
+
+    def _replace(self, features: list[Hashable], live: LiveRows) -> None:
         if self._live is not None and live is not self._live:
             self._live.wipe()
         self._features, self._live = features, live
-        before = len(self._rows)
-        self._rows.extend((id, kind) for id in ids)
-        self._kinds[kind] += len(self._rows) - before
-        self._settle()
 
-    def _settle(self) -> None:
-        """Forget the features that only rows that left have named."""
-        live, kinds = self._alive(), len(self._kinds)
+    def _drop_unnamed(self) -> None:
+        """Remove the features that no live row names."""
+        live, kinds = self._alive(), len(self._counts)
         while self._rows and self._rows[0][0] not in live.index:
-            self._kinds[self._rows.popleft()[1]] -= 1
-        if len(self._rows) != len(live.index):  # some left from the middle
+            self._counts[self._rows.popleft()[1]] -= 1
+        if len(self._rows) != len(live.index):  # rows other than the oldest have left
             self._rows = deque(row for row in self._rows if row[0] in live.index)
-            self._kinds = Counter(kind for _, kind in self._rows)
-        if not all(self._kinds.values()):
-            self._kinds = +self._kinds
-        if len(self._kinds) < kinds:
-            features = sorted(set().union(*self._kinds), key=str)
+            self._counts = Counter(names for _, names in self._rows)
+        if not all(self._counts.values()):
+            self._counts = +self._counts
+        if len(self._counts) < kinds:
+            features = sorted(set().union(*self._counts), key=str)
             if features != self._features:
-                live = self._reshaped(features)
-                self._alive().wipe()
-                self._features, self._live = features, live
+                self._replace(features, self._reshaped(features))
 
 
-def _spread(x: Mapping[Hashable, float], features: list[Hashable]) -> NDArray[np.float64]:
+def _dense(x: Mapping[Hashable, float], features: list[Hashable]) -> Vector:
     return np.fromiter((x.get(name, 0.0) for name in features), np.float64, len(features))
 
 
-def _arranged(
-    X: NDArray[np.float64], names: list[Hashable], features: list[Hashable]
-) -> NDArray[np.float64]:
-    """Rows with columns ``names`` as rows with columns ``features``: others are 0."""
-    places = {name: j for j, name in enumerate(names)}
-    arranged = np.zeros((len(X), len(features)))
+def _with_columns(X: Matrix, names: list[Hashable], features: list[Hashable]) -> Matrix:
+    """Rows with the columns ``names`` as rows with the columns ``features``; new ones are 0."""
+    position = {name: j for j, name in enumerate(names)}
+    out = np.zeros((len(X), len(features)))
     for j, name in enumerate(features):
-        if name in places:
-            arranged[:, j] = X[:, places[name]]
-    return arranged
+        if name in position:
+            out[:, j] = X[:, position[name]]
+    return out

@@ -1,32 +1,31 @@
-"""Scaling that forgets: mean and spread of the live rows, and of no other."""
+"""``WindowScaler``: standardisation by the mean and the deviation of the live rows alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from math import isfinite
-from typing import Any, Self, TypeVar, final
+from typing import Any, Self, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg.blas import dasum
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
-from efface.errors import InvalidValue, unusable
-from efface.inputs.arrays import Matrix, Vector, as_matrix, as_row, refuse_no_row
+from efface.errors import invalid
+from efface.inputs.arrays import as_matrix, as_row, is_row, refuse_no_row
 from efface.inputs.ids import Id
-from efface.inputs.parameters import truth
+from efface.inputs.parameters import boolean
+from efface.inputs.types import Matrix, Vector
 from efface.live.live_rows import Arrivals, LiveRows
 from efface.live.policies import Policy, as_policy
 from efface.live.spread import Spread
-from efface.models.base import Keeper, NotFittedModel
-
-T = TypeVar("T")
+from efface.models.base import Batch, LiveEstimator, NotFittedModel
 
 
 @final
 class ScaledRows(LiveRows):
-    """Live rows of which only the spread is wanted."""
+    """Live rows that need a mean and a variance only, no regression."""
 
     solver: Any  # a Spread, which has the methods of a Solver that change rows
 
@@ -41,20 +40,20 @@ class ScaledRows(LiveRows):
         spread: Spread = self.solver
         return spread
 
-    def scaled(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Rows scaled by the live ones; NaN if there are none."""
+    def scaled(self, X: Matrix) -> Matrix:
+        """Rows scaled by the live rows; NaN if there is no live row."""
         if not self.spread.n_rows:
             return np.full_like(X, np.nan)
         X = X - self.spread.mean if self.with_mean else X.copy()
         return np.asarray(X / self.spread.scale if self.with_std else X)
 
     def unscaled(self, X: Matrix) -> Matrix:
-        """The rows whose scaled ones these are."""
+        """The inverse of ``scaled``."""
         X = X * self.spread.scale if self.with_std else X.copy()
         return X + self.spread.mean if self.with_mean else X
 
     def roll(self, new: Arrivals, joined: bool) -> Matrix:
-        """Each row scaled by the live ones, then learned; ``joined``: learned, then scaled."""
+        """Scale each row by the live rows, then learn it; with ``joined`` learn it first."""
         options = self.with_mean, self.with_std, joined
         scaled = self.walk(
             new, lambda plan: self.spread.scaled(new.X, plan.before, plan.after, options)
@@ -64,7 +63,7 @@ class ScaledRows(LiveRows):
         return scaled
 
     def _roll_one(self, new: Arrivals, joined: bool) -> Vector:
-        """The first of some rows, wherever its time belongs."""
+        """The first arrival, which may be out of order of time."""
         x, (name, time) = new.X[0], self._welcome(new)
         scaled = self.scaled(x)
         self.learn_one(x, 0.0, name, time)
@@ -72,13 +71,13 @@ class ScaledRows(LiveRows):
 
 
 @final
-class WindowScaler(OneToOneFeatureMixin, TransformerMixin, Keeper[ScaledRows]):
-    """Features less the mean of the live rows, over their standard deviation.
+class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledRows]):
+    """Features minus the mean of the live rows, divided by their standard deviation.
 
-    A StandardScaler in front of a model that forgets remembers what the model has forgotten. This
-    one forgets too: ``window``, ids and times are those of the models, and mean and variance are
-    functions of the live rows alone, to the last bit. A feature that is constant but for rounding
-    is not divided, as in a StandardScaler; ``scale_`` is 1 there. A row costs O(features).
+    A StandardScaler keeps traces of rows that the model behind it has forgotten. This scaler
+    forgets too: ``window``, ids and times work as in the models, and mean and variance are
+    functions of the live rows alone, to the last bit. As in a StandardScaler, a feature that is
+    constant up to rounding is not divided: its ``scale_`` is 1. The cost per row is O(features).
 
     >>> scaler = WindowScaler(window=2).fit([[1.0], [3.0], [7.0]])
     >>> scaler.mean_, scaler.scale_, scaler.transform_one([9.0])
@@ -95,79 +94,57 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, Keeper[ScaledRows]):
         self.with_mean = with_mean
         self.with_std = with_std
 
-    # -- rows come -------------------------------------------------------------------------------
+    # -- rows enter ------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, ids: Iterable[Id] | None = None, at: Any = None) -> Self:
-        """Forget everything, then learn the rows of X: those that are alive at their end."""
-        rows = as_matrix(X)
-        refuse_no_row(rows)
-        live = self._start(rows.shape[1])
-        live.learn(live.arrivals(rows, np.zeros(len(rows)), ids, at))
-        self._name_features(X, reset=True)
-        self._install(live)
-        return self
+        """Remove all rows, then learn those of X; the window applies. y is ignored."""
+        batch = _batch(X)
+        refuse_no_row(batch[0])
+        return self._fit_batch(X, batch, ids, at)
 
     def partial_fit(
         self, X: Any, y: Any = None, ids: Iterable[Id] | None = None, at: Any = None
     ) -> Self:
-        """Learn the rows of X as if by ``learn_one``, one after the other; y is ignored."""
-        self._feed(ScaledRows.learn, X, ids, at)
+        """Learn the rows of X, with the same result as ``learn_one`` on each. y is ignored."""
+        self._process_batch(ScaledRows.learn, X, _batch(X), ids, at)
         return self
 
     def learn_one(self, x: ArrayLike, id: Id | None = None, at: Any = None) -> None:
-        """Learn one row; rows leave as the window asks."""
-        if self._live is not None:
+        """Learn one row; older rows leave according to the window."""
+        if self._live is None:
+            self._learn_first(as_row(x, None), 0.0, id, at, 1.0)
+        else:
             self._live.learn_one(_as_row(x, self._live.shape), 0.0, id, at)
-            return
-        row = as_row(x, None)
-        live = self._start(row.size)
-        live.learn_one(row, 0.0, id, at)
-        self.n_features_in_ = row.size
-        self._install(live)
-
-    def _feed(self, way: Callable[[ScaledRows, Arrivals], T], X: Any, ids: Any, at: Any) -> T:
-        """Hand checked rows to the live ones, which may be none yet."""
-        rows, known = as_matrix(X), self._live
-        if known is not None:
-            self._name_features(X, reset=False)
-        live = self._start(rows.shape[1]) if known is None else known
-        result = way(live, live.arrivals(rows, np.zeros(len(rows)), ids, at))
-        if known is None:
-            self._name_features(X, reset=True)
-            self._install(live)
-        return result
 
     # -- rows are scaled -------------------------------------------------------------------------
 
     def transform(self, X: Any) -> Matrix:
-        """The rows of X, scaled by the live rows; none of them is learned."""
-        live, rows = self._some(), as_matrix(X)
+        """The rows of X, scaled by the live rows; they are not learned."""
+        live, rows = self._not_empty(), as_matrix(X)
         self._name_features(X, reset=False)
         return live.scaled(rows)
 
     def transform_one(self, x: ArrayLike) -> Vector:
         """One row, scaled by the live rows."""
-        live = self._some()
+        live = self._not_empty()
         row = _as_row(x, live.shape)
         return live.spread.scaled_one(row, live.with_mean, live.with_std)
 
     def inverse_transform(self, X: Any) -> Matrix:
-        """The rows whose scaled ones these are."""
-        live, rows = self._some(), as_matrix(X)
+        """The original rows of scaled ones."""
+        live, rows = self._not_empty(), as_matrix(X)
         if rows.shape[1:] != live.shape:
-            advice = "pass what 'transform' gives"
-            raise InvalidValue(
-                unusable("X", rows.shape, f"{live.shape[0]} features, one a column", advice)
-            )
+            expected, advice = f"{live.shape[0]} features, one per column", "pass scaled rows"
+            raise invalid("X", rows.shape, expected, advice)
         return live.unscaled(rows)
 
     def rolling_transform(
         self, X: Any, ids: Iterable[Id] | None = None, at: Any = None, *, include: bool = False
     ) -> Matrix:
-        """Every row scaled by the live rows before it, then learned, compiled.
+        """Scale every row by the live rows before it, then learn it, in compiled code.
 
-        With ``include``, learned first, then scaled: the window ends at the row. A row that finds
-        no live row is NaN. The scaler ends as if it had learned the rows one by one.
+        With ``include`` a row is learned first: its window ends at the row itself. The result is
+        NaN where there is no live row. The scaler ends as if it had learned the rows one by one.
 
         >>> scaler = WindowScaler(window=2)
         >>> scaler.rolling_transform([[1.0], [3.0], [6.0], [0.0]]).ravel()
@@ -175,31 +152,31 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, Keeper[ScaledRows]):
         >>> scaler.ids_
         [2, 3]
         """
-        joined = truth("include", include)
-        return self._feed(lambda live, new: live.roll(new, joined), X, ids, at)
+        joined = boolean("include", include)
+        return self._process_batch(lambda live, new: live.roll(new, joined), X, _batch(X), ids, at)
 
-    # -- what was learned ------------------------------------------------------------------------
+    # -- fitted attributes -----------------------------------------------------------------------
 
     @property
     def mean_(self) -> Vector:
-        """The mean of each feature; NaN if no row is alive."""
+        """The mean of each feature; NaN if there is no live row."""
         return self._alive().spread.mean
 
     @property
     def var_(self) -> Vector:
-        """The variance of each feature, that of a population; NaN if no row is alive."""
+        """The population variance of each feature; NaN if there is no live row."""
         return self._alive().spread.variance
 
     @property
     def scale_(self) -> Vector | None:
-        """What each feature is divided by; None if it is not."""
+        """The divisor of each feature; None if ``with_std`` is False."""
         live = self._alive()
         return live.spread.scale if live.with_std else None
 
-    # -- within ----------------------------------------------------------------------------------
+    # -- checks ----------------------------------------------------------------------------------
 
-    def _some(self) -> ScaledRows:
-        """The live rows, of which there is at least one."""
+    def _not_empty(self) -> ScaledRows:
+        """The live rows; raises if there is none."""
         live = self._alive()
         if not len(live.index):
             raise NotFittedModel(
@@ -209,22 +186,19 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, Keeper[ScaledRows]):
         return live
 
     def _start(self, width: int) -> ScaledRows:
-        """No rows yet, under the parameters as they are now."""
         with_mean, with_std = (
-            truth(name, getattr(self, name)) for name in ("with_mean", "with_std")
+            boolean(name, getattr(self, name)) for name in ("with_mean", "with_std")
         )
         policy = as_policy(self.window)
         return ScaledRows(width, policy, with_mean=with_mean, with_std=with_std)
 
 
+def _batch(X: Any) -> Batch:
+    """Checked rows, with responses of 0: the live rows of a scaler have none."""
+    rows = as_matrix(X)
+    return rows, np.zeros(len(rows)), None
+
+
 def _as_row(x: Any, shape: tuple[int]) -> Vector:
-    """``as_row``, without the ado where it is one already."""
-    if (
-        type(x) is np.ndarray
-        and x.dtype == np.float64
-        and x.shape == shape
-        and x.flags.c_contiguous
-        and isfinite(dasum(x))
-    ):
-        return x
-    return as_row(x, shape[0])
+    """``as_row``, which is skipped if x needs no conversion."""
+    return x if is_row(x, shape) and isfinite(dasum(x)) else as_row(x, shape[0])

@@ -1,4 +1,4 @@
-"""Numbers made up so that every finding holds, and the one change that breaks each."""
+"""Synthetic results of the paper's experiments, for which every finding holds."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def comparison(setting):
 
 
 def rate(setting, line):
-    """Regret a step."""
+    """Regret per step."""
     factor = None if line.penalty is None else line.penalty / setting.sigma
     if setting.k:
         switching = 0.5 if setting.sigma == 1 else 2.0
@@ -71,7 +71,7 @@ def rate(setting, line):
 
 
 def level(setting, line):
-    """L2 error."""
+    """The L2 error."""
     return rate(setting, line) * 0.75
 
 
