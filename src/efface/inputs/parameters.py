@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from efface.errors import InvalidValue, unusable
 
@@ -66,6 +67,24 @@ def truth(subject: str, value: object) -> bool:
     if not isinstance(value, bool | np.bool):
         raise InvalidValue(unusable(subject, value, "True or False", "say which"))
     return bool(value)
+
+
+def vector(subject: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
+    """``size`` finite numbers as a float64 vector.
+
+    >>> vector("theta", [1, 2], 2)
+    array([1., 2.])
+    """
+    numbers = np.asarray(value, dtype=np.float64)
+    if numbers.shape != (size,):
+        expected = f"the shape ({size},)"
+        raise InvalidValue(unusable(subject, numbers.shape, expected, f"pass {size} numbers"))
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        at = int(finite.argmin())
+        value = float(numbers[at])
+        raise InvalidValue(unusable(f"{subject}[{at}]", value, "a finite number", "replace it"))
+    return numbers
 
 
 def _number(value: object) -> float:
