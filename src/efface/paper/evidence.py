@@ -282,8 +282,8 @@ def wrong_figures(name: str) -> Callable[[Evidence], Places]:
     def look(evidence: Evidence) -> Places:
         for example in evidence.examples:
             if example.name.startswith(name):
-                wrong = [claim for claim in example.claims if not claim.holds]
-                detail = ", ".join(f"{claim.quantity} ({claim.source})" for claim in wrong)
+                wrong = [value for value in example.stated if not value.holds]
+                detail = ", ".join(f"{value.quantity} ({value.source})" for value in wrong)
                 yield Place(f"examples/{example.name}", float(len(wrong)), 0.0, detail)
 
     return look
