@@ -91,11 +91,11 @@ def loop(panel: Any) -> dict[str, Any]:
 
 def whole(report: Report, settings: Settings) -> None:
     """Processor seconds of 100 runs of everything under one reading, from the first run of each."""
-    from efface.paper.experiments import panels
+    from efface.paper.experiments import experiments_for
 
     rows, total = [], 0.0
     for part in ("fig2", "fig3", "fig4", "fig5", "theory"):
-        experiments = panels(part, HORIZON, ("standardized",))
+        experiments = experiments_for(part, HORIZON, ("standardized",))
         seconds = sum(each.runs(100) * processor_seconds(each) for each in experiments)
         rows.append((part, str(len(experiments)), figure(seconds)))
         report.measurements.append({"part": part, "processor_s": seconds})

@@ -278,51 +278,60 @@ def sample(
 
 # -- reproduce -------------------------------------------------------------------------------------
 
-_REPRODUCE_EXAMPLE = """[bold]Example[/bold], in a minute; 100 runs of all take fifteen:
+_REPRODUCE_EXAMPLE = """[bold]Example[/bold] (one minute; 'all' with 100 runs takes 15 minutes):
 
   efface reproduce fig3 --runs 5"""
 
 
 @app.command(epilog=_REPRODUCE_EXAMPLE)
 def reproduce(
-    figure: Annotated[
+    target: Annotated[
         str,
         typer.Argument(
-            metavar="WHAT",
-            help="fig2, fig3, fig4, fig5, fig6, fig7, examples, coverage, claims or all.",
+            metavar="TARGET",
+            help="A figure of the paper (fig2 to fig7); its example windows (examples); the "
+            "coverage of its confidence radii (coverage); a verdict on each of its findings "
+            "(claims); or all.",
         ),
     ],
-    runs: Annotated[int, typer.Option(help="Runs of each setting.")] = 100,
-    horizon: Annotated[int, typer.Option(help="T, the time steps of a run.")] = 3000,
+    runs: Annotated[int, typer.Option(help="Simulated runs per setting.")] = 100,
+    horizon: Annotated[int, typer.Option(help="Time steps per run (T in the paper).")] = 3000,
     reading: Annotated[
-        str, typer.Option(help="How contexts are normalised: standardized, unit-norm or both.")
+        str, typer.Option(help="How features are normalised: standardized, unit-norm or both.")
     ] = "standardized",
     jobs: Annotated[
-        int, typer.Option(help="Processes.", show_default="one a core")
+        int, typer.Option(help="Number of processes.", show_default="one per core")
     ] = os.cpu_count() or 1,
-    seed: Annotated[int, typer.Option(help="Seed of all runs.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
-    backend: Annotated[str, typer.Option(help="loky (this machine) or dask.")] = "loky",
+    backend: Annotated[
+        str, typer.Option(help="loky (processes on this machine) or dask.")
+    ] = "loky",
     scheduler: Annotated[
         str | None,
-        typer.Option(help="Address of a Dask scheduler.", show_default="a local cluster"),
+        typer.Option(
+            help="Address of a Dask scheduler, with --backend dask.",
+            show_default="a local cluster",
+        ),
     ] = None,
 ) -> None:
-    """Run the paper's experiments again and judge its findings.
+    """Repeat the experiments of the paper and check its findings.
 
-    Finished settings are kept in the folder: a command that was stopped goes on from them.
+    Each finished setting is stored in the output folder. If the command is interrupted, run it
+    again: it continues with the settings that are not stored yet.
     """
     from efface.paper.progress import progress, show
-    from efface.paper.reproduction import Request, readings_of, reproduce, workers_of
+    from efface.paper.reproduction import ReproductionPlan, readings_of, reproduce, workers_of
 
-    request = Request(figure, runs, horizon, readings_of(reading), seed)
+    plan = ReproductionPlan(target, runs, horizon, readings_of(reading), seed)
     workers = workers_of(jobs, backend, scheduler)
     try:
-        with progress(request.experiments(), runs) as advance:
-            done = reproduce(request, out, workers, advance)
+        with progress(plan.experiments(), runs) as advance:
+            done = reproduce(plan, out, workers, advance)
     except KeyboardInterrupt:
         print(
-            "efface: stopped; finished settings are kept, the same command goes on from them.",
+            "efface: interrupted; run the same command again to continue with the unfinished "
+            "settings.",
             file=sys.stderr,
         )
         raise typer.Exit(130) from None

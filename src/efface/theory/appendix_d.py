@@ -89,8 +89,15 @@ def examples() -> tuple[Example, ...]:
         _first("M1 (v = e2)", _E2),
         _first("M1 (v = 40 e2)", long_row),
         _example("M2", _M2, _E2, (1, 1, 2), (-1, 1), "E8: Definition 1 has the signs swapped"),
-        _example("M3", _M3, _E1, (1, 0, 1), (0, 0), "all claims hold"),
-        _example("M4", _M4, _E3, (1, 1, 1), (1, -1), "E7: e1 leaves as e3 enters, the rank stays"),
+        _example("M3", _M3, _E1, (1, 0, 1), (0, 0), "all values hold"),
+        _example(
+            "M4",
+            _M4,
+            _E3,
+            (1, 1, 1),
+            (1, -1),
+            "E7: e1 leaves and e3 arrives, the rank does not change",
+        ),
     )
 
 
@@ -136,7 +143,7 @@ def render_examples(rows: tuple[Example, ...] | None = None) -> str:
     """The examples as a plain-text table: the paper's value, the computed value, the verdict.
 
     >>> print(render_examples(examples()[4:5]))
-    M3  3->3  all claims hold
+    M3  3->3  all values hold
       deleted        App. D, Case 3, implied   paper  1        computed 1        holds
       dissimilarity  App. D, Case 3            paper  0        computed 0        holds
       FRT            App. D, Case 3            paper  1        computed 1        holds
