@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from efface.paper.evidence import (
@@ -18,7 +19,6 @@ from efface.paper.evidence import (
     MeasuredComparison,
     bound_factors,
     coverages,
-    fixed_line,
     growth_exponents,
     l2_bars,
     l2_levels,
@@ -98,49 +98,49 @@ FINDINGS: tuple[Finding, ...] = (
             "With a constant memory the regret of every method is linear in T.",
             _EXPONENT,
             Range(0.95, 1.05),
-            growth_exponents("fig3"),
+            partial(growth_exponents, "fig3"),
         ),
         (
             "falls-with-s",
             "The regret of the adaptive ridge falls as the memory s grows.",
             _PER_STEP,
             Range(high=1.0),
-            step_ratios("fig3", "s", "sigma", _total, slice(0, 1)),
+            partial(step_ratios, "fig3", "s", "sigma", _total, lines=slice(0, 1)),
         ),
         (
             "grows-with-sigma",
             "The regret of every method grows with the noise level sigma.",
             _PER_STEP,
             Range(low=1.0),
-            step_ratios("fig3", "sigma", "s", _total),
+            partial(step_ratios, "fig3", "sigma", "s", _total),
         ),
         (
             "best",
             "The adaptive ridge is the best of the four at sigma = 2 and 3.",
             "its regret over that of the best fixed penalty",
             Range(high=1.0),
-            ratios_to_the_best("fig3", _total, (2.0, 3.0)),
+            partial(ratios_to_the_best, "fig3", _total, sigmas=(2.0, 3.0)),
         ),
         (
             "close-to-best",
             "In every panel the adaptive ridge is the best of the four or within 10 % of the best.",
             "its regret over that of the best fixed penalty",
             Range(high=CLOSE),
-            ratios_to_the_best("fig3", _total),
+            partial(ratios_to_the_best, "fig3", _total),
         ),
         (
             "comparable",
             "The fixed penalty 100 sigma is comparable to the adaptive ridge (within 10 %).",
             "its regret over that of the adaptive ridge",
             Range(1 / CLOSE, CLOSE),
-            regret_ratios("fig3", fixed_line(100.0), ADAPTIVE),
+            partial(regret_ratios, "fig3", 100.0, ADAPTIVE),
         ),
         (
             "robust-to-sigma",
             "Noise hurts small fixed penalties (sigma, 10 sigma) more than the adaptive ridge.",
             "growth of their regret from sigma = 1 to 3 over that of the adaptive ridge",
             Range(low=1.0),
-            sensitivities("fig3", "sigma"),
+            partial(sensitivities, "fig3", "sigma"),
         ),
     ),
     *_findings(
@@ -165,14 +165,14 @@ FINDINGS: tuple[Finding, ...] = (
             "The L2 error of the adaptive ridge falls as the memory s grows.",
             _PREVIOUS,
             Range(high=1.0),
-            step_ratios("fig3", "s", "sigma", _mean_l2, slice(0, 1)),
+            partial(step_ratios, "fig3", "s", "sigma", _mean_l2, lines=slice(0, 1)),
         ),
         (
             "l2-grows-with-sigma",
             "The L2 error of every method grows with the noise level sigma.",
             _PREVIOUS,
             Range(low=1.0),
-            step_ratios("fig3", "sigma", "s", _mean_l2),
+            partial(step_ratios, "fig3", "sigma", "s", _mean_l2),
         ),
         (
             "l2-narrow",
@@ -186,7 +186,7 @@ FINDINGS: tuple[Finding, ...] = (
             "In L2 error the adaptive ridge is the best of the four or within 10 % of the best.",
             "its error over that of the best fixed penalty",
             Range(high=CLOSE),
-            ratios_to_the_best("fig3", _mean_l2),
+            partial(ratios_to_the_best, "fig3", _mean_l2),
         ),
     ),
     *_findings(
@@ -197,14 +197,14 @@ FINDINGS: tuple[Finding, ...] = (
             "With Student-t noise the regret of every method falls as df grows.",
             _PER_STEP,
             Range(high=1.0),
-            step_ratios("fig4", "df", "s", _total),
+            partial(step_ratios, "fig4", "df", "s", _total),
         ),
         (
             "robust-to-tails",
             "Heavy tails hurt small fixed penalties (1, 10) more than the adaptive ridge.",
             "growth of their regret from df = 15 to 5 over that of the adaptive ridge",
             Range(low=1.0),
-            sensitivities("fig4", "df"),
+            partial(sensitivities, "fig4", "df"),
         ),
     ),
     *_findings(
@@ -215,28 +215,28 @@ FINDINGS: tuple[Finding, ...] = (
             "With (+k, -1) the regret of every method is sublinear in T.",
             _EXPONENT,
             Range(high=1.0),
-            growth_exponents("fig5"),
+            partial(growth_exponents, "fig5"),
         ),
         (
             "switching-wins",
             "Switching to OLS beats the adaptive ridge at sigma = 1.",
             "its regret over that of the adaptive ridge",
             Range(high=1.0),
-            regret_ratios("fig5", SWITCHING, ADAPTIVE, (1.0,)),
+            partial(regret_ratios, "fig5", SWITCHING, ADAPTIVE, sigmas=(1.0,)),
         ),
         (
             "switching-loses",
             "Switching to OLS loses to the adaptive ridge at sigma = 2 and 3.",
             "its regret over that of the adaptive ridge",
             Range(low=1.0),
-            regret_ratios("fig5", SWITCHING, ADAPTIVE, (2.0, 3.0)),
+            partial(regret_ratios, "fig5", SWITCHING, ADAPTIVE, sigmas=(2.0, 3.0)),
         ),
         (
             "switching-loses-to-fixed",
             "Switching to OLS loses to the fixed penalty sigma at sigma = 2 and 3.",
             "its regret over that of the fixed penalty",
             Range(low=1.0),
-            regret_ratios("fig5", SWITCHING, fixed_line(1.0), (2.0, 3.0)),
+            partial(regret_ratios, "fig5", SWITCHING, 1.0, sigmas=(2.0, 3.0)),
         ),
     ),
     *_findings(
@@ -269,7 +269,7 @@ FINDINGS: tuple[Finding, ...] = (
             "The ellipsoid of Lemma 1 covers with probability 95 %.",
             "coverage",
             Range(low=0.95),
-            coverages("paper, Lemma 1"),
+            partial(coverages, "paper, Lemma 1"),
         ),
     ),
     *_findings(
@@ -280,7 +280,7 @@ FINDINGS: tuple[Finding, ...] = (
             "As a Euclidean ball, as in its proof, Lemma 1 covers with probability 95 %.",
             "coverage",
             Range(low=0.95),
-            coverages("Euclidean ball, OLS"),
+            partial(coverages, "Euclidean ball, OLS"),
         ),
     ),
     *_findings(
@@ -291,7 +291,7 @@ FINDINGS: tuple[Finding, ...] = (
             "The ellipsoid of Lemma 4 covers with probability 95 %.",
             "coverage",
             Range(low=0.95),
-            coverages("paper, Lemma 4"),
+            partial(coverages, "paper, Lemma 4"),
         ),
     ),
     *_findings(
@@ -302,7 +302,7 @@ FINDINGS: tuple[Finding, ...] = (
             "The bound of Theorem 1 is above the regret.",
             _FACTOR,
             Range(low=0.0),
-            bound_factors(OlsBound, "bound"),
+            partial(bound_factors, OlsBound, "bound"),
         ),
     ),
     *_findings(
@@ -313,14 +313,14 @@ FINDINGS: tuple[Finding, ...] = (
             "The bound of Theorem 2, as printed, is above the regret.",
             _FACTOR,
             Range(low=0.0),
-            bound_factors(RidgeBound, "bound"),
+            partial(bound_factors, RidgeBound, "bound"),
         ),
         (
             "theorem-2-exact",
             "With the exact determinant ratio for C2, the bound of Theorem 2 is above the regret.",
             _FACTOR,
             Range(low=0.0),
-            bound_factors(RidgeBound, "exact_c2_bound"),
+            partial(bound_factors, RidgeBound, "exact_c2_bound"),
         ),
     ),
 )
@@ -344,7 +344,7 @@ EITHER: tuple[Finding, ...] = (
             "examples",
             "number of wrong values",
             Range(high=0.0),
-            wrong_values(name),
+            partial(wrong_values, name),
         )
         for name in ("M1", "M2", "M3", "M4")
     ),

@@ -1,7 +1,7 @@
 """The numbers that decide a finding, computed from the runs of the experiments.
 
-A measure is a function ``Evidence -> Places``. It returns one number with its standard error for
-each setting (and method) that the finding is about.
+A measure yields one number with its standard error for each setting and method of a finding. Its
+last positional argument is the evidence.
 """
 
 from __future__ import annotations
@@ -52,6 +52,10 @@ class MeasuredComparison:
         """The L2 error of each run, averaged over time."""
         return np.asarray(self.line("l2", line).mean(axis=1))
 
+    def fixed(self, factor: float) -> Line:
+        """The fixed penalty of ``factor`` times sigma."""
+        return Line("fixed", factor * self.setting.sigma)
+
     def place(self, statistic: Callable[..., float], *samples: Array, detail: str) -> Place:
         """A statistic of the runs, with its standard error."""
         return Place(self.setting.id, *jackknife(statistic, *samples), detail)
@@ -71,6 +75,10 @@ class Evidence:
         self.ranks = {each: found[each] for each in found if isinstance(each, Ranks)}
         self.coverage = [row for row in coverage if row.contexts == reading]
         self.examples = examples
+
+    def of(self, kind: type[Experiment]) -> Iterator[tuple[str, Numbers]]:
+        """The ids and numbers of the experiments of one kind."""
+        return ((each.id, n) for each, n in self.found.items() if isinstance(each, kind))
 
     def comparisons(self, figure: str) -> list[MeasuredComparison]:
         """The panels of a figure, in its order."""
@@ -107,24 +115,20 @@ def _name(line: Line) -> str:
     return line.method if line.penalty is None else f"fixed {line.penalty:g}"
 
 
-def growth_exponents(figure: str) -> Measure:
+def growth_exponents(figure: str, evidence: Evidence) -> Places:
     """p of R ~ (number of predictions)^p over the second half of the horizon."""
-
-    def places(evidence: Evidence) -> Places:
-        for measured in evidence.comparisons(figure):
-            made = measured.setting.times - measured.setting.rows_needed
-            half = int(np.searchsorted(made, made[-1] / 2))
-            growth = math.log(made[-1] / made[half])
-            for line in measured.setting.lines:
-                regret = measured.line("regret", line)
-                yield measured.place(
-                    lambda late, early, growth=growth: math.log(_ratio(late, early)) / growth,
-                    regret[:, -1],
-                    regret[:, half],
-                    detail=_name(line),
-                )
-
-    return places
+    for measured in evidence.comparisons(figure):
+        predictions = measured.setting.times - measured.setting.rows_needed
+        half = int(np.searchsorted(predictions, predictions[-1] / 2))
+        growth = math.log(predictions[-1] / predictions[half])
+        for line in measured.setting.lines:
+            regret = measured.line("regret", line)
+            yield measured.place(
+                lambda late, early, growth=growth: math.log(_ratio(late, early)) / growth,
+                regret[:, -1],
+                regret[:, half],
+                detail=_name(line),
+            )
 
 
 def step_ratios(
@@ -132,64 +136,53 @@ def step_ratios(
     along: str,
     across: str,
     quantity: Quantity,
+    evidence: Evidence,
+    *,
     lines: slice = slice(None),
-) -> Measure:
+) -> Places:
     """The ratio of a method's quantity to that of the previous panel, along a row or column."""
-
-    def places(evidence: Evidence) -> Places:
-        for row in evidence.rows(figure, along, across):
-            for before, after in pairwise(row):
-                pairs = list(zip(before.setting.lines, after.setting.lines, strict=True))
-                for old, new in pairs[lines]:
-                    samples = quantity(after, new), quantity(before, old)
-                    start = f"{along}={getattr(before.setting, along):g}"
-                    yield after.place(_ratio, *samples, detail=f"{_name(new)}, from {start}")
-
-    return places
+    for row in evidence.rows(figure, along, across):
+        for before, after in pairwise(row):
+            pairs = list(zip(before.setting.lines, after.setting.lines, strict=True))
+            for old, new in pairs[lines]:
+                samples = quantity(after, new), quantity(before, old)
+                start = f"{along}={getattr(before.setting, along):g}"
+                yield after.place(_ratio, *samples, detail=f"{_name(new)}, from {start}")
 
 
 def ratios_to_the_best(
-    figure: str, quantity: Quantity, sigmas: Sequence[float] = SIGMAS
-) -> Measure:
+    figure: str, quantity: Quantity, evidence: Evidence, *, sigmas: Sequence[float] = SIGMAS
+) -> Places:
     """A quantity of the adaptive ridge over that of the best fixed penalty."""
 
     def over_best(adaptive: Array, fixed: Array) -> float:
         return float(adaptive.mean() / fixed.mean(axis=0).min())
 
-    def places(evidence: Evidence) -> Places:
-        for measured in evidence.comparisons(figure):
-            if measured.setting.sigma in sigmas:
-                fixed = [line for line in measured.setting.lines if line.method == "fixed"]
-                table = np.column_stack([quantity(measured, line) for line in fixed])
-                best = _name(fixed[int(table.mean(axis=0).argmin())])
-                yield measured.place(
-                    over_best, quantity(measured, ADAPTIVE), table, detail=f"best {best}"
-                )
-
-    return places
+    for measured in evidence.comparisons(figure):
+        if measured.setting.sigma in sigmas:
+            fixed = [line for line in measured.setting.lines if line.method == "fixed"]
+            table = np.column_stack([quantity(measured, line) for line in fixed])
+            best = _name(fixed[int(table.mean(axis=0).argmin())])
+            adaptive = quantity(measured, ADAPTIVE)
+            yield measured.place(over_best, adaptive, table, detail=f"best {best}")
 
 
 def regret_ratios(
     figure: str,
-    top: Line | Callable[[MeasuredComparison], Line],
-    bottom: Line | Callable[[MeasuredComparison], Line],
+    top: Line | float,
+    bottom: Line | float,
+    evidence: Evidence,
+    *,
     sigmas: Sequence[float] = SIGMAS,
-) -> Measure:
-    """The regret of one method over that of another."""
-
-    def places(evidence: Evidence) -> Places:
-        for measured in evidence.comparisons(figure):
-            if measured.setting.sigma in sigmas:
-                one, other = (line(measured) if callable(line) else line for line in (top, bottom))
-                samples = measured.total(one), measured.total(other)
-                yield measured.place(_ratio, *samples, detail=f"{_name(one)} / {_name(other)}")
-
-    return places
-
-
-def fixed_line(factor: float) -> Callable[[MeasuredComparison], Line]:
-    """The fixed penalty ``factor`` times sigma."""
-    return lambda measured: Line("fixed", factor * measured.setting.sigma)
+) -> Places:
+    """The regret of one method over that of another; a number is a fixed penalty over sigma."""
+    for measured in evidence.comparisons(figure):
+        if measured.setting.sigma in sigmas:
+            one, other = (
+                line if isinstance(line, Line) else measured.fixed(line) for line in (top, bottom)
+            )
+            samples = measured.total(one), measured.total(other)
+            yield measured.place(_ratio, *samples, detail=f"{_name(one)} / {_name(other)}")
 
 
 def l2_levels(evidence: Evidence) -> Places:
@@ -213,22 +206,19 @@ def l2_bars(evidence: Evidence) -> Places:
             yield measured.place(widths, *samples, detail=f"over {_name(line)}")
 
 
-def sensitivities(figure: str, along: str) -> Measure:
+def sensitivities(figure: str, along: str, evidence: Evidence) -> Places:
     """Growth of the regret of small fixed penalties along a column, over that of the adaptive."""
 
     def contrast(a: Array, b: Array, c: Array, d: Array) -> float:
         return _ratio(a, b) / _ratio(c, d)
 
-    def places(evidence: Evidence) -> Places:
-        for row in evidence.rows(figure, along, "s"):
-            low, high = (row[-1], row[0]) if along == "df" else (row[0], row[-1])
-            for factor in (1.0, 10.0):
-                ends = [each.total(fixed_line(factor)(each)) for each in (high, low)]
-                ours = [each.total(ADAPTIVE) for each in (high, low)]
-                detail = f"lam = {factor:g} sigma, against {low.setting.id.split(',')[1]}"
-                yield high.place(contrast, *ends, *ours, detail=detail)
-
-    return places
+    for row in evidence.rows(figure, along, "s"):
+        low, high = (row[-1], row[0]) if along == "df" else (row[0], row[-1])
+        for factor in (1.0, 10.0):
+            fixed = [each.total(each.fixed(factor)) for each in (high, low)]
+            adaptive = [each.total(ADAPTIVE) for each in (high, low)]
+            detail = f"lam = {factor:g} sigma, against {low.setting.id.split(',')[1]}"
+            yield high.place(contrast, *fixed, *adaptive, detail=detail)
 
 
 def rank_falls(evidence: Evidence) -> Places:
@@ -238,13 +228,9 @@ def rank_falls(evidence: Evidence) -> Places:
         yield Place(setting.id, *jackknife(np.mean, falls), "share of steps that lower the rank")
 
 
-def _forgetting_terms(evidence: Evidence) -> Iterator[tuple[str, Numbers]]:
-    return ((e.id, n) for e, n in evidence.found.items() if isinstance(e, ForgettingTerms))
-
-
 def largest_terms(evidence: Evidence) -> Places:
     """The largest forgetting regret term of a run."""
-    for name, numbers in _forgetting_terms(evidence):
+    for name, numbers in evidence.of(ForgettingTerms):
         share = 100 * numbers["frt_above_2"].mean()
         largest = jackknife(np.mean, numbers["frt_largest"])
         yield Place(name, *largest, f"above 2 at {share:.3g} % of the steps")
@@ -256,47 +242,34 @@ def lemma_2_slack(evidence: Evidence) -> Places:
     def slack(bound: Array, term: Array) -> float:
         return float((bound - term).mean() / term.mean())
 
-    for name, numbers in _forgetting_terms(evidence):
+    for name, numbers in evidence.of(ForgettingTerms):
         bound, term = numbers["lemma_2"], numbers["representation"]
         share = 100 * (term <= bound).mean()
         yield Place(name, *jackknife(slack, bound, term), f"true in {share:.3g} % of the runs")
 
 
-def coverages(radius: str) -> Measure:
+def coverages(radius: str, evidence: Evidence) -> Places:
     """The measured coverage of a radius."""
-
-    def places(evidence: Evidence) -> Places:
-        for row in evidence.coverage:
-            if row.radius == radius:
-                error = math.sqrt(row.nominal * (1 - row.nominal) / row.replicates)
-                yield Place(f"coverage/d={row.d},s={row.s}", row.coverage, error, radius)
-
-    return places
+    for row in evidence.coverage:
+        if row.radius == radius:
+            error = math.sqrt(row.nominal * (1 - row.nominal) / row.replicates)
+            yield Place(f"coverage/d={row.d},s={row.s}", row.coverage, error, radius)
 
 
-def bound_factors(kind: type[Experiment], which: str) -> Measure:
+def bound_factors(kind: type[Experiment], which: str, evidence: Evidence) -> Places:
     """log10 of the bound over the regret."""
-
-    def places(evidence: Evidence) -> Places:
-        for setting, numbers in evidence.found.items():
-            if isinstance(setting, kind):
-                factors = numbers[which] / numbers["abs_regret"]
-                undefined = 100 * np.isnan(factors).mean()
-                least = f"at least {factors.min():.3g} times the regret"
-                detail = f"undefined in {undefined:.3g} % of the runs" if undefined else least
-                yield Place(setting.id, *jackknife(np.mean, np.log10(factors)), detail)
-
-    return places
+    for name, numbers in evidence.of(kind):
+        factors = numbers[which] / numbers["abs_regret"]
+        undefined = 100 * np.isnan(factors).mean()
+        least = f"at least {factors.min():.3g} times the regret"
+        detail = f"undefined in {undefined:.3g} % of the runs" if undefined else least
+        yield Place(name, *jackknife(np.mean, np.log10(factors)), detail)
 
 
-def wrong_values(name: str) -> Measure:
+def wrong_values(name: str, evidence: Evidence) -> Places:
     """The number of wrong values that the paper states for one of its example windows."""
-
-    def places(evidence: Evidence) -> Places:
-        for example in evidence.examples:
-            if example.name.startswith(name):
-                wrong = [value for value in example.stated if not value.holds]
-                detail = ", ".join(f"{value.quantity} ({value.source})" for value in wrong)
-                yield Place(f"examples/{example.name}", float(len(wrong)), 0.0, detail)
-
-    return places
+    for example in evidence.examples:
+        if example.name.startswith(name):
+            wrong = [value for value in example.stated if not value.holds]
+            detail = ", ".join(f"{value.quantity} ({value.source})" for value in wrong)
+            yield Place(f"examples/{example.name}", float(len(wrong)), 0.0, detail)

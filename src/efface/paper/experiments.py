@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, final
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -117,7 +118,6 @@ class Experiment(ABC):
         return {"kind": self.kind, "format": FORMAT, **asdict(self)}
 
 
-@final
 @dataclass(frozen=True)
 class Ranks(Experiment):
     """The rank of each full window of ``s`` rows (Fig. 2).
@@ -152,7 +152,6 @@ class Ranks(Experiment):
         return {"rank": found[self.s - 1 :].astype(np.float64)}
 
 
-@final
 @dataclass(frozen=True)
 class Comparison(Experiment):
     """Cumulative regret, L2 error and penalty of each method (Figs. 3 to 7).
@@ -230,7 +229,6 @@ class Comparison(Experiment):
         }
 
 
-@final
 @dataclass(frozen=True)
 class ForgettingTerms(Experiment):
     """Forgetting regret terms of FIFD-OLS, and both sides of the inequality of Lemma 2.
@@ -301,7 +299,6 @@ class _Bound(Experiment):
         """A replay and the bound on its regret."""
 
 
-@final
 @dataclass(frozen=True)
 class OlsBound(_Bound):
     """Theorem 1 and the regret of FIFD-OLS, at sigma = 1."""
@@ -313,7 +310,6 @@ class OlsBound(_Bound):
         return found, ols_regret_bound(data.X, self.s, sigma=1.0, delta=self.delta)
 
 
-@final
 @dataclass(frozen=True)
 class RidgeBound(_Bound):
     """Theorem 2 and the regret of FIFD-Adaptive Ridge, at sigma = 1."""
@@ -375,42 +371,20 @@ def experiments_for(
     """
     if figure == "fig2":  # unit vectors are the same under both readings
         return tuple(Ranks("unit-norm", horizon, s) for s in RANK_WINDOWS)
-    return tuple(each for reading in readings for each in _FIGURES[figure](reading, horizon))
+    return tuple(each for reading in readings for each in _settings(figure, reading, horizon))
 
 
-def _gaussian(reading: Reading, horizon: int) -> list[Experiment]:
-    return [
-        Comparison(reading, horizon, "fig3", s=s, sigma=sigma) for sigma in SIGMAS for s in WINDOWS
-    ]
-
-
-def _heavy_tailed(reading: Reading, horizon: int) -> list[Experiment]:
-    return [
-        Comparison(reading, horizon, "fig4", s=s, df=df)
-        for df in DEGREES_OF_FREEDOM
-        for s in WINDOWS
-    ]
-
-
-def _growing(reading: Reading, horizon: int) -> list[Experiment]:
-    return [
-        Comparison(reading, horizon, "fig5", k=k, sigma=sigma) for sigma in SIGMAS for k in ARRIVALS
-    ]
-
-
-def _theory(reading: Reading, horizon: int) -> list[Experiment]:
-    return [
-        *(ForgettingTerms(reading, horizon, d, s) for d, s in FORGETTING_TERMS),
-        *(OlsBound(reading, horizon, d, s) for d, s in OLS_BOUNDS),
-        *(RidgeBound(reading, horizon, DIMENSION, s) for s in WINDOWS),
-    ]
-
-
-_FIGURES: dict[str, Callable[[Reading, int], list[Experiment]]] = {
-    "fig3": _gaussian,
-    "fig4": _heavy_tailed,
-    "fig5": _growing,
-    "fig6": _gaussian,
-    "fig7": _gaussian,
-    "theory": _theory,
-}
+def _settings(figure: str, reading: Reading, horizon: int) -> list[Experiment]:
+    setting = partial(Comparison, reading, horizon)
+    if figure == "fig4":
+        return [setting("fig4", s=s, df=df) for df in DEGREES_OF_FREEDOM for s in WINDOWS]
+    if figure == "fig5":
+        return [setting("fig5", k=k, sigma=sigma) for sigma in SIGMAS for k in ARRIVALS]
+    if figure == "theory":
+        return [
+            *(ForgettingTerms(reading, horizon, d, s) for d, s in FORGETTING_TERMS),
+            *(OlsBound(reading, horizon, d, s) for d, s in OLS_BOUNDS),
+            *(RidgeBound(reading, horizon, DIMENSION, s) for s in WINDOWS),
+        ]
+    # Figs. 6 and 7 show other quantities of the runs of Fig. 3.
+    return [setting("fig3", s=s, sigma=sigma) for sigma in SIGMAS for s in WINDOWS]

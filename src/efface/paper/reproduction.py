@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any, get_args
 
@@ -177,11 +178,11 @@ class _Writer:
         settings = experiments_for(figure, self.plan.horizon, self.plan.readings)
         rows = rows_of(figure, {each: self.found[each] for each in settings})
         self._text(f"{figure}.csv", to_csv(rows))
-        for reading, part in _by_reading(rows):
+        for reading, part in groupby(rows, key=lambda row: row.get("reading")):
             name = figure if reading in (None, "standardized") else f"{figure}-{reading}"
             png, svg = self.folder / f"{name}.png", self.folder / f"{name}.svg"
             with atomic_write(png) as png_file, atomic_write(svg) as svg_file:
-                plots.save(plots.draw(figure, part), png_file, svg_file)
+                plots.save(plots.draw(figure, list(part)), png_file, svg_file)
             self.files += [png, svg]
 
     def _claims(self) -> None:
@@ -252,11 +253,6 @@ def _mean_and_error(runs: Array) -> tuple[Array, Array]:
     n = len(runs)
     error = runs.std(axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(runs.shape[1:], np.nan)
     return runs.mean(axis=0), error
-
-
-def _by_reading(rows: Sequence[Row]) -> Iterator[tuple[Reading | None, list[Row]]]:
-    for reading in dict.fromkeys(row.get("reading") for row in rows):
-        yield reading, [row for row in rows if row.get("reading") == reading]
 
 
 def _coverage_row(row: CoverageRow) -> Row:

@@ -25,7 +25,7 @@ from efface.theory.geometry import (
 from efface.theory.quantities import forgetting_terms
 from efface.theory.radii import euclidean_radii, signal_constants
 
-#: The root of log(1 + z) = z / 2: log(1 + z) >= z / 2 holds exactly for z from 0 to this root.
+#: log(1 + z) >= z / 2 holds exactly for z from 0 to this root of log(1 + z) = z / 2.
 HALF_LOG_ROOT = 2.5128624172523393
 
 
