@@ -317,8 +317,8 @@ def reproduce(
 ) -> None:
     """Repeat the experiments of the paper and check its findings.
 
-    Each finished setting is stored in the output folder. If the command is interrupted, run it
-    again: it continues with the settings that are not stored yet.
+    Each finished setting is stored in the output folder.
+    Run an interrupted command again to continue with the other settings.
     """
     from efface.paper.progress import progress, show
     from efface.paper.reproduction import ReproductionPlan, readings_of, reproduce, workers_of
