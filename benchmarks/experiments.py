@@ -1,4 +1,4 @@
-"""The paper's experiments: a part of Fig. 3 against a NumPy loop, and the time of all figures."""
+"""The paper's experiments: a slice of Fig. 3 against a NumPy loop, and what a figure costs."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from benchmarks.settings import Settings
 from benchmarks.subject import missing
 from benchmarks.timing import BUSY_NOTE, Run, busy_notes, interleave
 
-GOALS = {20: 20.0, 40: 20.0, 60: None, 80: 10.0}  # least speed relative to the loop
+GOALS = {20: 20.0, 40: 20.0, 60: None, 80: 10.0}  # at least, times faster than the loop
 AGREE = 1e-9
 HORIZON = 3000
-MINUTES = 15.0  # on two cores, for `efface reproduce all --runs 100` under one reading
-FIG3_COLUMNS = ("s", "NumPy loop µs", "efface µs", "times faster", "max rel diff")
-COST_COLUMNS = ("part", "settings", "processor s")
+MINUTES = 15.0  # of 2 cores, for `efface reproduce all --runs 100` under one reading
+SLICE = ("s", "NumPy loop µs", "efface µs", "times faster", "max rel diff")
+COSTS = ("part", "settings", "processor s")
 
 
 def run(settings: Settings) -> Report:
-    """The part of Fig. 3, then the time of everything, estimated from one run of each setting."""
+    """The slice, then the cost of the whole from a few runs of each setting."""
     report = Report("experiments")
     lacking = missing("replay", "rolling", "AdaptiveRidge")
     rows = []
@@ -38,14 +38,14 @@ def run(settings: Settings) -> Report:
         rows.append(line(s, record, reason))
     note = "Median µs per step for all four methods: predictions and L2 errors; one run of d = 100."
     busy = [BUSY_NOTE] if any(entry.get("busy") for entry in report.measurements) else []
-    report.tables.append(Table("A part of Fig. 3", FIG3_COLUMNS, rows, "; ".join([note, *busy])))
+    report.tables.append(Table("A slice of Fig. 3", SLICE, rows, "; ".join([note, *busy])))
     if not lacking:
         whole(report, settings)
     return report
 
 
 def line(s: int, record: dict[str, Any] | None, reason: str | None) -> tuple[str, ...]:
-    """The table row of a window."""
+    """A window's line."""
     if record is None:
         return (str(s), str(reason), "", "", "")
     times = [figure(record[name]) for name in ("loop_us", "efface_us", "ratio")]
@@ -53,14 +53,14 @@ def line(s: int, record: dict[str, Any] | None, reason: str | None) -> tuple[str
 
 
 def measure(s: int, settings: Settings) -> dict[str, Any]:
-    """Both on the same stream, interleaved; their results must agree."""
+    """Both on the same stream in turns; they must agree."""
     from efface.paper.experiments import Comparison
 
-    setting = Comparison("standardized", HORIZON // (5 if settings.quick else 1), "fig3", s=s)
-    ours, theirs = setting.run(0, 0), loop(setting)
-    runs: dict[str, Run] = {"loop": lambda: loop(setting), "efface": lambda: setting.run(0, 0)}
+    panel = Comparison("standardized", HORIZON // (5 if settings.quick else 1), "fig3", s=s)
+    ours, theirs = panel.run(0, 0), loop(panel)
+    runs: dict[str, Run] = {"loop": lambda: loop(panel), "efface": lambda: panel.run(0, 0)}
     timings = interleave(runs, settings.rounds)
-    steps = setting.horizon - s
+    steps = panel.horizon - s
     return {
         "loop_us": 1e6 * timings["loop"].median / steps,
         "efface_us": 1e6 * timings["efface"].median / steps,
@@ -70,47 +70,45 @@ def measure(s: int, settings: Settings) -> dict[str, Any]:
     }
 
 
-def loop(setting: Any) -> dict[str, Any]:
-    """The obvious program: one `numpy.linalg.solve` per step and method."""
+def loop(panel: Any) -> dict[str, Any]:
+    """What one writes first: draw the stream, then one `numpy.linalg.solve` a step and method."""
     from efface.paper.simulate import linear_stream
 
-    data = linear_stream(0, 0, setting.horizon, setting.d)
-    X, y, theta, s, d = data.X, data.y, data.theta, setting.s, setting.d
-    constant = np.sqrt(2 * s * np.log(2 * d / setting.delta))
-    regret, l2 = (np.empty((len(setting.lines), len(y) - s)) for _ in range(2))
-    for m, (_, fixed) in enumerate(setting.lines):
+    data = linear_stream(0, 0, panel.horizon, panel.d)
+    X, y, theta, s, d = data.X, data.y, data.theta, panel.s, panel.d
+    constant = np.sqrt(2 * s * np.log(2 * d / panel.delta))
+    regret, l2 = (np.empty((len(panel.lines), len(y) - s)) for _ in range(2))
+    for m, (_, fixed) in enumerate(panel.lines):
         for t in range(s, len(y)):
             rows, responses = X[t - s : t], y[t - s : t]
             lam = fixed or constant * responses.std(ddof=1) * np.abs(rows).max()
             coef = np.linalg.solve(rows.T @ rows + lam * np.eye(d), rows.T @ responses)
             regret[m, t - s] = (X[t] @ coef - data.signal[t]) ** 2
             l2[m, t - s] = np.linalg.norm(coef - theta)
-    at = setting.times - s - 1
+    at = panel.times - s - 1
     return {"regret": np.cumsum(regret, axis=1)[:, at], "l2": l2[:, at]}
 
 
 def whole(report: Report, settings: Settings) -> None:
-    """Processor seconds of 100 runs of every experiment under one reading, from the first run."""
-    from efface.paper.experiments import panels
+    """Processor seconds of 100 runs of everything under one reading, from the first run of each."""
+    from efface.paper.experiments import experiments_for
 
     rows, total = [], 0.0
     for part in ("fig2", "fig3", "fig4", "fig5", "theory"):
-        experiments = panels(part, HORIZON, ("standardized",))
+        experiments = experiments_for(part, HORIZON, ("standardized",))
         seconds = sum(each.runs(100) * processor_seconds(each) for each in experiments)
         rows.append((part, str(len(experiments)), figure(seconds)))
         report.measurements.append({"part": part, "processor_s": seconds})
         total += seconds
     rows.append(("all", "", figure(total)))
-    note = (
-        "100 runs under one reading; the time of each setting is that of its first run on one core."
-    )
-    report.tables.append(Table("efface reproduce all --runs 100", COST_COLUMNS, rows, note))
+    note = "100 runs under one reading, each setting's cost taken from its first run on one core."
+    report.tables.append(Table("efface reproduce all --runs 100", COSTS, rows, note))
     what = "efface reproduce all --runs 100 on two cores, from processor time"
     report.goals.append(Goal(what, total / 2 / 60, "at most", MINUTES, " min"))
 
 
 def processor_seconds(experiment: Any) -> float:
-    """Processor seconds of one run, after compilation."""
+    """Of one run, everything compiled."""
     replace(experiment, horizon=experiment.rows_needed + 5).run(0, 0)
     start = time.process_time()
     experiment.run(0, 0)

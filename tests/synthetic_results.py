@@ -1,10 +1,10 @@
-"""Synthetic results of the paper's experiments, for which every finding holds."""
+"""Made-up results of the experiments with which every finding holds."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from efface.paper.experiments import Comparison, Ranks, Slides, panels
+from efface.paper.experiments import Comparison, ForgettingTerms, Ranks, experiments_for
 from efface.theory.coverage import METHODS, SETTINGS, CoverageRow
 
 RUNS = 8
@@ -12,8 +12,8 @@ FIGURES = ("fig2", "fig3", "fig4", "fig5", "theory")
 
 
 def found(reading="standardized", horizon=600):
-    settings = [each for figure in FIGURES for each in panels(figure, horizon, (reading,))]
-    return {each: numbers(each) for each in settings}
+    settings = (experiments_for(figure, horizon, (reading,)) for figure in FIGURES)
+    return {each: numbers(each) for part in settings for each in part}
 
 
 def numbers(setting):
@@ -21,32 +21,32 @@ def numbers(setting):
         return {"rank": np.tile([3.0, 2.0], (RUNS, 20))}
     if isinstance(setting, Comparison):
         return comparison(setting)
-    shake = 1 + 0.01 * wobble(setting)
-    if isinstance(setting, Slides):
+    noisy = 1 + 0.01 * noise(setting)
+    if isinstance(setting, ForgettingTerms):
         terms = {"frt_largest": 1.5, "frt_smallest": 0.1, "frt_above_2": 0.0}
-        return {name: value * shake for name, value in terms.items()} | {
-            "representation": 100 * shake,
-            "lemma_2": 150 * shake,
+        return {name: value * noisy for name, value in terms.items()} | {
+            "representation": 100 * noisy,
+            "lemma_2": 150 * noisy,
         }
     bounds = {"abs_regret": 10.0, "bound": 1e3, "exact_c2_bound": 1e4, "valid_bound": 1e5}
-    return {name: value * shake for name, value in bounds.items()}
+    return {name: value * noisy for name, value in bounds.items()}
 
 
-def wobble(setting, salt=0):
-    seed = sum(map(ord, setting.id)) + salt
+def noise(setting, number=0):
+    seed = sum(map(ord, setting.id)) + number
     return np.random.default_rng(seed).normal(size=RUNS)
 
 
 def comparison(setting):
-    made = setting.times - setting.rows_needed
-    curve = made**0.5 if setting.k else made
+    predictions = setting.times - setting.rows_needed
+    curve = predictions**0.5 if setting.k else predictions
     lines = [(rate(setting, line), level(setting, line)) for line in setting.lines]
-    shakes = [1e-4 * wobble(setting, m)[:, np.newaxis] for m in range(len(lines))]
-    wide = [1.0 if line.method == "adaptive" else 20.0 for line in setting.lines]
-    regret = [r * curve * (1 + e) for (r, _), e in zip(lines, shakes, strict=True)]
+    noises = [1e-4 * noise(setting, m)[:, np.newaxis] for m in range(len(lines))]
+    widths = [1.0 if line.method == "adaptive" else 20.0 for line in setting.lines]
+    regret = [r * curve * (1 + e) for (r, _), e in zip(lines, noises, strict=True)]
     errors = [
-        np.full(made.shape, h) * (1 + w * e)
-        for (_, h), e, w in zip(lines, shakes, wide, strict=True)
+        np.full(curve.shape, h) * (1 + w * e)
+        for (_, h), e, w in zip(lines, noises, widths, strict=True)
     ]
     return {
         "regret": np.stack(regret, axis=1),
@@ -71,7 +71,7 @@ def rate(setting, line):
 
 
 def level(setting, line):
-    """The L2 error."""
+    """L2 error."""
     return rate(setting, line) * 0.75
 
 

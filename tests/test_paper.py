@@ -1,4 +1,4 @@
-"""What is committed under paper/: complete, and told in the README as it was found."""
+"""The committed results under paper/ are complete, and the README agrees with them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
+
+from efface.paper.claims import EITHER, FINDINGS
+from efface.paper.scorecard import RULE
 
 PAPER = Path(__file__).parent.parent / "paper"
 FIGURES = ("fig2", "fig3", "fig4", "fig5", "fig6", "fig7")
@@ -17,7 +20,7 @@ def document():
     return json.loads((PAPER / "claims.json").read_text("utf-8"))
 
 
-def test_every_figure_is_there_for_both_readings():
+def test_every_figure_exists_for_both_readings():
     for figure in FIGURES:
         names = [figure] if figure == "fig2" else [figure, f"{figure}-unit-norm"]
         assert all(
@@ -34,7 +37,7 @@ def test_rows_are_means_of_100_runs_up_to_3000(figure):
     assert max(int(row["t"]) for row in rows) == 3000
 
 
-def test_claims_are_those_of_100_runs(document):
+def test_claims_come_from_100_runs_under_both_readings(document):
     assert document["setting"] == {"runs": 100, "horizon": 3000, "seed": 0}
     assert {claim["reading"] for claim in document["claims"]} == {
         "standardized",
@@ -43,10 +46,10 @@ def test_claims_are_those_of_100_runs(document):
     }
 
 
-def test_the_readme_tells_the_verdicts_as_they_were_found(document):
-    readme, told = ((PAPER / name).read_text("utf-8") for name in ("README.md", "claims.md"))
+def test_the_readme_has_the_verdicts_of_claims_json(document):
+    readme, report = ((PAPER / name).read_text("utf-8") for name in ("README.md", "claims.md"))
     table = [line for line in readme.splitlines() if line.startswith("|")]
-    assert "\n".join(table) in told
+    assert "\n".join(table) in report
     for claim in document["claims"]:
         (line,) = [line for line in table if line.startswith(f"| {claim['sentence']} |")]
         assert f"**{claim['verdict']}**" in line
@@ -58,3 +61,13 @@ def test_verdicts_follow_from_the_numbers(document):
         expected = "fails" if counts["fails"] else "open" if counts["open"] else "holds"
         assert claim["verdict"] == expected
         assert sum(counts.values()) == len(claim["places"])
+
+
+def test_texts_of_the_claims_equal_those_of_the_findings(document):
+    fields = ("name", "sentence", "source", "target", "number")
+    expected = [tuple(getattr(each, field) for field in fields) for each in (*FINDINGS, *EITHER)]
+    fields = ("finding", *fields[1:])
+    committed = [tuple(claim[field] for field in fields) for claim in document["claims"]]
+    assert list(dict.fromkeys(committed)) == expected
+    assert document["rule"] == RULE
+    assert RULE in (PAPER / "claims.md").read_text("utf-8")

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from efface.batch.replay import replay
     from efface.batch.results import Replay, Rolling
     from efface.batch.rolling import rolling
-    from efface.diagnostics.audit import Audit, Diagnosis, audit, diagnose
+    from efface.diagnostics.audit import Audit, audit
+    from efface.diagnostics.diagnosis import Diagnosis, diagnose
     from efface.diagnostics.forecast import Forecast, forecast_forgetting
     from efface.errors import EffaceError
     from efface.live.policies import FIFD, AddDrop, KeepAll, KeepFor
@@ -46,7 +47,8 @@ __all__ = [
 ]
 
 _MODULES = {
-    "efface.diagnostics.audit": ("Audit", "Diagnosis", "audit", "diagnose"),
+    "efface.diagnostics.audit": ("Audit", "audit"),
+    "efface.diagnostics.diagnosis": ("Diagnosis", "diagnose"),
     "efface.errors": ("EffaceError",),
     "efface.diagnostics.forecast": ("Forecast", "forecast_forgetting"),
     "efface.models.intervals": ("Interval",),

@@ -1,4 +1,4 @@
-"""Forecasts: the rank of NumPy at every step, conditions within their stated factor."""
+"""Forecasts: NumPy's rank at every step, and conditions within the stated factor."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def low_rank(rng, n, d):
     return rng.normal(size=(n, inner)) @ rng.normal(size=(inner, d))
 
 
-def one_giant(rng, n, d, factor):
+def one_huge(rng, n, d, factor):
     X = rng.normal(size=(n, d))
     X[n // 3] *= factor
     return X
@@ -47,15 +47,15 @@ WINDOWS = {
     ),
     "large means": lambda rng, n, d: rng.normal(size=(n, d)) + 1e6 * rng.normal(size=d),
     "dependent columns": low_rank,
-    "one giant row": lambda rng, n, d: one_giant(rng, n, d, 1e8),
-    "a row that hides the others": lambda rng, n, d: one_giant(rng, n, d, 1e18),
+    "one huge row": lambda rng, n, d: one_huge(rng, n, d, 1e8),
+    "a row that masks the others": lambda rng, n, d: one_huge(rng, n, d, 1e18),
     "tiny": lambda rng, n, d: 1e-150 * rng.normal(size=(n, d)),
     "huge": lambda rng, n, d: 1e150 * rng.normal(size=(n, d)),
 }
 
 
 def check(X, intercept, steps, weights=None):
-    """A forecast against one decomposition a step."""
+    """Compare a forecast with one decomposition per step."""
     model = OLS(fit_intercept=intercept)
     model.partial_fit(X, np.zeros(len(X)), sample_weight=weights)
     found = forecast_forgetting(model, steps)
@@ -80,10 +80,10 @@ def check(X, intercept, steps, weights=None):
     st.booleans(),
     st.integers(0, 10**6),
 )
-def test_few_features_are_forecast_exactly(kind, d, n, intercept, weighed, seed):
+def test_the_forecast_is_exact_for_few_features(kind, d, n, intercept, weighted, seed):
     rng = np.random.default_rng(seed)
     X = WINDOWS[kind](rng, n, d)
-    weights = rng.choice([0.0, 0.01, 1.0, 30.0], size=n) if weighed else None
+    weights = rng.choice([0.0, 0.01, 1.0, 30.0], size=n) if weighted else None
     found, condition = check(X, intercept, n, weights)
     assert found.condition == pytest.approx(condition, rel=1e-5)
 
@@ -91,7 +91,7 @@ def test_few_features_are_forecast_exactly(kind, d, n, intercept, weighed, seed)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("kind", sorted(WINDOWS))
 @pytest.mark.parametrize(("n", "d"), [(25, 40), (90, 36)])
-def test_many_features_are_forecast_within_a_factor_of_two(kind, n, d, intercept):
+def test_the_condition_is_within_a_factor_of_2_for_many_features(kind, n, d, intercept):
     X = WINDOWS[kind](np.random.default_rng([n, d]), n, d)
     found, condition = check(X, intercept, n)
     assert (np.isinf(found.condition) == np.isinf(condition)).all()
@@ -101,10 +101,10 @@ def test_many_features_are_forecast_within_a_factor_of_two(kind, n, d, intercept
     assert (ratio >= 0.99).all()
 
 
-def test_a_condition_that_rises_step_by_step_is_followed():
+def test_the_condition_is_within_a_factor_of_2_when_it_rises_at_every_step():
     rng = np.random.default_rng(4)
     d, n = 40, 200
-    X = rng.normal(size=(n, d)) * np.geomspace(1.0, 1e-4, n)[:, None]  # newer rows say ever less
+    X = rng.normal(size=(n, d)) * np.geomspace(1.0, 1e-4, n)[:, None]  # newer rows are smaller
     X[:, 0] *= np.linspace(1.0, 1e-6, n)
     found, condition = check(X, False, n - d - 5)
     ratio = condition / found.condition
@@ -112,7 +112,7 @@ def test_a_condition_that_rises_step_by_step_is_followed():
     assert ratio.min() >= 0.99
 
 
-def test_a_spectrum_without_a_gap_is_decomposed_anew():
+def test_the_rank_is_exact_for_a_spectrum_without_a_gap():
     rng = np.random.default_rng(5)
     d = 36
     hilbert = 1.0 / (1 + np.arange(d)[:, None] + np.arange(d))
@@ -120,7 +120,7 @@ def test_a_spectrum_without_a_gap_is_decomposed_anew():
     check(rng.normal(size=(70, d)) @ hilbert, True, 70)
 
 
-def test_a_feature_that_only_rounding_moves_is_constant():
+def test_a_feature_that_varies_only_by_rounding_is_constant():
     rng = np.random.default_rng(6)
     X = rng.normal(size=(30, 3))
     X[:, 1] = 1e10 * (1 + 2.0**-52 * rng.integers(-1, 2, size=30))
@@ -132,7 +132,7 @@ def test_a_feature_that_only_rounding_moves_is_constant():
     assert (found.drops_at, found.drops_id) == (4, 4)
 
 
-def test_the_first_fall_is_named():
+def test_the_first_deletion_that_lowers_the_rank_is_named():
     X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]])
     model = OLS(fit_intercept=False).fit(X, np.zeros(4), ids=["a", "b", "c", "d"])
     found = forecast_forgetting(model, 3)
@@ -152,7 +152,7 @@ def test_rows_leave_in_the_order_of_their_times():
 
 
 @pytest.mark.parametrize("window", [FIFD(8), AddDrop(2), None])
-def test_the_forecast_comes_true(window):
+def test_the_forecast_equals_the_model_after_each_deletion(window):
     X = units(np.random.default_rng(8), 20, 4) + 0.0
     model = AdaptiveRidge(window=window).fit(X, np.arange(20.0))
     found = forecast_forgetting(model, 100)
@@ -162,7 +162,7 @@ def test_the_forecast_comes_true(window):
         assert (model.n_rows_, model.rank_) == (found.n_rows[i], found.rank[i])
 
 
-def test_nothing_to_forget_is_a_short_forecast():
+def test_the_forecast_of_no_rows_is_empty():
     model = Ridge().fit([[1.0]], [1.0])
     assert forecast_forgetting(model, 0).ids == ()
     model.forget(0)
@@ -173,13 +173,13 @@ def test_nothing_to_forget_is_a_short_forecast():
 
 
 @pytest.mark.parametrize("steps", [-1, 1.5, "ten", True])
-def test_steps_are_a_whole_number(steps):
+def test_steps_must_be_a_whole_number(steps):
     model = OLS().fit([[1.0]], [1.0])
     with pytest.raises(InvalidValue, match=r"'steps' is .*: expected a whole number of at least 0"):
         forecast_forgetting(model, steps)
 
 
-def test_it_reads_well_in_a_terminal():
+def test_a_forecast_is_readable_in_a_terminal():
     model = OLS(fit_intercept=False).fit(np.vstack([np.eye(2)] * 5), np.zeros(10))
     assert repr(forecast_forgetting(model, 10)).splitlines() == [
         "Forecast of 10 deletions, nothing arriving",
@@ -192,9 +192,9 @@ def test_it_reads_well_in_a_terminal():
     ]
 
 
-@pytest.mark.parametrize("kind", [k for k in WINDOWS if k != "a row that hides the others"])
+@pytest.mark.parametrize("kind", [k for k in WINDOWS if k != "a row that masks the others"])
 @pytest.mark.parametrize("intercept", [False, True])
-def test_standardised_rows_are_standardised_anew_after_each_deletion(kind, intercept):
+def test_the_rows_are_standardised_again_after_each_deletion(kind, intercept):
     X = WINDOWS[kind](np.random.default_rng(0), 25, 4)
     model = OLS(fit_intercept=intercept, standardize=True).fit(X, np.zeros(25))
     found = forecast_forgetting(model, 25)

@@ -1,4 +1,4 @@
-"""The second refit: right to the last digits wherever the rows determine the answer."""
+"""The reference refit is accurate to the last digits where the rows determine the coefficients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from efface.diagnostics.reference import refit, refit_standardized
 
 
 def conditioned(n, d, kappa, seed=0):
-    """Rows of a given condition."""
+    """Rows with a given condition number."""
     rng = np.random.default_rng([seed, n, d])
     u = np.linalg.qr(rng.normal(size=(n, min(n, d))))[0]
     v = np.linalg.qr(rng.normal(size=(d, min(n, d))))[0]
@@ -24,7 +24,7 @@ def conditioned(n, d, kappa, seed=0):
 @pytest.mark.parametrize("lam", [0.0, 1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("kappa", [1.0, 1e4, 1e8])
 @pytest.mark.parametrize(("n", "d"), [(1, 3), (2, 5), (4, 4), (5, 4), (30, 4)])
-def test_it_is_right_to_the_last_digits(n, d, kappa, lam, intercept):
+def test_the_refit_is_accurate_to_the_last_digits(n, d, kappa, lam, intercept):
     X, rng = conditioned(n, d, kappa)
     X = X + 3.0 * intercept
     y = rng.normal(size=n) + X @ rng.normal(size=d)
@@ -37,7 +37,7 @@ def test_it_is_right_to_the_last_digits(n, d, kappa, lam, intercept):
 @pytest.mark.parametrize("lam", [0.0, 1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("spread", [0.0, 1.0, 6.0])
 @pytest.mark.parametrize(("n", "d"), [(1, 3), (2, 5), (4, 4), (5, 4), (30, 4)])
-def test_weights_cost_it_no_digit(n, d, spread, lam, intercept):
+def test_the_refit_is_accurate_with_weights(n, d, spread, lam, intercept):
     X, rng = conditioned(n, d, 100.0)
     X = X + 3.0 * intercept
     y = rng.normal(size=n) + X @ rng.normal(size=d)
@@ -49,14 +49,14 @@ def test_weights_cost_it_no_digit(n, d, spread, lam, intercept):
     assert found.distance(coef, level) <= 1e-13
 
 
-def test_rows_without_weight_have_no_coefficients():
+def test_coefficients_are_0_if_all_weights_are_0():
     X, y = np.eye(3), np.arange(3.0)
     found = refit(X, y, penalty=0.0, intercept=True, weights=np.zeros(3))
     assert (found.coef.tolist(), found.intercept) == ([0.0, 0.0, 0.0], 0.0)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
-def test_it_is_more_exact_than_double_precision_even_where_little_is_determined(intercept):
+def test_the_refit_is_accurate_for_a_condition_of_1e12(intercept):
     X, rng = conditioned(40, 5, 1e12)
     y = rng.normal(size=40)
     coef, level, _ = naive.regress(X, y, 0.0, intercept)
@@ -66,7 +66,7 @@ def test_it_is_more_exact_than_double_precision_even_where_little_is_determined(
 @pytest.mark.parametrize("power", [-150, -90, 90, 150])
 @pytest.mark.parametrize("lam", [0.0, 1.0])
 @pytest.mark.parametrize("n", [3, 20])
-def test_huge_and_tiny_rows_are_rows(n, lam, power):
+def test_powers_of_two_only_rescale_the_refit(n, lam, power):
     X, rng = conditioned(n, 4, 10.0)
     y = rng.normal(size=n)
     small = refit(X, y, penalty=lam, intercept=True)
@@ -76,7 +76,7 @@ def test_huge_and_tiny_rows_are_rows(n, lam, power):
     assert large.sensitivity == pytest.approx(small.sensitivity, rel=1e-12)
 
 
-def test_means_of_a_trillion_spreads_cost_nothing():
+def test_the_refit_is_accurate_for_means_of_1e12_times_the_spread():
     X, rng = conditioned(20, 3, 10.0)
     X, y = X * 4 + 1e12, rng.normal(size=20)
     coef, level, _ = naive.regress(X, y, 0.0, True)
@@ -84,21 +84,21 @@ def test_means_of_a_trillion_spreads_cost_nothing():
 
 
 @pytest.mark.parametrize("penalty", [0.0, 1e-30, 1.0])
-def test_dependent_rows_get_the_smallest_answer(penalty):
+def test_dependent_rows_give_the_minimum_norm_solution(penalty):
     X = np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0], [1.0, 2.0, 0.0]])
     found = refit(X, np.array([1.0, 3.0, 2.0]), penalty=penalty, intercept=False)
-    # along (1, 2, 0): the least squares factor of the responses on (1, 2, 1), shared out by 1 : 2
+    # along (1, 2, 0): least squares of the responses on (1, 2, 1), split 1 : 2
     factor = (1 + 6 + 2) / (6 + penalty / 5) / 5
     assert found.coef == pytest.approx([factor, 2 * factor, 0.0], rel=1e-14, abs=1e-15)
 
 
-def test_no_rows_have_no_coefficients():
+def test_coefficients_of_no_rows_are_0():
     found = refit(np.zeros((0, 2)), np.zeros(0), penalty=0.0, intercept=True)
     assert found.distance(np.zeros(2), 0.0) == 0.0
     assert found.distance(np.array([0.0, 1e-3]), 0.0) == 1e-3
 
 
-def test_distance_sees_every_coefficient_in_its_own_units():
+def test_distance_detects_a_change_of_any_coefficient_whatever_its_units():
     X, rng = conditioned(20, 3, 2.0)
     X = X * [1e-4, 1.0, 1e4]
     y = X @ [1e4, 1.0, 1e-4] + 0.1 * rng.normal(size=20)
@@ -111,7 +111,7 @@ def test_distance_sees_every_coefficient_in_its_own_units():
     assert found.distance(found.coef * math.nan, found.intercept) == math.inf
 
 
-def test_distance_sees_the_coefficient_of_a_constant_feature():
+def test_distance_detects_a_change_of_the_coefficient_of_a_constant_feature():
     X = np.column_stack([np.arange(5.0), np.full(5, 7.0)])
     found = refit(X, np.arange(5.0), penalty=0.0, intercept=True)
     assert found.coef == pytest.approx([1.0, 0.0], abs=1e-15)
@@ -128,7 +128,7 @@ def test_sensitivity_does_not_depend_on_the_units_of_features():
 
 
 @pytest.mark.parametrize("kappa", [1.0, 1e3, 1e6])
-def test_grain_is_what_the_last_digit_of_the_rows_does(kappa):
+def test_rounding_bounds_the_effect_of_the_last_digit_of_the_rows(kappa):
     X, rng = conditioned(20, 3, kappa)
     y = rng.normal(size=20) + X @ rng.normal(size=3)
     found = refit(X, y, penalty=0.0, intercept=False)
@@ -137,14 +137,14 @@ def test_grain_is_what_the_last_digit_of_the_rows_does(kappa):
         other = X * (1 + 2.0**-52 * rng.choice([-1, 0, 1], size=X.shape))
         again = refit(other, y, penalty=0.0, intercept=False)
         moved.append(found.distance(again.coef, again.intercept))
-    assert max(moved) <= 4 * found.grain
-    assert max(moved) >= 1e-3 * found.grain
+    assert max(moved) <= 4 * found.rounding
+    assert max(moved) >= 1e-3 * found.rounding
 
 
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("lam", [0.0, 2.0])
 @pytest.mark.parametrize("n", [1, 3, 30])
-def test_standardised_it_is_told_of_the_features_as_they_are(n, lam, intercept):
+def test_standardised_refit_returns_coefficients_of_the_original_features(n, lam, intercept):
     rng = np.random.default_rng(n)
     X = rng.normal(size=(n, 4)) * [1.0, 1e3, 1e-3, 1.0] + [0.0, 1e4, 1.0, 0.0]
     X[:, 3] = 0.1
@@ -155,6 +155,6 @@ def test_standardised_it_is_told_of_the_features_as_they_are(n, lam, intercept):
     assert found.distance(coef * 1.01, level) > 1e-3 or n == 1
 
 
-def test_standardised_no_rows_tell_nothing():
+def test_standardised_refit_of_no_rows_is_0():
     found = refit_standardized(np.empty((0, 2)), np.empty(0), penalty=1.0, intercept=True)
     assert found.coef.tolist() == [0.0, 0.0]

@@ -1,14 +1,14 @@
-"""Figures draw the rows that they are given: every panel, every line, every number."""
+"""Figures draw the given rows: every panel, every line, every number."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-import synthetic_results as synthetic
+import synthetic_results
 from matplotlib.image import imread
 
 from efface.paper import plots
-from efface.paper.experiments import panels
+from efface.paper.experiments import experiments_for
 from efface.paper.reproduction import rows_of
 
 SHAPES = {
@@ -22,7 +22,8 @@ SHAPES = {
 
 
 def rows(figure):
-    found = {each: synthetic.numbers(each) for each in panels(figure, 600, ("standardized",))}
+    settings = experiments_for(figure, 600, ("standardized",))
+    found = {each: synthetic_results.numbers(each) for each in settings}
     if figure == "fig2":
         for each in found:
             found[each] = {"rank": np.resize(found[each]["rank"], (8, len(each.times)))}
@@ -30,7 +31,7 @@ def rows(figure):
 
 
 @pytest.mark.parametrize("figure", SHAPES)
-def test_there_is_a_panel_for_each_setting_and_axes_are_labelled(figure):
+def test_a_figure_has_one_panel_per_setting_and_labelled_axes(figure):
     drawn = plots.draw(figure, rows(figure))
     down, along = SHAPES[figure]
     assert len(drawn.axes) == down * along
@@ -41,7 +42,7 @@ def test_there_is_a_panel_for_each_setting_and_axes_are_labelled(figure):
 
 
 @pytest.mark.parametrize("figure", ["fig3", "fig5", "fig6"])
-def test_lines_are_the_rows(figure):
+def test_lines_have_the_values_of_the_rows(figure):
     table = rows(figure)
     quantity = "l2" if figure == "fig6" else "regret"
     first = plots.draw(figure, table).axes[0]
@@ -53,7 +54,7 @@ def test_lines_are_the_rows(figure):
         assert tuple(round(r[f"{quantity}_mean"], 9) for r in line) in drawn
 
 
-def test_a_method_has_one_colour_in_every_figure():
+def test_a_method_has_the_same_colour_in_every_figure():
     colours = [
         {
             text.get_text(): handle.get_color()
@@ -67,7 +68,7 @@ def test_a_method_has_one_colour_in_every_figure():
 
 
 @pytest.mark.parametrize("figure", list(SHAPES)[1:])
-def test_no_line_leaves_its_panel(figure):
+def test_every_line_is_inside_its_axes(figure):
     for axis in plots.draw(figure, rows(figure)).axes:
         low, high = axis.get_ylim()
         for line in axis.lines:
@@ -95,7 +96,7 @@ def test_the_same_rows_give_the_same_bytes(tmp_path):
     assert "s = 500" in (tmp_path / "a.svg").read_text("utf-8")
 
 
-def test_labels_beside_a_panel_keep_apart_and_below_the_top():
+def test_labels_beside_a_panel_do_not_overlap():
     heights = plots.draw("fig5", rows("fig5")).axes[0].texts
     places = sorted(text.get_position()[1] for text in heights)
     assert np.diff(places).min() > 0.15

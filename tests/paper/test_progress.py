@@ -1,14 +1,14 @@
-"""What a person sees: a bar on a terminal, a table of verdicts, plain text in a pipe."""
+"""Terminal output: a progress bar, a table of verdicts, and plain text in a pipe."""
 
 from __future__ import annotations
 
 import io
 from pathlib import Path
 
-import synthetic_results as synthetic
+import synthetic_results
 from rich.console import Console
 
-from efface.paper import progress as screen
+from efface.paper import progress
 from efface.paper.claims import claims
 from efface.paper.experiments import Ranks
 from efface.paper.reproduction import Reproduced
@@ -16,31 +16,33 @@ from efface.theory.appendix_d import examples
 
 
 def judged():
-    return claims(synthetic.found(), synthetic.coverage(), examples(), ("standardized",))
+    return claims(
+        synthetic_results.found(), synthetic_results.coverage(), examples(), ("standardized",)
+    )
 
 
-def test_the_table_says_each_finding_and_its_verdict():
+def test_the_table_shows_each_finding_and_its_verdict():
     console = Console(file=io.StringIO(), width=140, force_terminal=True)
-    screen.show(Reproduced((Path("out/claims.md"),), "text", judged()), console)
+    progress.show(Reproduced((Path("out/claims.md"),), "text", judged()), console)
     text = console.file.getvalue()
     assert "The regret of the adaptive ridge falls" in text
     assert "holds" in text
     assert "fails" in text
-    assert "written to out: claims.md" in text
+    assert "Files written to out: claims.md" in text
 
 
-def test_a_pipe_gets_the_text_of_the_files():
+def test_a_pipe_receives_the_text_of_the_files():
     console = Console(file=io.StringIO(), width=80)
-    screen.show(Reproduced((Path("out/claims.md"),), "| a | b |" * 30, judged()), console)
-    assert console.file.getvalue() == "| a | b |" * 30 + "\nwritten to out: claims.md\n"
+    progress.show(Reproduced((Path("out/claims.md"),), "| a | b |" * 30, judged()), console)
+    assert console.file.getvalue() == "| a | b |" * 30 + "\nFiles written to out: claims.md\n"
 
 
-def test_progress_counts_settings_and_tells_the_remaining_time(monkeypatch):
+def test_progress_shows_finished_settings_and_the_remaining_time(monkeypatch):
     file = io.StringIO()
     console = Console(file=file, width=120, force_terminal=True)
-    monkeypatch.setattr(screen, "Console", lambda **_: console)
+    monkeypatch.setattr(progress, "Console", lambda **_: console)
     settings = [Ranks("unit-norm", 40, s=s) for s in (4, 5)]
-    with screen.progress(settings, 3) as advance:
+    with progress.progress(settings, 3) as advance:
         advance(settings[0], 3)
         advance(settings[1], 2)
     text = file.getvalue()
@@ -48,9 +50,9 @@ def test_progress_counts_settings_and_tells_the_remaining_time(monkeypatch):
     assert "0:00:0" in text or "-:--:--" in text
 
 
-def test_progress_is_silent_where_nobody_looks(capsys):
+def test_progress_prints_nothing_without_a_terminal(capsys):
     setting = Ranks("unit-norm", 40, s=4)
-    with screen.progress([setting], 1) as advance:
+    with progress.progress([setting], 1) as advance:
         advance(setting, 1)
     captured = capsys.readouterr()
     assert captured.out == captured.err == ""

@@ -1,4 +1,4 @@
-"""Requests, files and long-form rows, from small horizons and few runs."""
+"""Plans, files and rows in long form, with short horizons and few runs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from efface.errors import InvalidValue
 from efface.paper import reproduction
-from efface.paper.experiments import Comparison, Ranks, panels
+from efface.paper.experiments import Comparison, Ranks, experiments_for
 from efface.paper.reproduction import (
-    Request,
+    ReproductionPlan,
     folder_of,
     readings_of,
     reproduce,
@@ -34,23 +34,23 @@ def table(path):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"target": "fig9"}, "'figure' is 'fig9': expected one of fig2, fig3"),
+        ({"target": "fig9"}, "'target' is 'fig9': expected 'fig2' or 'fig3'"),
         ({"runs": 0}, "'runs' is 0: expected a whole number of at least 1"),
         ({"seed": -1}, "'seed' is -1"),
         (
             {"horizon": 80},
-            "'horizon' is 80: expected more than the memory of fig3/s=80,sigma=1, 80",
+            "'horizon' is 80: expected more than 80, the window of setting fig3/s=80,sigma=1",
         ),
-        ({"target": "all", "horizon": 500}, "memory of fig2/s=500, 500 rows"),
+        ({"target": "all", "horizon": 500}, "more than 500, the window of setting fig2/s=500"),
         ({"target": "claims", "horizon": 150}, "'horizon' is 150"),
     ],
 )
-def test_what_cannot_be_reproduced_is_refused_at_once(values, message):
+def test_an_invalid_plan_is_refused(values, message):
     with pytest.raises(InvalidValue, match=message):
-        Request(**{"target": "fig3", **values})
+        ReproductionPlan(**{"target": "fig3", **values})
 
 
-def test_unusable_options_are_refused(tmp_path):
+def test_invalid_options_are_refused(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     for call, message in (
@@ -58,20 +58,20 @@ def test_unusable_options_are_refused(tmp_path):
         (lambda: workers_of(0, "loky", None), "'jobs' is 0"),
         (lambda: workers_of(1, "spark", None), "'backend' is 'spark'"),
         (lambda: workers_of(1, "loky", "tcp://x:1"), "'scheduler' is 'tcp://x:1'"),
-        (lambda: folder_of(blocked / "out"), "a folder that can be written"),
+        (lambda: folder_of(blocked / "out"), "a writable folder"),
     ):
         with pytest.raises(InvalidValue, match=message):
             call()
 
 
-def test_all_needs_every_setting_once():
-    settings = Request("all", readings=READINGS).experiments()
+def test_all_contains_every_setting_once():
+    settings = ReproductionPlan("all", readings=READINGS).experiments()
     assert len(settings) == len(set(settings)) == 5 + 2 * (12 + 12 + 9 + 12)
 
 
-def test_a_figure_of_the_paper_is_written_for_both_readings(tmp_path):
-    request = Request("fig3", runs=2, horizon=90, readings=READINGS)
-    done = reproduce(request, tmp_path)
+def test_a_figure_is_written_for_both_readings(tmp_path):
+    plan = ReproductionPlan("fig3", runs=2, horizon=90, readings=READINGS)
+    done = reproduce(plan, tmp_path)
     names = {path.name for path in done.files}
     assert names == {"fig3.csv"} | {
         f"fig3{reading}.{kind}" for reading in ("", "-unit-norm") for kind in ("png", "svg")
@@ -83,10 +83,10 @@ def test_a_figure_of_the_paper_is_written_for_both_readings(tmp_path):
     assert rows[-1]["t"] == "90"
 
 
-def test_what_was_kept_gives_the_same_bytes_as_a_fresh_start(tmp_path):
-    request = Request("fig6", runs=2, horizon=90)
-    first = {path.name: path.read_bytes() for path in reproduce(request, tmp_path).files}
-    again = {path.name: path.read_bytes() for path in reproduce(request, tmp_path).files}
+def test_stored_settings_give_the_same_bytes(tmp_path):
+    plan = ReproductionPlan("fig6", runs=2, horizon=90)
+    first = {path.name: path.read_bytes() for path in reproduce(plan, tmp_path).files}
+    again = {path.name: path.read_bytes() for path in reproduce(plan, tmp_path).files}
     assert first == again
 
 
@@ -104,24 +104,24 @@ def test_rows_are_means_and_standard_errors_of_the_runs():
         assert last[f"{name}_se"] == pytest.approx(np.std(values, ddof=1) / np.sqrt(5))
 
 
-def test_columns_that_do_not_apply_are_left_out():
+def test_empty_columns_are_left_out():
     setting = Comparison("standardized", 30, "fig4", s=8, df=5, d=6)
     numbers = {name: value[np.newaxis] for name, value in setting.run(0, 0).items()}
     head = to_csv(rows_of("fig4", {setting: numbers})).splitlines()[0].split(",")
     assert head == [*HEAD, "s", "sigma", "df", "method", "penalty", "t", "runs", *BOTH_REGRETS]
 
 
-def test_the_standard_error_of_one_run_is_left_empty():
+def test_the_standard_error_of_one_run_is_empty():
     setting = Ranks("unit-norm", 20, s=5, d=4)
     numbers = {name: value[np.newaxis] for name, value in setting.run(0, 0).items()}
     line = to_csv(rows_of("fig2", {setting: numbers})).splitlines()[1]
     assert line.endswith(",")
 
 
-def small_panels(figure, horizon, readings):
-    """The settings of the paper in ten dimensions, so that all of them take seconds."""
+def small_experiments(figure, horizon, readings):
+    """The settings of the paper with at most ten features, so that they take seconds."""
     small = []
-    for each in panels(figure, 3000, readings):
+    for each in experiments_for(figure, 3000, readings):
         values = {**each.setting(), "horizon": horizon}
         if values.get("s"):
             values["s"] = max(3, values["s"] // 10)
@@ -133,13 +133,13 @@ def small_panels(figure, horizon, readings):
     return tuple(dict.fromkeys(small))
 
 
-def test_the_claims_of_a_seed_are_the_same_to_the_last_byte(tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduction, "panels", small_panels)
+def test_the_same_seed_gives_the_same_bytes_of_claims(tmp_path, monkeypatch):
+    monkeypatch.setattr(reproduction, "experiments_for", small_experiments)
     coverage = reproduction.coverage_table
     few = {"settings": [(2, 50)], "replicates": 100}
     monkeypatch.setattr(reproduction, "coverage_table", lambda **rest: coverage(**few, **rest))
-    request = Request("claims", runs=3, horizon=120, readings=READINGS, seed=4)
-    first, second = (reproduce(request, tmp_path / name) for name in ("a", "b"))
+    plan = ReproductionPlan("claims", runs=3, horizon=120, readings=READINGS, seed=4)
+    first, second = (reproduce(plan, tmp_path / name) for name in ("a", "b"))
     assert [path.name for path in first.files] == ["claims.json", "claims.md"]
     for one, other in zip(first.files, second.files, strict=True):
         assert one.read_bytes() == other.read_bytes(), one.name
@@ -148,11 +148,11 @@ def test_the_claims_of_a_seed_are_the_same_to_the_last_byte(tmp_path, monkeypatc
     assert "The paper's findings, checked" in first.text
 
 
-def test_tables_are_told_and_written(tmp_path, monkeypatch):
+def test_the_coverage_table_is_written_and_returned_as_text(tmp_path, monkeypatch):
     coverage = reproduction.coverage_table
     few = {"settings": [(2, 50)], "replicates": 100}
     monkeypatch.setattr(reproduction, "coverage_table", lambda **rest: coverage(**few, **rest))
-    done = reproduce(Request("coverage"), tmp_path)
+    done = reproduce(ReproductionPlan("coverage"), tmp_path)
     assert "paper, Lemma 1" in done.text
     rows = table(tmp_path / "coverage.csv")
     assert {row["reading"] for row in rows} == {"standardized"}

@@ -1,4 +1,4 @@
-"""Verdicts as text: complete, rounded, and the same each time."""
+"""Verdicts as text: complete, rounded and reproducible."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import math
 
 import pytest
-import synthetic_results as synthetic
+import synthetic_results
 
 from efface.paper.claims import claims
 from efface.paper.experiments import RidgeBound
@@ -19,11 +19,11 @@ READINGS = ("standardized", "unit-norm")
 
 @pytest.fixture(scope="module")
 def judged():
-    found = {**synthetic.found("standardized"), **synthetic.found("unit-norm")}
+    found = {**synthetic_results.found("standardized"), **synthetic_results.found("unit-norm")}
     for setting, numbers in found.items():
         if isinstance(setting, RidgeBound):
             numbers["bound"][:] = math.nan
-    rows = [*synthetic.coverage("standardized"), *synthetic.coverage("unit-norm")]
+    rows = [*synthetic_results.coverage("standardized"), *synthetic_results.coverage("unit-norm")]
     return claims(found, rows, examples(), READINGS)
 
 
@@ -35,25 +35,25 @@ def judged():
         (0.9736, 0.0014, "0.9736 ± 0.0014"),
         (3.0, 0.0, "3"),
         (2.5, math.inf, "2.5"),
-        (math.nan, math.nan, "no number"),
+        (math.nan, math.nan, "undefined"),
     ],
 )
-def test_a_number_shows_the_digits_that_its_error_leaves(value, error, text):
+def test_a_number_has_the_digits_of_its_standard_error(value, error, text):
     assert number(Place("p", value, error)) == text
 
 
-def test_the_table_has_a_line_for_each_finding_and_a_cell_for_each_reading(judged):
+def test_the_table_has_one_line_per_finding_and_one_cell_per_reading(judged):
     text = to_markdown(judged, "8 runs")
-    for finding in {claim.sentence for claim in judged}:
+    for finding in {claim.finding.sentence for claim in judged}:
         lines = [line for line in text.splitlines() if line.startswith(f"| {finding} |")]
         assert len(lines) == 2
         assert all(line.count("**") == 2 * len(READINGS) for line in lines)
     assert to_summary(judged) in text
-    assert "no number" in text
+    assert "undefined" in text
     assert "`fig3/s=80,sigma=3`" in text
 
 
-def test_json_is_strict_and_has_every_place(judged):
+def test_json_is_strict_and_has_every_place_of_every_claim(judged):
     document = json.loads(to_json(judged, {"runs": 8}), parse_constant=pytest.fail)
     assert document["setting"] == {"runs": 8}
     assert [c["verdict"] for c in document["claims"]] == [claim.verdict for claim in judged]

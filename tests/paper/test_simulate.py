@@ -1,4 +1,4 @@
-"""Streams: seeded, nested, paired, and distributed as they say."""
+"""Streams: seeded, nested, paired, and with the stated distributions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from efface.paper.simulate import READINGS, linear_stream, unit_vectors
 
 @pytest.mark.parametrize("reading", READINGS)
 @pytest.mark.parametrize("df", [None, 5])
-def test_a_stream_equals_its_slow_twin(reading, df):
+def test_a_stream_equals_the_slow_implementation(reading, df):
     stream = linear_stream(7, 3, 40, 6, reading=reading, sigma=2.0, df=df)
     X, y, theta = naive.draw(7, 3, 40, 6, reading, 2.0, df)
     np.testing.assert_allclose(stream.X, X, rtol=1e-12)
@@ -21,7 +21,7 @@ def test_a_stream_equals_its_slow_twin(reading, df):
     np.testing.assert_allclose(stream.y, y, rtol=1e-9)
 
 
-def test_the_same_seed_and_run_give_the_same_bits_and_others_do_not():
+def test_only_the_same_seed_and_run_give_the_same_stream():
     one, same = linear_stream(1, 2, 30, 4), linear_stream(1, 2, 30, 4)
     assert one.X.tobytes() == same.X.tobytes()
     assert one.y.tobytes() == same.y.tobytes()
@@ -29,7 +29,7 @@ def test_the_same_seed_and_run_give_the_same_bits_and_others_do_not():
         assert not np.isclose(one.X, other.X).any()
 
 
-def test_a_longer_stream_begins_like_a_shorter_one():
+def test_a_longer_stream_starts_with_the_rows_of_a_shorter_one():
     short, long = linear_stream(0, 0, 20, 5), linear_stream(0, 0, 90, 5)
     np.testing.assert_array_equal(long.X[:20], short.X)
     np.testing.assert_array_equal(long.theta, short.theta)
@@ -37,19 +37,21 @@ def test_a_longer_stream_begins_like_a_shorter_one():
 
 
 def test_settings_of_a_run_share_contexts_coefficients_and_the_signs_of_noise():
-    calm, wild = linear_stream(0, 0, 50, 5), linear_stream(0, 0, 50, 5, sigma=3.0, df=4)
-    np.testing.assert_array_equal(calm.X, wild.X)
-    np.testing.assert_array_equal(np.sign(calm.y - calm.signal), np.sign(wild.y - wild.signal))
+    gaussian, student = linear_stream(0, 0, 50, 5), linear_stream(0, 0, 50, 5, sigma=3.0, df=4)
+    np.testing.assert_array_equal(gaussian.X, student.X)
+    np.testing.assert_array_equal(
+        np.sign(gaussian.y - gaussian.signal), np.sign(student.y - student.signal)
+    )
 
 
-def test_coefficients_have_length_1_and_the_signal_is_theirs():
+def test_coefficients_have_length_1_and_the_signal_is_x_times_theta():
     stream = linear_stream(0, 0, 50, 5)
     assert np.linalg.norm(stream.theta) == pytest.approx(1.0)
     np.testing.assert_allclose(stream.signal, stream.X @ stream.theta)
 
 
 @pytest.mark.parametrize(("df", "law"), [(None, stats.norm()), (5, stats.t(5)), (15, stats.t(15))])
-def test_noise_has_the_distribution_it_is_named_after(df, law):
+def test_noise_has_the_stated_distribution(df, law):
     stream = linear_stream(11, 0, 20_000, 1, sigma=2.0, df=df)
     assert stats.kstest((stream.y - stream.signal) / 2.0, law.cdf).pvalue > 0.01
 

@@ -1,4 +1,4 @@
-"""Sweeps: the same bits on any workers, and nothing finished is lost or mistaken."""
+"""Sweeps: the same bits on any workers, and stored settings are found again."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from distributed import LocalCluster
 
 from efface.errors import InvalidValue
 from efface.paper import sweep as subject
-from efface.paper.experiments import Comparison, Ranks, Slides
-from efface.paper.sweep import LostWorker, Store, Workers, sweep, written_beside
+from efface.paper.experiments import Comparison, ForgettingTerms, Ranks
+from efface.paper.sweep import LostWorker, RunStore, Workers, atomic_write, sweep
 
 SETTINGS = (
     Comparison("standardized", 60, "fig3", s=8, d=12),
     Ranks("unit-norm", 40, s=6, d=5),
-    Slides("unit-norm", 40, d=3, s=9),
+    ForgettingTerms("unit-norm", 40, d=3, s=9),
 )
 
 
@@ -30,7 +30,7 @@ def equal(one, other):
     )
 
 
-def test_runs_are_those_of_the_setting_one_by_one():
+def test_a_sweep_returns_the_runs_of_each_setting_in_order():
     found = sweep(SETTINGS, runs=6, seed=5)
     for setting in SETTINGS:
         for run in range(6):
@@ -57,49 +57,51 @@ def test_a_dask_cluster_gives_the_same_bits(cluster):
     assert equal(sweep(SETTINGS, runs=9, seed=1), sweep(SETTINGS, runs=9, seed=1, workers=workers))
 
 
-def test_a_dask_worker_killed_in_the_middle_costs_no_result(cluster):
+def test_killing_a_dask_worker_loses_no_result(cluster):
     settings = [Comparison("standardized", 2500, "fig3", s=40, d=60)]
-    told = []
+    reported = []
 
     def kill_one(setting, count):
-        if not told:
+        if not reported:
             os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
-        told.append(count)
+        reported.append(count)
 
     workers = Workers(backend="dask", scheduler=cluster.scheduler_address)
     found = sweep(settings, runs=24, seed=2, workers=workers, advance=kill_one)
-    assert sum(told) == 24
+    assert sum(reported) == 24
     assert equal(found, sweep(settings, runs=24, seed=2))
 
 
 class Fatal(Ranks):
-    """A run that takes its process with it."""
+    """A run that ends its process."""
 
     def run(self, seed, number):
         os._exit(1)
 
 
-def test_a_lost_process_is_told_and_what_was_finished_is_kept(tmp_path):
-    store = Store(tmp_path)
+def test_a_lost_process_is_reported_and_finished_settings_are_stored(tmp_path):
+    store = RunStore(tmp_path)
     fine, fatal = SETTINGS[1], Fatal("unit-norm", 40, s=7, d=5)
     sweep([fine], runs=4, seed=0, store=store)
-    with pytest.raises(LostWorker, match="a worker process died; finished settings are kept"):
+    with pytest.raises(LostWorker, match="a worker process died; finished settings are stored"):
         sweep([fine, fatal], runs=4, seed=0, store=store, workers=Workers(2))
     assert [path.suffix for path in tmp_path.iterdir()] == [".npz"]
 
 
-def test_what_is_stored_is_not_run_again(tmp_path, monkeypatch):
-    store = Store(tmp_path)
+def test_stored_settings_are_not_run_again(tmp_path, monkeypatch):
+    store = RunStore(tmp_path)
     first = sweep(SETTINGS, runs=5, seed=3, store=store)
     monkeypatch.setattr(subject, "perform", None)
-    told = []
-    again = sweep(SETTINGS, runs=5, seed=3, store=store, advance=lambda e, n: told.append((e, n)))
+    reported = []
+    again = sweep(
+        SETTINGS, runs=5, seed=3, store=store, advance=lambda e, n: reported.append((e, n))
+    )
     assert equal(first, again)
-    assert told == [(setting, 5) for setting in SETTINGS]
+    assert reported == [(setting, 5) for setting in SETTINGS]
 
 
-def test_a_changed_setting_uses_no_stale_numbers(tmp_path):
-    store, setting = Store(tmp_path), SETTINGS[0]
+def test_a_changed_setting_has_another_file(tmp_path):
+    store, setting = RunStore(tmp_path), SETTINGS[0]
     changed = [
         (setting, 4, 1),
         (setting, 5, 0),
@@ -113,8 +115,8 @@ def test_a_changed_setting_uses_no_stale_numbers(tmp_path):
     assert len(names) == 1 + len(changed)
 
 
-def test_a_new_format_or_version_uses_no_stale_numbers(tmp_path, monkeypatch):
-    store, setting = Store(tmp_path), SETTINGS[0]
+def test_a_new_format_or_version_has_another_file(tmp_path, monkeypatch):
+    store, setting = RunStore(tmp_path), SETTINGS[0]
     before = store.path(setting, 4, 0)
     monkeypatch.setattr("efface.paper.experiments.FORMAT", 99)
     after = store.path(setting, 4, 0)
@@ -122,8 +124,8 @@ def test_a_new_format_or_version_uses_no_stale_numbers(tmp_path, monkeypatch):
     assert len({before, after, store.path(setting, 4, 0)}) == 3
 
 
-def test_a_damaged_file_is_computed_again(tmp_path):
-    store = Store(tmp_path)
+def test_a_setting_with_a_damaged_file_is_run_again(tmp_path):
+    store = RunStore(tmp_path)
     first = sweep(SETTINGS[1:2], runs=4, seed=0, store=store)
     (path,) = tmp_path.iterdir()
     path.write_bytes(path.read_bytes()[:100])
@@ -131,34 +133,36 @@ def test_a_damaged_file_is_computed_again(tmp_path):
     assert store.load(path) is not None
 
 
-def test_an_interrupt_keeps_the_finished_settings(tmp_path):
-    store, told = Store(tmp_path), []
+def test_finished_settings_stay_stored_after_an_interrupt(tmp_path):
+    store, reported = RunStore(tmp_path), []
 
     def interrupt(setting, count):
-        told.append(setting)
+        reported.append(setting)
         if setting is SETTINGS[2]:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         sweep(SETTINGS, runs=4, seed=0, store=store, advance=interrupt)
     assert len(list(tmp_path.glob("*.npz"))) == 2
-    told.clear()
-    found = sweep(SETTINGS, runs=4, seed=0, store=store, advance=lambda e, n: told.append((e, n)))
-    assert len(told) == 3
+    reported.clear()
+    found = sweep(
+        SETTINGS, runs=4, seed=0, store=store, advance=lambda e, n: reported.append((e, n))
+    )
+    assert len(reported) == 3
     assert equal(found, sweep(SETTINGS, runs=4, seed=0))
 
 
-def test_nothing_is_left_of_a_file_that_could_not_be_finished(tmp_path):
+def test_a_failed_write_leaves_the_old_file(tmp_path):
     target = tmp_path / "rows.csv"
     target.write_text("old")
 
-    with pytest.raises(RuntimeError), written_beside(target) as beside:  # noqa: PT012
-        beside.write_text("half")
+    with pytest.raises(RuntimeError), atomic_write(target) as temporary:  # noqa: PT012
+        temporary.write_text("half")
         raise RuntimeError
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_a_scheduler_that_is_not_there_is_refused(monkeypatch):
+def test_a_scheduler_that_does_not_answer_is_refused(monkeypatch):
     with pytest.raises(InvalidValue, match="'scheduler' is 'nowhere'"):
         sweep(SETTINGS, runs=1, seed=0, workers=Workers(backend="dask", scheduler="nowhere"))

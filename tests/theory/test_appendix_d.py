@@ -1,4 +1,4 @@
-"""M1..M4: what the paper says, what dense arithmetic says, and that the verdicts follow."""
+"""M1..M4: the paper's values, dense arithmetic, and the verdicts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from twins import theory as naive
 
-from efface.theory.appendix_d import Claim, examples, render_examples
+from efface.theory.appendix_d import StatedValue, examples, render_examples
 
 BY_NAME = {example.name: example for example in examples()}
 
 
-def test_deleted_terms_and_ranks():
-    """E7: 1/2 at M1, and M4 keeps its rank."""
+def test_deleted_terms_and_ranks_of_the_examples():
+    """E7: the deleted term is 1/2 at M1, and the rank of M4 does not change."""
     found = [(e.name, e.term.deleted, e.term.rank_before, e.term.rank_after) for e in examples()]
     expected = [
         ("M1 (v = e1)", 0.5, 3, 4),
@@ -28,7 +28,7 @@ def test_deleted_terms_and_ranks():
 
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
-def test_agrees_with_dense_arithmetic(example):
+def test_examples_agree_with_dense_arithmetic(example):
     X, new = np.array(example.window), np.array(example.arriving)
     term = example.term
     direct = naive.forgetting_regret_term_pinv(X, X[0], new)
@@ -40,10 +40,10 @@ def test_agrees_with_dense_arithmetic(example):
 
 
 def failing(name):
-    return [(c.quantity, c.source) for c in BY_NAME[name].claims if not c.holds]
+    return [(c.quantity, c.source) for c in BY_NAME[name].stated if not c.holds]
 
 
-def test_claims_that_fail():
+def test_stated_values_that_fail():
     case = "App. D, Case 1"
     assert failing("M1 (v = e1)") == [("deleted", case), ("FRT", case)]
     assert failing("M1 (v = e2)") == [("deleted", case), ("FRT", case)]
@@ -58,18 +58,18 @@ def test_claims_that_fail():
     assert [e.name for e in examples() if e.holds] == ["M3"]
 
 
-def test_a_claim_compares():
-    assert Claim("x", "here", 1.0, 1.0 + 1e-12).holds
-    assert not Claim("x", "here", 1.0, 1.1).holds
-    assert Claim("x", "here", 2.0, 1.1, "<=").holds
-    assert not Claim("x", "here", 2.0, 2.1, "<=").holds
+def test_a_stated_value_holds_if_it_equals_or_bounds_the_computed_one():
+    assert StatedValue("x", "here", 1.0, 1.0 + 1e-12).holds
+    assert not StatedValue("x", "here", 1.0, 1.1).holds
+    assert StatedValue("x", "here", 2.0, 1.1, "<=").holds
+    assert not StatedValue("x", "here", 2.0, 2.1, "<=").holds
 
 
-def test_rendering_has_a_line_for_each_claim():
+def test_rendering_has_one_line_per_stated_value():
     text = render_examples()
     lines = text.splitlines()
-    assert len(lines) == sum(1 + len(e.claims) for e in examples())
+    assert len(lines) == sum(1 + len(e.stated) for e in examples())
     assert sum(line.endswith("fails") for line in lines) == sum(
-        not c.holds for e in examples() for c in e.claims
+        not c.holds for e in examples() for c in e.stated
     )
     assert "M1 (v = e1)  3->4" in text

@@ -1,4 +1,4 @@
-"""The cumulative bounds against direct loops; where the paper's fail and the valid ones hold."""
+"""The cumulative bounds against direct loops; where the paper's bounds fail and valid ones hold."""
 
 from __future__ import annotations
 
@@ -61,24 +61,24 @@ class TestTheorem1:
         direct = math.fsum(math.hypot(*x) * r for x, r in zip(X[12:], radii, strict=True))
         assert ols_regret_bound(X, 12, sigma=1.4, delta=0.1).valid_bound == pytest.approx(direct)
 
-    def test_grows_linearly(self):
+    def test_bound_grows_linearly_with_the_horizon(self):
         X = np.tile(np.eye(2), (2000, 1))
         short, long = ols_regret_bound(X[:1002], 2, sigma=1.0), ols_regret_bound(X, 2, sigma=1.0)
         assert long.bound / short.bound == pytest.approx(3998 / 1000, rel=1e-12)
 
-    def test_needs_as_many_rows_as_columns(self):
+    def test_is_infinite_for_fewer_rows_than_columns(self):
         """E10."""
         bound = ols_regret_bound(stream(20, 5), 4, sigma=1.0)
         assert (bound.bound, bound.valid_bound) == (math.inf, math.inf)
 
-    def test_root_of_a_negative_number_is_nan(self):
+    def test_bound_is_nan_where_it_takes_the_root_of_a_negative_number(self):
         bound = ols_regret_bound(stream(14, 3, scale=1e-6), 12, sigma=1.0)
         assert math.isnan(bound.bound)
         assert bound.valid_bound > 0
 
     @pytest.mark.parametrize(("scale", "holds"), [(1.0, True), (100.0, False)])
-    def test_rescaled_contexts_break_it(self, scale, holds):
-        """The regret stays, the bound shrinks by the scale; the valid bound stays too."""
+    def test_fails_for_rescaled_contexts(self, scale, holds):
+        """Rescaling divides the bound by the scale; regret and valid bound do not change."""
         X, theta = stream(250, 2), np.array([0.6, 0.8])
         regret = absolute(scale * X, theta / scale, 50, np.zeros(201), 1.0, 0)
         bound = ols_regret_bound(scale * X, 50, sigma=1.0)
@@ -88,7 +88,7 @@ class TestTheorem1:
 
 
 class TestTheorem2:
-    @pytest.mark.parametrize("penalties", ["fixed", "moving"])
+    @pytest.mark.parametrize("penalties", ["fixed", "varying"])
     def test_equals_the_formula(self, penalties):
         X = stream(60, 3)
         lam = np.full(49, 2.0) if penalties == "fixed" else 2 + 0.3 * np.sin(np.arange(49.0))
@@ -106,14 +106,14 @@ class TestTheorem2:
         )
         assert bound.valid_bound == pytest.approx(direct)
 
-    def test_c2_is_undefined_at_the_papers_own_setting(self):
-        """d = 100, s = 20 and Lemma 3's penalty: a falling penalty makes a factor negative."""
+    def test_c2_is_undefined_at_the_setting_of_the_paper(self):
+        """d = 100, s = 20 and Lemma 3's penalty: where the penalty falls, a factor is negative."""
         X, theta = stream(80, 100), np.full(100, 0.1)
         bound = ridge_regret_bound(X, 20, penalties=lemma_3(X, 20, theta), sigma=1.0, theta=theta)
         assert math.isnan(bound.bound)
         assert math.isfinite(bound.exact_c2_bound)
 
-    def test_large_contexts_break_it(self):
+    def test_fails_for_large_contexts(self):
         X, theta = stream(300, 10, scale=100.0), np.full(10, 0.1**0.5)
         lam = lemma_3(X, 100, theta)
         bound = ridge_regret_bound(X, 100, penalties=lam, sigma=1.0, theta=theta)
@@ -122,15 +122,15 @@ class TestTheorem2:
         assert regret > bound.exact_c2_bound
         assert regret <= bound.valid_bound
 
-    def test_zero_rows_in_singular_windows_cost_nothing(self):
+    def test_zero_rows_in_singular_windows_add_0_to_the_valid_bound(self):
         X = np.zeros((6, 2))
         bound = ridge_regret_bound(X, 2, penalties=0.0, sigma=1.0, theta=[1.0, 1.0])
         assert bound.valid_bound == 0
 
 
 class TestValidRegretBounds:
-    def test_hold_as_often_as_they_say(self):
-        """delta = 0.5 gives the bounds the chance to fail that 0.05 would hide."""
+    def test_hold_with_the_stated_probability(self):
+        """delta = 0.5 allows more failures than 0.05, so that an error would show."""
         theta, lam = np.array([0.6, 0.8]), np.full(11, 3.0)
         broken = np.zeros(2)
         for seed in range(300):
@@ -151,8 +151,8 @@ class TestPenaltyDrift:
         assert drift.log_c2 == pytest.approx(math.log(math.prod(factors)), rel=1e-9)
         assert drift.smallest == pytest.approx(min(factors), rel=1e-9)
 
-    def test_exact_drift_completes_the_determinant_identity(self):
-        """log det moves by log(1 + ||x_t||^2), log(1 - h_t) and the drift, and by nothing else."""
+    def test_exact_drift_makes_the_determinant_identity_exact(self):
+        """log det changes by the sum of log(1 + ||x_t||^2), log(1 - h_t) and the drift."""
         X, s = stream(20, 3), 6
         lam = self.LAM[:15]
         with mp.workdps(40):
@@ -169,14 +169,14 @@ class TestPenaltyDrift:
         drift = penalty_drift(stream(60, 3), 12, penalties=5.0)
         assert (drift.log_c2, drift.smallest, drift.exact) == (0.0, 1.0, 0.0)
 
-    def test_first_order_agreement(self):
-        """With one column the derivation's trace is exact: log C2 equals the drift."""
+    def test_log_c2_is_exact_for_one_column(self):
+        """With one column the trace in the derivation is exact."""
         X, lam = stream(30, 1), np.linspace(4, 9, 21)
         drift = penalty_drift(X, 10, penalties=lam)
         assert drift.log_c2 == pytest.approx(drift.exact, rel=1e-12)
 
     def test_inequality_is_certain_for_a_falling_penalty_only(self):
-        """The paper needs C2 below the exact ratio; a rising penalty can put it above."""
+        """The paper needs C2 below the exact ratio; with a rising penalty it can be above."""
         X = stream(60, 3)
         rising = penalty_drift(X, 12, penalties=np.linspace(1, 2, 49))
         falling = penalty_drift(X, 12, penalties=np.linspace(2, 1, 49))
@@ -192,10 +192,10 @@ class TestPenaltyDrift:
 
 
 class TestLemma2:
-    @pytest.mark.parametrize("moving", [False, True])
-    def test_equals_direct_sums(self, moving):
+    @pytest.mark.parametrize("varying", [False, True])
+    def test_equals_direct_sums(self, varying):
         X = stream(60, 3)
-        lam = 2 + 0.3 * np.sin(np.arange(49.0)) if moving else np.zeros(49)
+        lam = 2 + 0.3 * np.sin(np.arange(49.0)) if varying else np.zeros(49)
         result = representation_bound(X, 12, penalties=lam)
         total, frt, gain = naive.representation(X, 12, lam)
         eta = float(naive.log_det(X[48:], lam[-1])) - math.log(math.prod(naive.c2(X, 12, lam)))
@@ -216,7 +216,7 @@ class TestLemma2:
         terms = [forgetting_regret_term(X[t - 8 : t], X[t - 8], X[t]).total for t in steps]
         assert representation_bound(X, 8).frt == pytest.approx(math.fsum(terms))
 
-    def test_where_the_inequality_of_the_proof_is_true(self):
+    def test_the_inequality_of_the_proof_is_true_only_up_to_its_root(self):
         """log(1 + z) >= z / 2 from 0 to HALF_LOG_ROOT, and nowhere else above -1."""
         z = np.linspace(-0.999, 6, 100001)
         true = np.log1p(z) >= z / 2
@@ -224,21 +224,21 @@ class TestLemma2:
         assert mp.log(1 + HALF_LOG_ROOT) == pytest.approx(HALF_LOG_ROOT / 2, rel=1e-15)
 
     @pytest.mark.parametrize(("d", "s", "rows"), [(10, 12, 300), (10, 20, 300), (100, 150, 300)])
-    def test_fails(self, d, s, rows):
-        """E6, the settings at which it fails: unit-norm contexts."""
+    def test_fails_for_windows_of_few_rows(self, d, s, rows):
+        """E6: the settings at which it fails, with unit-norm contexts."""
         result = representation_bound(unit_norm(rows, d), s)
         assert not result.holds
         assert result.representation <= result.valid_bound
 
     @pytest.mark.parametrize(("d", "s", "rows"), [(10, 50, 1000), (100, 500, 600)])
     def test_holds_over_a_short_horizon(self, d, s, rows):
-        """E6, the settings at which it holds, although half of the steps break its inequality."""
+        """E6: the settings at which it holds, although half of the steps violate its proof."""
         result = representation_bound(unit_norm(rows, d), s)
         assert result.holds
         assert result.outside > 0.4 * result.steps
         assert result.representation <= result.valid_bound
 
-    def test_the_length_of_the_horizon_decides(self):
+    def test_fails_over_a_long_horizon(self):
         """The sum of z_t grows with T, eta does not."""
         X = stream(15000, 10)
         short, long = representation_bound(X[:3000], 50), representation_bound(X, 50)
@@ -246,8 +246,8 @@ class TestLemma2:
         assert not long.holds
         assert long.representation <= long.valid_bound
 
-    def test_fails_at_once_when_the_contexts_are_small(self):
-        """Both sums are free of units, eta is not: the proof lost the first determinant."""
+    def test_fails_for_small_contexts(self):
+        """Rescaling changes eta but neither sum: the proof omits the first determinant."""
         X = stream(300, 10)
         plain, small = representation_bound(X, 50), representation_bound(X / 100, 50)
         assert small.representation == pytest.approx(plain.representation, rel=1e-9)
@@ -255,12 +255,12 @@ class TestLemma2:
         assert plain.holds
         assert not small.holds
 
-    def test_singular_windows(self):
+    def test_bounds_of_singular_windows_are_infinite(self):
         result = representation_bound(stream(12, 5), 4)
         assert (result.eta, result.valid_bound) == (-math.inf, math.inf)
         assert math.isnan(result.telescoped)
         assert not result.holds
 
-    def test_contexts_of_zero(self):
+    def test_zero_contexts_give_a_representation_of_0(self):
         result = representation_bound(np.zeros((6, 2)), 3, penalties=1.0)
         assert (result.representation, result.valid_bound, result.frt) == (0, 0, 0)

@@ -1,4 +1,4 @@
-"""The coverage table: valid radii cover, the paper's do not, the docs print what is measured."""
+"""The coverage table: valid radii cover, the paper's do not, and the docs show the same table."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import pytest
 from twins import theory as naive
 
 from efface.theory.coverage import CONTEXTS, SETTINGS, coverage_table, render_coverage
-from efface.theory.geometry import gram_norm
-from efface.theory.quantities import adaptive_penalty, wpssr, wpssr_limit
+from efface.theory.quantities import adaptive_penalty, gram_norm, wpssr, wpssr_limit
 from efface.theory.radii import (
     euclidean_radius,
     gaussian_radius,
@@ -33,7 +32,7 @@ def short(rows, radius):
     }
 
 
-def test_every_setting_and_reading_is_there(table):
+def test_the_table_has_every_setting_and_reading(table):
     cells = {(row.contexts, row.d, row.s) for row in table}
     assert cells == {(reading, d, s) for reading in CONTEXTS for d, s in SETTINGS}
     assert SETTINGS == ((2, 50), (2, 5000), (10, 100), (10, 5000), (50, 200))
@@ -51,8 +50,8 @@ def test_exact_radii_do_not_cover_more_than_nominal(table):
     assert all(abs(row.coverage - row.nominal) <= row.margin for row in rows)
 
 
-def test_lemma_1_fails_in_the_phi_norm_where_rows_abound(table):
-    """E4: about 60 % and 1 % at unit norm with two columns."""
+def test_lemma_1_fails_in_the_phi_norm_for_many_rows(table):
+    """E4: coverage is about 60 % and 1 % for unit-norm contexts with two columns."""
     expected = {(c, d, s) for c in CONTEXTS for d, s in [(2, 50), (2, 5000), (10, 5000)]}
     assert short(table, "paper, Lemma 1") == expected
     found = {
@@ -100,7 +99,7 @@ def covered(X, y, theta):
     lam = adaptive_penalty(s, d, 1.0, np.abs(X).max(), theta_max=theta.max())
     ols, ridge = naive.ridge_fit(X, y) - theta, naive.ridge_fit(X, y, lam) - theta
     one = naive.ridge_fit(X, y, 1.0) - theta
-    spread = ridge + theta - naive.ridge_fit(X, X @ theta, lam)
+    deviation = ridge + theta - naive.ridge_fit(X, X @ theta, lam)
     lemma_4 = paper_ridge_radius(X, penalty=lam, sigma=1.0, theta=theta)
     ball = euclidean_radius(X, sigma=1.0, penalty=lam, theta_norm=1.0)
     return [
@@ -115,7 +114,7 @@ def covered(X, y, theta):
         np.linalg.norm(ridge) <= ball,
         gram_norm(X, ridge, penalty=lam)
         <= gaussian_radius(X, sigma=1.0, penalty=lam, theta_norm=1.0),
-        gram_norm(X, spread, penalty=lam) <= gaussian_radius(X, y=y, penalty=lam),
+        gram_norm(X, deviation, penalty=lam) <= gaussian_radius(X, y=y, penalty=lam),
     ]
 
 
@@ -127,7 +126,7 @@ def test_table_equals_a_loop_over_the_public_functions(contexts):
     assert [row.coverage for row in rows] == pytest.approx(list(shares))
 
 
-def test_seed_decides():
+def test_the_same_seed_gives_the_same_table():
     first, again, other = (
         coverage_table(settings=[(2, 50)], replicates=300, seed=seed) for seed in (1, 1, 2)
     )
@@ -141,8 +140,8 @@ def test_a_setting_does_not_depend_on_the_others():
     assert alone == tuple(row for row in both if (row.contexts, row.d) == ("unit-norm", 10))
 
 
-def test_batches_do_not_change_what_is_counted(monkeypatch):
-    """Batches interleave the draws, so the figures differ; the count and the level do not."""
+def test_smaller_batches_count_every_replicate(monkeypatch):
+    """Other batches draw other numbers, so shares differ; the count and the level do not."""
     monkeypatch.setattr("efface.theory.coverage._BATCH", 3 * 100)
     rows = coverage_table(settings=[(2, 50)], contexts=["standardized"], replicates=2000)
     assert all(row.replicates == 2000 for row in rows)
@@ -165,8 +164,8 @@ def test_bad_options_are_refused(options, text):
 DOCS = Path(__file__).parents[2] / "docs" / "theory.md"
 
 
-def test_the_documented_table_is_what_is_measured(table):
-    """Printed figures may come from another stream of random numbers, not from another truth."""
+def test_the_documented_table_agrees_with_the_measured_one(table):
+    """The printed shares may differ by sampling error only."""
     printed = dict(documented_rows(DOCS.read_text()))
     measured = dict(documented_rows(render_coverage(table)))
     assert printed.keys() == measured.keys()

@@ -1,4 +1,4 @@
-"""The radii against fifty-digit evaluations, their limits, and what they cover when simulated."""
+"""The radii against evaluations in 50 digits, their limits and their simulated coverage."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from twins import theory as naive
 
-from efface.theory.geometry import gram_norm
-from efface.theory.quantities import adaptive_penalty, wpssr, wpssr_limit
+from efface.theory.quantities import adaptive_penalty, gram_norm, wpssr, wpssr_limit
 from efface.theory.radii import (
     euclidean_radius,
     gaussian_radius,
@@ -82,7 +81,7 @@ class TestFormulas:
             tail = 1 - naive.f_cdf(mp.mpf(radius) ** 2 / (4 * variance), 4, 8)
         assert float(tail) == pytest.approx(delta, rel=1e-5)
 
-    def test_rank_deficient_window_counts_its_rank(self):
+    def test_a_rank_deficient_window_uses_its_rank(self):
         X = np.hstack([self.X, self.X[:, :1] - self.X[:, 1:2]])
         y = window(12, 1, seed=3)[:, 0]
         assert gaussian_radius(X, sigma=1.0) == pytest.approx(gaussian_radius(self.X, sigma=1.0))
@@ -93,29 +92,29 @@ class TestLimits:
     def test_one_column_is_the_normal_quantile(self):
         assert gaussian_radius(np.ones((5, 1)), sigma=1.0, delta=0.05) == pytest.approx(1.959963985)
 
-    def test_f_becomes_chi_square_when_rows_abound(self):
+    def test_f_approaches_chi_square_for_many_rows(self):
         X, noise = window(40000, 3), window(40000, 1, seed=1)[:, 0]
         known, estimated = gaussian_radius(X, sigma=1.0), gaussian_radius(X, y=noise)
         assert estimated == pytest.approx(known, rel=0.02)
 
-    def test_no_freedom_left_is_infinite(self):
+    def test_no_degrees_of_freedom_give_an_infinite_radius(self):
         X = window(4, 4)
         assert gaussian_radius(X, y=np.ones(4)) == math.inf
         assert math.isfinite(gaussian_radius(X, sigma=1.0))
 
-    def test_singular_window(self):
+    def test_a_singular_window_without_a_penalty_gives_infinite_radii(self):
         X = window(3, 5)
         assert paper_ols_radius(X, sigma=1.0) == math.inf
         assert euclidean_radius(X, sigma=1.0) == math.inf
         assert math.isfinite(euclidean_radius(X, sigma=1.0, penalty=1.0, theta_norm=1.0))
 
-    def test_zero_window(self):
+    def test_a_zero_window_gives_a_gaussian_radius_of_0(self):
         X = np.zeros((4, 2))
         assert gaussian_radius(X, sigma=1.0) == 0
         assert gaussian_radius(X, y=np.ones(4)) == 0
         assert paper_ols_radius(X, sigma=1.0) == math.inf
 
-    def test_large_penalty(self):
+    def test_a_large_penalty_leaves_only_the_bias(self):
         radius = self_normalized_radius(
             window(9, 3), penalty=1e14, sigma=2.0, theta_norm=0.0, delta=0.05
         )
@@ -123,12 +122,12 @@ class TestLimits:
         ball = euclidean_radius(window(9, 3), sigma=1.0, penalty=1e14, theta_norm=0.7)
         assert ball == pytest.approx(0.7, rel=1e-10)
 
-    def test_small_penalty_is_least_squares(self):
+    def test_a_small_penalty_gives_the_radius_of_least_squares(self):
         X = window(9, 3)
         ball = euclidean_radius(X, sigma=1.0, penalty=1e-13, theta_norm=1.0)
         assert ball == pytest.approx(paper_ols_radius(X, sigma=1.0), rel=1e-9)
 
-    def test_gaussian_radius_with_a_penalty_adds_the_longest_bias(self):
+    def test_gaussian_radius_with_a_penalty_adds_the_largest_bias(self):
         X = window(9, 3)
         plain = gaussian_radius(X, sigma=1.0)
         assert gaussian_radius(X, sigma=1.0, penalty=4.0) == plain
@@ -138,8 +137,8 @@ class TestLimits:
 
 
 class TestThePapersFailures:
-    def test_lemma_1_moves_with_the_units_of_the_contexts(self):
-        """E4: the Phi norm of the error does not, so no constant can repair the statement."""
+    def test_lemma_1_depends_on_the_units_of_the_contexts(self):
+        """E4: the Phi norm of the error does not, so no constant can correct the statement."""
         X, noise = window(50, 2), window(50, 1, seed=1)[:, 0]
         errors = [gram_norm(c * X, naive.ridge_fit(c * X, noise)) for c in (1, 100)]
         radii = [paper_ols_radius(c * X, sigma=1.0) for c in (1, 100)]
@@ -147,8 +146,8 @@ class TestThePapersFailures:
         assert radii[1] == pytest.approx(radii[0] / 100, rel=1e-9)
 
     @pytest.mark.parametrize(("d", "copies"), [(2, 25), (10, 10), (50, 4)])
-    def test_lemma_4_is_shorter_than_the_bias_it_must_contain(self, d, copies):
-        """Equal coefficients, orthogonal contexts, no noise at all, Assumption 1 satisfied."""
+    def test_lemma_4_is_smaller_than_the_bias_alone(self, d, copies):
+        """Equal coefficients, orthogonal contexts, no noise, Assumption 1 satisfied."""
         X = np.tile(np.eye(d) * math.sqrt(d), (copies, 1))
         theta = np.full(d, 1 / math.sqrt(d))
         penalty = adaptive_penalty(len(X), d, 1.0, math.sqrt(d), theta_max=theta.max())
@@ -175,7 +174,7 @@ class TestCoverage:
         return naive.ridge_fit(X, y, penalty) - np.array([1.0, -2.0, 0.5])
 
     @pytest.mark.parametrize("delta", [0.05, 0.3])
-    def test_gaussian_radii_are_exact(self, delta):
+    def test_gaussian_radii_cover_with_exactly_the_nominal_probability(self, delta):
         tolerance = 4 * math.sqrt(delta * (1 - delta) / REPLICATES)
         known = self.share(
             self.gaussian_draw,
@@ -220,8 +219,8 @@ class TestCoverage:
         assert share == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 200000))
         assert share >= 0.6
 
-    def test_subgaussian_noise_that_is_not_gaussian(self):
-        """Signs are 1-subgaussian; the context repeats one direction, the hardest case."""
+    def test_subgaussian_radii_cover_for_noise_that_is_not_gaussian(self):
+        """Random signs are 1-subgaussian; all contexts have one direction, the hardest case."""
 
         def draw(rng):
             X = np.sign(rng.standard_normal((6, 1)))
@@ -240,8 +239,8 @@ class TestCoverage:
         assert ball >= lowest_share(0.95)
         assert ellipsoid >= lowest_share(0.95)
 
-    def test_self_normalized_radius_survives_contexts_chosen_by_the_past(self):
-        """Each context is the running estimate's sign: not independent of the noise."""
+    def test_self_normalized_radius_covers_when_contexts_depend_on_the_past(self):
+        """Each context depends on the sign of the running sum, so it depends on the noise."""
 
         def draw(rng):
             noise, rows, total = rng.standard_normal(20), [], 0.0

@@ -1,4 +1,4 @@
-"""Slow and obvious twins of the diagnostics: dense, in 50 digits, one window at a time."""
+"""Slow and simple implementations of the diagnostics: dense, in 50 digits, one window at a time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ DIGITS = 50
 
 
 def centred(X, intercept, weights=None):
-    """The rows that have weight, less their mean and rounded once, times the roots of the weights.
+    """Rows of positive weight minus their mean, rounded once, times the roots of the weights.
 
-    In 50 digits for few numbers, in 19 for many.
+    The mean is exact for few numbers and in extended precision for many.
     """
     X, _, weights = naive.weighted_rows(X, np.zeros(len(X)), weights)
     rows = X
@@ -34,7 +34,7 @@ def rank(X, intercept, weights=None):
 
 
 def condition(X, intercept, weights=None):
-    """That of Phi, infinite below full rank."""
+    """The condition of Phi, infinite below full rank."""
     if rank(X, intercept, weights) < X.shape[1]:
         return math.inf
     singular = np.linalg.svd(centred(X, intercept, weights), compute_uv=False)
@@ -49,11 +49,11 @@ def forecast(X, intercept, steps, weights=None):
 
 
 class Window:
-    """The rows of a window in 50 digits: Phi by its definition, and its eigenvalues."""
+    """Phi of a window by its definition and its eigenvalues, in 50 digits."""
 
     def __init__(self, X, intercept, lam, weights=None):
         X, _, weights = naive.weighted_rows(X, np.zeros(len(X)), weights)
-        self.heft, self.d = mp.mpf(float(weights.sum())), X.shape[1]
+        self.total_weight, self.d = mp.mpf(float(weights.sum())), X.shape[1]
         self.intercept, self.lam = intercept and len(X) > 0, mp.mpf(lam)
         with mp.workdps(DIGITS):
             rows = [[mp.mpf(float(v)) for v in row] for row in X]
@@ -78,17 +78,17 @@ class Window:
         return [mp.mpf(float(v)) - m for v, m in zip(row, self.mean, strict=True)]
 
     def inner(self, u, v):
-        """<u, v> in (Phi + lam)^-1, Moore-Penrose without a penalty; the intercept has none."""
+        """<u, v> in (Phi + lam)^-1 (Moore-Penrose if lam = 0), plus the unpenalised intercept."""
         with mp.workdps(DIGITS):
             a, b = self.around(u), self.around(v)
-            total = mp.mpf(1) / self.heft if self.intercept else mp.mpf(0)
+            total = mp.mpf(1) / self.total_weight if self.intercept else mp.mpf(0)
             for value, vector in zip(self.values, self.vectors, strict=True):
                 if value + self.lam > 0:
                     total += mp.fdot(a, vector) * mp.fdot(b, vector) / (value + self.lam)
             return total
 
     def frt(self, old, new, weight=1.0):
-        """Definition 2: deleted (dissimilarity + 1), where the old row has a weight."""
+        """Definition 2: deleted (dissimilarity + 1); the old row has a weight."""
         with mp.workdps(DIGITS):
             w = mp.mpf(float(weight))
             deleted, cross = w * self.inner(old, old), mp.sqrt(w) * self.inner(old, new)

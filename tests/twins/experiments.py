@@ -1,6 +1,6 @@
-"""The paper's experiments once more, slow and obvious: lists of rows, one solve a step and method.
+"""A slow and simple implementation of the experiments: one solve per step and method.
 
-Nothing here is imported from the package.
+Nothing here imports the package.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ START = 20
 
 
 def draw(seed, run, rows, d, reading, sigma, df):
-    """X, y and theta, number by number as the settings say."""
+    """X, y and theta of a setting."""
 
     def generator(part):
         return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(run, part)))
 
-    X = np.array([generator_row for generator_row in generator(0).standard_normal((rows, d))])
+    X = generator(0).standard_normal((rows, d))
     if reading == "unit-norm":
         X = np.array([x / np.sqrt(np.sum(x**2)) for x in X])
     theta = generator(1).standard_normal(d)
@@ -30,7 +30,7 @@ def draw(seed, run, rows, d, reading, sigma, df):
 
 
 def adaptive_penalty(X, y, delta):
-    """Algorithm 2, with the absolute value and the coefficients' maximum taken as 1."""
+    """Algorithm 2, with absolute values (E2) and 1 as the largest coefficient."""
     n, d = X.shape
     return np.sqrt(2 * n) * np.std(y, ddof=1) * np.abs(X).max() * np.sqrt(np.log(2 * d / delta))
 
@@ -59,7 +59,7 @@ def constant_memory(X, y, theta, s, line, delta):
 
 
 def growing_memory(X, y, theta, k, line, delta):
-    """The same for (+k, -1), a step being k arrivals predicted together and one departure."""
+    """The same for (+k, -1): per step, k arrivals are predicted together and one row leaves."""
     live = list(range(START))
     records = []
     for first in range(START, len(y), k):
@@ -83,5 +83,5 @@ def cumulated(records):
 
 
 def ranks(choices, s):
-    """Distinct unit vectors in each full window."""
+    """The number of distinct unit vectors in each full window."""
     return [len(set(choices[t - s : t])) for t in range(s, len(choices) + 1)]

@@ -1,6 +1,6 @@
-"""Slow and obvious twins of the theory: definitions written out, in 50 digits where it matters.
+"""Slow and simple implementations of the theory: the definitions, in 50 digits where it matters.
 
-Nothing here is imported from the package.
+Nothing here imports the package.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def q(X, penalty=0.0):
 
 
 def forgetting_regret_term(X, old, new, penalty=0.0):
-    """Definition 2 with its cosine; needs a nonsingular Phi_lam and two rows that are not zero."""
+    """Definition 2 with the cosine; needs a nonsingular Phi_lam and two nonzero rows."""
     with mp.workdps(DIGITS):
         deleted, arrived = inner(X, old, old, penalty), inner(X, new, new, penalty)
         cosine = inner(X, new, old, penalty) / mp.sqrt(arrived * deleted)
@@ -157,7 +157,7 @@ def ols_bound(X, s, sigma, delta):
 
 
 def c2(X, s, penalties):
-    """The factors of C2 as the derivation has them, with lambda_min(Phi_lam) for its phi^2."""
+    """The factors of C2 as derived in App. E, with lambda_min(Phi_lam) for phi^2."""
     T, d = X.shape
     factors = []
     for t in range(s, T):
@@ -181,7 +181,7 @@ def ridge_bound(X, s, penalties, sigma, theta, delta):
 
 
 def representation(X, s, penalties):
-    """sum ||x_t||^2, sum FRT_t, sum log(1 + ||x_t||^2), one inverse a step."""
+    """sum ||x_t||^2, sum FRT_t, sum log(1 + ||x_t||^2), with one inverse per step."""
     T, d = X.shape
     total = frt = gain = 0.0
     for t in range(s, T):
@@ -195,7 +195,7 @@ def representation(X, s, penalties):
 
 
 def ridge_fit(X, y, penalty=0.0):
-    """Least squares on the window and sqrt(lam) I below it."""
+    """Ridge as least squares on the window with the rows sqrt(lam) I appended."""
     d = X.shape[1]
     below = np.sqrt(penalty) * np.eye(d)
     return np.linalg.lstsq(np.vstack([X, below]), np.append(y, np.zeros(d)), rcond=None)[0]

@@ -9,49 +9,60 @@ from typing import Annotated
 
 import typer
 
-EXAMPLE = """[bold]Example[/bold], which takes a minute; all figures with 100 runs take fifteen:
+EXAMPLE = """[bold]Example[/bold] (one minute; 'all' with 100 runs takes 15 minutes):
 
   efface reproduce fig3 --runs 5"""
 
 
 def reproduce(
-    figure: Annotated[
+    target: Annotated[
         str,
         typer.Argument(
-            metavar="WHAT",
-            help="fig2, fig3, fig4, fig5, fig6, fig7, examples, coverage, claims or all.",
+            metavar="TARGET",
+            help="A figure of the paper (fig2 to fig7); its example windows (examples); the "
+            "coverage of its confidence radii (coverage); a verdict on each of its findings "
+            "(claims); or all.",
         ),
     ],
-    runs: Annotated[int, typer.Option(help="Number of runs per setting.")] = 100,
-    horizon: Annotated[int, typer.Option(help="T, the number of time steps per run.")] = 3000,
+    runs: Annotated[int, typer.Option(help="Simulated runs per setting.")] = 100,
+    horizon: Annotated[int, typer.Option(help="Time steps per run (T in the paper).")] = 3000,
     reading: Annotated[
-        str, typer.Option(help="How contexts are normalised: standardized, unit-norm or both.")
+        str, typer.Option(help="How features are normalised: standardized, unit-norm or both.")
     ] = "standardized",
     jobs: Annotated[
         int, typer.Option(help="Number of processes.", show_default="one per core")
     ] = os.cpu_count() or 1,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
-    backend: Annotated[str, typer.Option(help="loky (this machine) or dask.")] = "loky",
+    backend: Annotated[
+        str, typer.Option(help="loky (processes on this machine) or dask.")
+    ] = "loky",
     scheduler: Annotated[
         str | None,
-        typer.Option(help="Address of a Dask scheduler.", show_default="a local cluster"),
+        typer.Option(
+            help="Address of a Dask scheduler, with --backend dask.",
+            show_default="a local cluster",
+        ),
     ] = None,
 ) -> None:
-    """Repeat the paper's experiments and check its findings.
+    """Repeat the experiments of the paper and check its findings.
 
-    Finished settings are kept in the folder. After an interruption, the same command continues.
+    Each finished setting is stored in the output folder.
+    Run an interrupted command again to continue with the other settings.
     """
     from efface.paper.progress import progress, show
-    from efface.paper.reproduction import Request, readings_of, reproduce, workers_of
+    from efface.paper.reproduction import ReproductionPlan, readings_of, reproduce, workers_of
 
-    request = Request(figure, runs, horizon, readings_of(reading), seed)
+    plan = ReproductionPlan(target, runs, horizon, readings_of(reading), seed)
     workers = workers_of(jobs, backend, scheduler)
     try:
-        with progress(request.experiments(), runs) as advance:
-            done = reproduce(request, out, workers, advance)
+        with progress(plan.experiments(), runs) as advance:
+            done = reproduce(plan, out, workers, advance)
     except KeyboardInterrupt:
-        text = "efface: interrupted; finished settings are kept, the same command continues."
-        print(text, file=sys.stderr)
+        print(
+            "efface: interrupted; run the same command again to continue with the unfinished "
+            "settings.",
+            file=sys.stderr,
+        )
         raise typer.Exit(130) from None
     show(done)

@@ -1,4 +1,7 @@
-"""Questions to a model: audit, diagnose, forecast, and the independent reference fit.
+"""Questions about a model, answered from its live rows.
 
-Nothing here imports ``efface.engine``: an audit must not trust what it checks.
+``audit`` compares a model with a refit, ``diagnosis`` describes its conditioning and leverages,
+``forecast`` says what the next deletions will do. ``reference`` is the independent refit,
+``design`` the design matrix of the live rows. No function here changes a model, and none imports
+``efface.engine``: an audit must not trust the code that it checks.
 """

@@ -1,13 +1,14 @@
-"""What the next deletions do to the live rows if nothing arrives, at O(d^2) a deletion.
+"""``forecast_forgetting``: rank and condition after each of the next deletions, O(d^2) each.
 
-Deletions are walked backwards: from the rows that remain in the end, the older ones join one after
-the other, so nothing is ever subtracted. The walk keeps an orthonormal basis Q of what the rows
-span and a triangular T with (XQ)'(XQ) = T'T. A joining row is projected on Q, lengthens it if it
-sticks out, and is rotated into T. The extreme singular values of T are found by a few steps of
-block iteration, started from those of the window before; up to ``_SMALL`` features, exactly.
+The deletions are computed in reverse order: from the rows that remain at the end, older rows are
+added one at a time, so nothing is ever subtracted. The factorisation keeps an orthonormal basis Q
+of the span of the rows and a triangular T with (XQ)'(XQ) = T'T. A new row is projected on Q,
+extends Q if it is outside the span, and is rotated into T. The extreme singular values of T come
+from a few steps of block iteration that start from the previous ones; up to ``_SMALL`` features
+they are exact.
 
-The rank is that of ``numpy.linalg.matrix_rank``. Wherever T leaves it in doubt the rows themselves
-are decomposed anew, and the walk goes on from there.
+The rank is that of ``numpy.linalg.matrix_rank``. Where T leaves it in doubt, the rows themselves
+are decomposed again.
 """
 
 from __future__ import annotations
@@ -20,25 +21,31 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from efface.diagnostics.deviations import (
+    binary_exponent,
+    deviations,
+    only_rounding,
+    standardized,
+)
 from efface.inputs.ids import Id
 from efface.inputs.parameters import whole
 from efface.models.regression import Model
-from efface.theory.geometry import Array, binary_unit, deviations, dust, spectrum, standardized
+from efface.theory.geometry import Array, spectrum
 
 _EPS = float(np.finfo(np.float64).eps)
-_SMALL = 32  # up to here the singular values of T themselves cost less than estimates of them
+_SMALL = 32  # up to this rank the exact singular values of T cost less than estimates
 _BLOCK = 4
-_OUT_OF_DOUBT = 8.0  # how far above NumPy's cutoff an estimated singular value is beyond doubt
-_BORDER = 8.0  # a row that sticks out by less than an eighth of the cutoff adds no rank
+_SAFE_FACTOR = 8.0  # an estimated singular value this far above NumPy's cutoff is certain
+_OUTSIDE = 8.0  # a component outside the span below 1/8 of the cutoff adds no rank
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Forecast:
-    """The next deletions, first to last; arrays have one entry a deletion, as it leaves the rows.
+    """The next deletions in order; each array has one entry per deletion, for the rows after it.
 
-    ``condition`` is that of Phi = X'X (of deviations from the mean with an intercept), infinite
-    below full rank. ``drops_at`` is the index of the first deletion at which the rank falls and
-    ``drops_id`` the row that it deletes; None if it never does.
+    ``condition`` is that of Phi = X'X (of the deviations from the mean with an intercept), infinite
+    below full rank. ``drops_at`` is the index of the first deletion that lowers the rank and
+    ``drops_id`` the id of the row that it deletes; both are None if no deletion does.
     """
 
     ids: tuple[Id, ...]
@@ -68,11 +75,12 @@ class Forecast:
 
 
 def forecast_forgetting(model: Model, steps: int) -> Forecast:
-    """What the next ``steps`` deletions do if nothing arrives: oldest first, until none is left.
+    """Rank and condition after each of the next ``steps`` deletions, oldest row first.
 
-    The rank is exact at every step. The condition is exact up to 32 features and below full rank;
-    else it may fall short, by less than a factor of 2. With ``standardize`` both are those of rows
-    standardised anew after each deletion, exact at O(rows features^2) each.
+    No row arrives; the forecast ends when no row is left. The rank is exact at every step. The
+    condition is exact up to 32 features and below full rank; otherwise it may be too small, by less
+    than a factor of 2. With ``standardize`` the remaining rows are standardised again after each
+    deletion, and both are exact, at O(rows features^2) per deletion.
 
     >>> from efface import OLS
     >>> model = OLS(fit_intercept=False).fit([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0]], [1.0, 2.0, 3.0])
@@ -91,7 +99,7 @@ def forecast_forgetting(model: Model, steps: int) -> Forecast:
             for first in range(count, -1, -1)
         ]
     else:
-        states = _walked(live.X, live.weighed, count, live.parameters["fit_intercept"])
+        states = _states(live.X, live.weighed, count, live.parameters["fit_intercept"])
     ranks = np.array([rank for rank, _ in reversed(states)], dtype=np.int64)
     falls = np.flatnonzero(np.diff(ranks) < 0)
     first = int(falls[0]) if falls.size else None
@@ -106,56 +114,56 @@ def forecast_forgetting(model: Model, steps: int) -> Forecast:
     )
 
 
-def _walked(X: Array, weights: Array, count: int, intercept: bool) -> list[tuple[int, float]]:
-    """Rank and condition of the rows from ``count`` on, then from one earlier, up to all."""
-    walk = _Walk(X, weights, count, intercept=intercept)
-    states = [walk.state()]
+def _states(X: Array, weights: Array, count: int, intercept: bool) -> list[tuple[int, float]]:
+    """Rank and condition of the rows after ``count`` deletions, ``count`` - 1, and so on to 0."""
+    factorisation = _Factorisation(X, weights, count, intercept=intercept)
+    states = [factorisation.state()]
     for _ in range(count):
-        walk.step()
-        states.append(walk.state())
+        factorisation.add_older_row()
+        states.append(factorisation.state())
     return states
 
 
 def _standardized_state(X: Array, weights: Array) -> tuple[int, float]:
-    """Rank and condition of rows that are standardised by themselves."""
-    heard = weights > 0.0
-    if not heard.any():
+    """Rank and condition of the rows, standardised by their own mean and deviation."""
+    positive = weights > 0.0
+    if not positive.any():
         return 0, math.inf
-    rows = standardized(X[heard], weights[heard]).rows
-    found = spectrum(np.sqrt(weights[heard])[:, np.newaxis] * rows)
+    rows = standardized(X[positive], weights[positive]).rows
+    found = spectrum(np.sqrt(weights[positive])[:, np.newaxis] * rows)
     rank = int(found.rank)
     full = rank == X.shape[1]
     return rank, float(found.values[0] / found.values[-1]) if full else math.inf
 
 
 def _milestones(count: int, drops_at: int | None) -> list[int]:
-    """Which deletions a terminal shows: the first, the last, and those around the fall."""
+    """The deletions that are shown: the first, the last, and those where the rank first falls."""
     around = {drops_at - 1, drops_at} if drops_at is not None else {count // 2}
     return sorted({0, count - 1} | {i for i in around if 0 <= i < count})
 
 
-class _Walk:
-    """Rows ``first`` and later of X, ``first`` going down; each times the root of its weight."""
+class _Factorisation:
+    """Q and T of rows ``first`` and later of X, each times the square root of its weight."""
 
     def __init__(self, X: Array, weights: Array, first: int, *, intercept: bool) -> None:
         self.d = X.shape[1]
         self.first = first
         self.intercept = intercept
-        heard = X[weights > 0.0]
         self.weights = weights
-        self.rows = np.ldexp(X, -binary_unit(heard))  # squares of huge and tiny rows are numbers
+        exponent = binary_exponent(X[weights > 0.0])
+        self.rows = np.ldexp(X, -exponent)  # squares neither overflow nor underflow
         newest = np.flatnonzero(weights)[-1:]
         self.origin = self.rows[newest[0]] if intercept and newest.size else np.zeros(self.d)
         self.random = np.random.default_rng(0)
-        self.restart()
+        self.decompose()
 
-    # -- where it stands -------------------------------------------------------------------------
+    # -- the current state -----------------------------------------------------------------------
 
-    def restart(self) -> None:
-        """Stand on a decomposition of the rows themselves."""
-        heard = self.weights[self.first :] > 0.0
-        rows, weights = self.rows[self.first :][heard], self.weights[self.first :][heard]
-        self.heft = float(weights.sum())
+    def decompose(self) -> None:
+        """Compute Q and T from the rows themselves."""
+        positive = self.weights[self.first :] > 0.0
+        rows, weights = self.rows[self.first :][positive], self.weights[self.first :][positive]
+        self.total_weight = float(weights.sum())
         self.mean = np.zeros(self.d)
         if len(rows):
             self.mean = np.average(rows - self.origin, axis=0, weights=weights)
@@ -164,14 +172,14 @@ class _Walk:
         centred = deviations(rows, weights=weights)[0] if self.intercept and len(rows) else rows
         centred = np.sqrt(weights)[:, np.newaxis] * centred
         if len(rows) > self.d:
-            centred = np.asarray(np.linalg.qr(centred, mode="r"))  # has the same singular values
+            centred = np.asarray(np.linalg.qr(centred, mode="r"))  # the same singular values
         _, singular, basis = np.linalg.svd(centred, full_matrices=False)
         largest = float(singular.max(initial=0.0))
         rank = int(np.count_nonzero(singular > self._cutoff(largest)))
         self.basis = np.asfortranarray(basis[:rank].T)
         self.factor = np.asfortranarray(np.diag(singular[:rank]))
         self.left_out = float(np.sum(singular[rank:] ** 2))
-        self.settled = self._dusty()
+        self.constant = self._constant_columns()
         self.top = np.eye(rank, min(rank, _BLOCK))
         self.bottom = np.eye(rank)[:, ::-1][:, : min(rank, _BLOCK)].copy()
         self.largest, self.smallest = largest, float(singular[rank - 1]) if rank else math.inf
@@ -185,7 +193,7 @@ class _Walk:
         return int(self.factor.shape[0])
 
     def state(self) -> tuple[int, float]:
-        """Rank, and condition of Phi."""
+        """The rank, and the condition of Phi."""
         if self.rank < self.d:
             return self.rank, math.inf
         return self.rank, float((self.largest / self.smallest) ** 2)
@@ -194,18 +202,18 @@ class _Walk:
         """As in ``numpy.linalg.matrix_rank``."""
         return float(_EPS * max(self.count, self.d) * largest)
 
-    def _dusty(self) -> NDArray[np.bool]:
-        """Columns whose deviations are rounding, and not zero."""
-        if not (self.intercept and self.heft):
+    def _constant_columns(self) -> NDArray[np.bool]:
+        """The columns whose deviations are not zero but only rounding."""
+        if not (self.intercept and self.total_weight):
             return np.zeros(self.d, dtype=bool)
         mean = self.mean + self.origin
-        rounding = dust(np.array([self.low, self.high]) - mean, mean)
+        rounding = only_rounding(np.array([self.low, self.high]) - mean, mean)
         return np.asarray(rounding & (self.low < self.high))
 
     # -- one more row ----------------------------------------------------------------------------
 
-    def step(self) -> None:
-        """The next older row joins."""
+    def add_older_row(self) -> None:
+        """Add the next older row."""
         self.first -= 1
         row, weight = self.rows[self.first], float(self.weights[self.first])
         if weight == 0.0:
@@ -213,27 +221,27 @@ class _Walk:
         self.low, self.high = np.minimum(self.low, row), np.maximum(self.high, row)
         row = row - self.origin
         if self.intercept:
-            row = self._around_mean(row, weight)
+            row = self._centre(row, weight)
         row = math.sqrt(weight) * row
-        self.heft += weight
-        if not np.array_equal(dusty := self._dusty(), self.settled):
-            self.restart()
+        self.total_weight += weight
+        if not np.array_equal(constant := self._constant_columns(), self.constant):
+            self.decompose()
             return
-        row[dusty] = 0.0
-        self._join(row)
+        row[constant] = 0.0
+        self._add(row)
         if self._in_doubt():
-            self.restart()
+            self.decompose()
 
-    def _around_mean(self, row: Array, weight: float) -> Array:
-        """What joins Phi with a row: its distance from the mean, a little shortened."""
-        apart, n = row - self.mean, self.heft
-        self.mean = self.mean + weight * apart / (n + weight)
-        return np.asarray(math.sqrt(n / (n + weight)) * apart)
+    def _centre(self, row: Array, weight: float) -> Array:
+        """Update the mean; return v such that the centred Phi grows by weight v v' (Welford)."""
+        deviation, n = row - self.mean, self.total_weight
+        self.mean = self.mean + weight * deviation / (n + weight)
+        return np.asarray(math.sqrt(n / (n + weight)) * deviation)
 
-    def _join(self, row: Array) -> None:
+    def _add(self, row: Array) -> None:
         inside, outside, length = _split(self.basis, row)
         size = max(self.largest, float(np.linalg.norm(row)))
-        if length > self._cutoff(size) / _BORDER:
+        if length > self._cutoff(size) / _OUTSIDE:
             self.basis = np.asfortranarray(np.column_stack([self.basis, outside / length]))
             self.factor = np.asfortranarray(np.pad(self.factor, (0, 1)))
             self.top, self.bottom = (np.pad(v, ((0, 1), (0, 0))) for v in (self.top, self.bottom))
@@ -241,10 +249,10 @@ class _Walk:
         else:
             self.left_out += length**2
         if self.rank:
-            self._rotate_in(inside)
+            self._update_factor(inside)
 
-    def _rotate_in(self, row: Array) -> None:
-        """T'T + row row' = T'T."""
+    def _update_factor(self, row: Array) -> None:
+        """Replace T by the triangular factor of T'T + row row'."""
         block = min(self.rank, 32)
         self.factor = lapack.dtpqrt(0, block, self.factor, row[np.newaxis], overwrite_a=1)[0]
         if self.rank <= _SMALL:
@@ -253,27 +261,27 @@ class _Walk:
             return
         self.top, self.largest = _largest(self.factor, np.column_stack([row, self.top]))
         guess = self.random.standard_normal((self.rank, 1))
-        guess[-1] += math.sqrt(self.rank)  # where a row that hardly sticks out shows
+        guess[-1] += math.sqrt(self.rank)  # a row barely outside the span shows in this direction
         self.bottom, self.smallest = _smallest(self.factor, np.column_stack([self.bottom, guess]))
 
     def _in_doubt(self) -> bool:
-        """Whether NumPy might see another rank."""
+        """Whether ``numpy.linalg.matrix_rank`` could give another rank."""
         cutoff = self._cutoff(self.largest)
-        certain = self.smallest > _OUT_OF_DOUBT * cutoff and self.smallest > 0.0
+        certain = self.smallest > _SAFE_FACTOR * cutoff and self.smallest > 0.0
         return not (certain or self.rank == 0) or 2 * math.sqrt(self.left_out) > cutoff
 
 
 def _split(basis: Array, row: Array) -> tuple[Array, Array, float]:
-    """Coordinates in the basis, what sticks out of it, and its length."""
+    """Coordinates in the basis, the component outside its span, and the length of that."""
     inside = basis.T @ row
     outside = row - basis @ inside
-    again = basis.T @ outside  # twice is enough (Kahan)
+    again = basis.T @ outside  # two projections are enough (Kahan)
     outside -= basis @ again
     return inside + again, outside, float(np.linalg.norm(outside))
 
 
 def _largest(factor: Any, block: Array) -> tuple[Array, float]:
-    """The largest singular value of T as far as one step from these columns shows, and vectors."""
+    """One step of block iteration for the largest singular value of T, and its vectors."""
     block = factor.T @ (factor @ block)
     q = np.linalg.qr(block / np.abs(block).max())[0]
     _, singular, vt = np.linalg.svd(factor @ q, full_matrices=False)
@@ -281,7 +289,7 @@ def _largest(factor: Any, block: Array) -> tuple[Array, float]:
 
 
 def _smallest(factor: Any, block: Array) -> tuple[Array, float]:
-    """The smallest one, by two steps with the inverse; 0 if there is no inverse."""
+    """Two steps of inverse block iteration for the smallest one; 0 if T is singular."""
     for _ in range(2):
         block = np.linalg.qr(block)[0]
         half, singular = lapack.dtrtrs(factor, block, trans=1)

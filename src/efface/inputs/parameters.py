@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from efface.errors import invalid
 
@@ -64,6 +65,24 @@ def boolean(subject: str, value: object) -> bool:
     if not isinstance(value, bool | np.bool):
         raise invalid(subject, value, "True or False", "pass one of the two")
     return bool(value)
+
+
+def vector(subject: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
+    """``size`` finite numbers as a float64 vector.
+
+    >>> vector("theta", [1, 2], 2)
+    array([1., 2.])
+    """
+    numbers = np.asarray(value, dtype=np.float64)
+    if numbers.shape != (size,):
+        expected = f"the shape ({size},)"
+        raise invalid(subject, numbers.shape, expected, f"pass {size} numbers")
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        at = int(finite.argmin())
+        value = float(numbers[at])
+        raise invalid(f"{subject}[{at}]", value, "a finite number", "replace it")
+    return numbers
 
 
 def _number(value: object) -> float:

@@ -37,6 +37,7 @@ from efface.engine.events.state import (
     stream_state,
     tail_for,
 )
+from efface.engine.events.state_checks import residues
 from efface.engine.events.stream import COMPACT, DONE, FORM, FORM_DUAL, REFIT
 from efface.engine.jit.records import Record
 from efface.engine.jit.views import Ints, Matrix, Vector, weighed
@@ -300,6 +301,10 @@ class Solver(ABC):
         rows = self.rows.n_rows * (self.width + 3) * 8
         return self.rows.nbytes + sum(store.nbytes for store in self.stores) - rows
 
+    @abstractmethod
+    def residues(self) -> list[str]:
+        """The names of parts of the state that do not follow from the live rows: none, if sound."""
+
     @property
     @abstractmethod
     def stores(self) -> list[Vector]:
@@ -408,6 +413,9 @@ class EventSolver(Solver):
     def _coef(self) -> Vector:
         coef: Vector = open_stream(self._store).coef
         return coef
+
+    def residues(self) -> list[str]:
+        return [name for store in self.stores for name in residues(*self.rows.arrays, store)]
 
     def _release(self) -> None:
         for store in self.stores:

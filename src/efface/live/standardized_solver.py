@@ -12,6 +12,7 @@ from efface.engine.events.stream import COMPACT
 from efface.engine.jit.records import Record
 from efface.engine.jit.views import Matrix, Vector
 from efface.engine.standardized import standardized_fit as kernels
+from efface.engine.standardized.standardized_checks import standard_residues
 from efface.engine.standardized.standardized_replay import (
     DIAGNOSED,
     GAUGED,
@@ -59,6 +60,9 @@ class StandardizedSolver(Solver):
     def _coef(self) -> Vector:
         coef: Vector = kernels.open_standard(self._store).coef
         return coef
+
+    def residues(self) -> list[str]:
+        return standard_residues(*self.rows.arrays, self._store)
 
     def _release(self) -> None:
         kernels.release_standard(self.rows.arrays[2], self._store)

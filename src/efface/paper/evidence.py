@@ -1,6 +1,7 @@
-"""Where the numbers behind a finding lie, and how they become one number in each place.
+"""The numbers that decide a finding, computed from the runs of the experiments.
 
-Every function with ``Evidence -> places`` in its type looks at all panels that a finding is about.
+A measure yields one number with its standard error for each setting and method of a finding. Its
+last positional argument is the evidence.
 """
 
 from __future__ import annotations
@@ -12,16 +13,25 @@ from itertools import pairwise
 
 import numpy as np
 
-from efface.paper.experiments import SIGMAS, Comparison, Experiment, Line, Numbers, Ranks, Slides
-from efface.paper.simulate import Array, Reading
+from efface.paper.experiments import (
+    SIGMAS,
+    Comparison,
+    Experiment,
+    ForgettingTerms,
+    Line,
+    Numbers,
+    Ranks,
+)
+from efface.paper.simulate import Reading
 from efface.paper.verdicts import Place, jackknife
 from efface.theory.appendix_d import Example
 from efface.theory.coverage import CoverageRow
+from efface.theory.geometry import Array
 
 
 @dataclass(frozen=True)
-class Panel:
-    """A comparison and its numbers."""
+class MeasuredComparison:
+    """A comparison and the numbers of its runs: one panel of a figure."""
 
     setting: Comparison
     numbers: Numbers
@@ -31,20 +41,28 @@ class Panel:
         return self.setting.horizon - self.setting.rows_needed
 
     def line(self, name: str, line: Line) -> Array:
-        """A method's numbers, (runs, times)."""
+        """One quantity of a method, of shape (runs, times)."""
         return np.asarray(self.numbers[name][:, self.setting.lines.index(line)])
 
     def total(self, line: Line) -> Array:
-        """Each run's regret at the horizon, a prediction."""
+        """The regret of each run at the horizon, divided by the number of predictions."""
         return np.asarray(self.line("regret", line)[:, -1] / self.steps)
 
     def mean_l2(self, line: Line) -> Array:
-        """Each run's L2 error, averaged over time."""
+        """The L2 error of each run, averaged over time."""
         return np.asarray(self.line("l2", line).mean(axis=1))
+
+    def fixed(self, factor: float) -> Line:
+        """The fixed penalty of ``factor`` times sigma."""
+        return Line("fixed", factor * self.setting.sigma)
+
+    def place(self, statistic: Callable[..., float], *samples: Array, detail: str) -> Place:
+        """A statistic of the runs, with its standard error."""
+        return Place(self.setting.id, *jackknife(statistic, *samples), detail)
 
 
 class Evidence:
-    """Everything found under one reading."""
+    """All results under one reading."""
 
     def __init__(
         self,
@@ -58,28 +76,33 @@ class Evidence:
         self.coverage = [row for row in coverage if row.contexts == reading]
         self.examples = examples
 
-    def panels(self, figure: str) -> list[Panel]:
+    def of(self, kind: type[Experiment]) -> Iterator[tuple[str, Numbers]]:
+        """The ids and numbers of the experiments of one kind."""
+        return ((each.id, n) for each, n in self.found.items() if isinstance(each, kind))
+
+    def comparisons(self, figure: str) -> list[MeasuredComparison]:
         """The panels of a figure, in its order."""
         return [
-            Panel(each, numbers)
+            MeasuredComparison(each, numbers)
             for each, numbers in self.found.items()
             if isinstance(each, Comparison) and each.figure == figure
         ]
 
-    def rows(self, figure: str, along: str, across: str) -> list[list[Panel]]:
-        """The panels of a figure that differ in ``along`` alone, for every value of ``across``."""
-        panels = self.panels(figure)
-        values = dict.fromkeys(getattr(panel.setting, across) for panel in panels)
+    def rows(self, figure: str, along: str, across: str) -> list[list[MeasuredComparison]]:
+        """For each value of ``across``, the panels of a figure in increasing order of ``along``."""
+        ordered = sorted(
+            self.comparisons(figure), key=lambda each: float(getattr(each.setting, along))
+        )
+        values = dict.fromkeys(getattr(each.setting, across) for each in self.comparisons(figure))
         return [
-            sorted(
-                (panel for panel in panels if getattr(panel.setting, across) == value),
-                key=lambda panel: float(getattr(panel.setting, along)),
-            )
-            for value in values
+            [each for each in ordered if getattr(each.setting, across) == value] for value in values
         ]
 
 
 Places = Iterator[Place]
+Measure = Callable[[Evidence], Places]
+Quantity = Callable[[MeasuredComparison, Line], Array]
+
 ADAPTIVE = Line("adaptive")
 SWITCHING = Line("switching")
 
@@ -88,107 +111,84 @@ def _ratio(above: Array, below: Array) -> float:
     return float(above.mean() / below.mean())
 
 
-def _place(panel: Panel, statistic: Callable[..., float], *samples: Array, detail: str) -> Place:
-    return Place(panel.setting.id, *jackknife(statistic, *samples), detail)
-
-
 def _name(line: Line) -> str:
     return line.method if line.penalty is None else f"fixed {line.penalty:g}"
 
 
-def growth_exponents(figure: str) -> Callable[[Evidence], Places]:
+def growth_exponents(figure: str, evidence: Evidence) -> Places:
     """p of R ~ (number of predictions)^p over the second half of the horizon."""
-
-    def look(evidence: Evidence) -> Places:
-        for panel in evidence.panels(figure):
-            made = panel.setting.times - panel.setting.rows_needed
-            half = int(np.searchsorted(made, made[-1] / 2))
-            growth = math.log(made[-1] / made[half])
-            for line in panel.setting.lines:
-                regret = panel.line("regret", line)
-                yield _place(
-                    panel,
-                    lambda late, early, growth=growth: math.log(_ratio(late, early)) / growth,
-                    regret[:, -1],
-                    regret[:, half],
-                    detail=_name(line),
-                )
-
-    return look
+    for measured in evidence.comparisons(figure):
+        predictions = measured.setting.times - measured.setting.rows_needed
+        half = int(np.searchsorted(predictions, predictions[-1] / 2))
+        growth = math.log(predictions[-1] / predictions[half])
+        for line in measured.setting.lines:
+            regret = measured.line("regret", line)
+            yield measured.place(
+                lambda late, early, growth=growth: math.log(_ratio(late, early)) / growth,
+                regret[:, -1],
+                regret[:, half],
+                detail=_name(line),
+            )
 
 
 def step_ratios(
     figure: str,
     along: str,
     across: str,
-    measure: Callable[[Panel, Line], Array],
+    quantity: Quantity,
+    evidence: Evidence,
+    *,
     lines: slice = slice(None),
-) -> Callable[[Evidence], Places]:
-    """The ratio of a method's measure to that of the panel before it, along a row or column."""
-
-    def look(evidence: Evidence) -> Places:
-        for row in evidence.rows(figure, along, across):
-            for before, after in pairwise(row):
-                pairs = list(zip(before.setting.lines, after.setting.lines, strict=True))
-                for old, new in pairs[lines]:
-                    samples = measure(after, new), measure(before, old)
-                    start = f"{along}={getattr(before.setting, along):g}"
-                    yield _place(after, _ratio, *samples, detail=f"{_name(new)}, from {start}")
-
-    return look
+) -> Places:
+    """The ratio of a method's quantity to that of the previous panel, along a row or column."""
+    for row in evidence.rows(figure, along, across):
+        for before, after in pairwise(row):
+            pairs = list(zip(before.setting.lines, after.setting.lines, strict=True))
+            for old, new in pairs[lines]:
+                samples = quantity(after, new), quantity(before, old)
+                start = f"{along}={getattr(before.setting, along):g}"
+                yield after.place(_ratio, *samples, detail=f"{_name(new)}, from {start}")
 
 
 def ratios_to_the_best(
-    figure: str, measure: Callable[[Panel, Line], Array], sigmas: Sequence[float] = SIGMAS
-) -> Callable[[Evidence], Places]:
-    """The adaptive ridge's measure over that of the best fixed penalty."""
+    figure: str, quantity: Quantity, evidence: Evidence, *, sigmas: Sequence[float] = SIGMAS
+) -> Places:
+    """A quantity of the adaptive ridge over that of the best fixed penalty."""
 
     def over_best(adaptive: Array, fixed: Array) -> float:
         return float(adaptive.mean() / fixed.mean(axis=0).min())
 
-    def look(evidence: Evidence) -> Places:
-        for panel in evidence.panels(figure):
-            if panel.setting.sigma in sigmas:
-                fixed = [line for line in panel.setting.lines if line.method == "fixed"]
-                table = np.column_stack([measure(panel, line) for line in fixed])
-                best = _name(fixed[int(table.mean(axis=0).argmin())])
-                yield _place(
-                    panel, over_best, measure(panel, ADAPTIVE), table, detail=f"best {best}"
-                )
-
-    return look
+    for measured in evidence.comparisons(figure):
+        if measured.setting.sigma in sigmas:
+            fixed = [line for line in measured.setting.lines if line.method == "fixed"]
+            table = np.column_stack([quantity(measured, line) for line in fixed])
+            best = _name(fixed[int(table.mean(axis=0).argmin())])
+            adaptive = quantity(measured, ADAPTIVE)
+            yield measured.place(over_best, adaptive, table, detail=f"best {best}")
 
 
 def regret_ratios(
     figure: str,
-    top: Callable[[Panel], Line],
-    bottom: Callable[[Panel], Line],
+    top: Line | float,
+    bottom: Line | float,
+    evidence: Evidence,
+    *,
     sigmas: Sequence[float] = SIGMAS,
-) -> Callable[[Evidence], Places]:
-    """The regret of one method over that of another."""
-
-    def look(evidence: Evidence) -> Places:
-        for panel in evidence.panels(figure):
-            if panel.setting.sigma in sigmas:
-                one, other = top(panel), bottom(panel)
-                yield _place(
-                    panel,
-                    _ratio,
-                    panel.total(one),
-                    panel.total(other),
-                    detail=f"{_name(one)} / {_name(other)}",
-                )
-
-    return look
-
-
-def fixed_line(factor: float) -> Callable[[Panel], Line]:
-    return lambda panel: Line("fixed", factor * panel.setting.sigma)
+) -> Places:
+    """The regret of one method over that of another; a number is a fixed penalty over sigma."""
+    for measured in evidence.comparisons(figure):
+        if measured.setting.sigma in sigmas:
+            one, other = (
+                line if isinstance(line, Line) else measured.fixed(line) for line in (top, bottom)
+            )
+            samples = measured.total(one), measured.total(other)
+            yield measured.place(_ratio, *samples, detail=f"{_name(one)} / {_name(other)}")
 
 
 def l2_levels(evidence: Evidence) -> Places:
-    for panel in evidence.panels("fig3"):
-        yield _place(panel, np.mean, panel.mean_l2(ADAPTIVE), detail="adaptive")
+    """The L2 error of the adaptive ridge, averaged over time."""
+    for measured in evidence.comparisons("fig3"):
+        yield measured.place(np.mean, measured.mean_l2(ADAPTIVE), detail="adaptive")
 
 
 def l2_bars(evidence: Evidence) -> Places:
@@ -197,93 +197,79 @@ def l2_bars(evidence: Evidence) -> Places:
     def widths(adaptive: Array, fixed: Array) -> float:
         return float(adaptive.std(axis=0, ddof=1).mean() / fixed.std(axis=0, ddof=1).mean())
 
-    for panel in evidence.panels("fig3"):
-        if len(panel.numbers["l2"]) < 3:
-            yield Place(panel.setting.id, math.inf, math.inf, "too few runs")
+    for measured in evidence.comparisons("fig3"):
+        if len(measured.numbers["l2"]) < 3:
+            yield Place(measured.setting.id, math.inf, math.inf, "too few runs")
             continue
-        for line in panel.setting.lines[1:]:
-            samples = panel.line("l2", ADAPTIVE), panel.line("l2", line)
-            yield _place(panel, widths, *samples, detail=f"over {_name(line)}")
+        for line in measured.setting.lines[1:]:
+            samples = measured.line("l2", ADAPTIVE), measured.line("l2", line)
+            yield measured.place(widths, *samples, detail=f"over {_name(line)}")
 
 
-def sensitivities(figure: str, along: str) -> Callable[[Evidence], Places]:
-    """How much more the regret of small fixed penalties grows along a column than the adaptive."""
+def sensitivities(figure: str, along: str, evidence: Evidence) -> Places:
+    """Growth of the regret of small fixed penalties along a column, over that of the adaptive."""
 
     def contrast(a: Array, b: Array, c: Array, d: Array) -> float:
         return _ratio(a, b) / _ratio(c, d)
 
-    def look(evidence: Evidence) -> Places:
-        for row in evidence.rows(figure, along, "s"):
-            calm, wild = (row[-1], row[0]) if along == "df" else (row[0], row[-1])
-            for factor in (1.0, 10.0):
-                ends = [panel.total(fixed_line(factor)(panel)) for panel in (wild, calm)]
-                ours = [panel.total(ADAPTIVE) for panel in (wild, calm)]
-                detail = f"lam = {factor:g} sigma, against {calm.setting.id.split(',')[1]}"
-                yield _place(wild, contrast, *ends, *ours, detail=detail)
-
-    return look
+    for row in evidence.rows(figure, along, "s"):
+        low, high = (row[-1], row[0]) if along == "df" else (row[0], row[-1])
+        for factor in (1.0, 10.0):
+            fixed = [each.total(each.fixed(factor)) for each in (high, low)]
+            adaptive = [each.total(ADAPTIVE) for each in (high, low)]
+            detail = f"lam = {factor:g} sigma, against {low.setting.id.split(',')[1]}"
+            yield high.place(contrast, *fixed, *adaptive, detail=detail)
 
 
 def rank_falls(evidence: Evidence) -> Places:
+    """The share of steps that lower the rank."""
     for setting, numbers in evidence.ranks.items():
         falls = (np.diff(numbers["rank"], axis=1) < 0).mean(axis=1)
-        yield Place(setting.id, *jackknife(np.mean, falls), "share of slides that lower the rank")
-
-
-def _slides(evidence: Evidence) -> Iterator[tuple[str, Numbers]]:
-    return ((e.id, n) for e, n in evidence.found.items() if isinstance(e, Slides))
+        yield Place(setting.id, *jackknife(np.mean, falls), "share of steps that lower the rank")
 
 
 def largest_terms(evidence: Evidence) -> Places:
-    for name, numbers in _slides(evidence):
+    """The largest forgetting regret term of a run."""
+    for name, numbers in evidence.of(ForgettingTerms):
         share = 100 * numbers["frt_above_2"].mean()
         largest = jackknife(np.mean, numbers["frt_largest"])
-        yield Place(name, *largest, f"above 2 at {share:.3g} % of the slides")
+        yield Place(name, *largest, f"above 2 at {share:.3g} % of the steps")
 
 
 def lemma_2_slack(evidence: Evidence) -> Places:
+    """(bound - term) / term, for the representation term and its bound in Lemma 2."""
+
     def slack(bound: Array, term: Array) -> float:
         return float((bound - term).mean() / term.mean())
 
-    for name, numbers in _slides(evidence):
+    for name, numbers in evidence.of(ForgettingTerms):
         bound, term = numbers["lemma_2"], numbers["representation"]
         share = 100 * (term <= bound).mean()
         yield Place(name, *jackknife(slack, bound, term), f"true in {share:.3g} % of the runs")
 
 
-def coverages(radius: str) -> Callable[[Evidence], Places]:
-    def look(evidence: Evidence) -> Places:
-        for row in evidence.coverage:
-            if row.radius == radius:
-                error = math.sqrt(row.nominal * (1 - row.nominal) / row.replicates)
-                yield Place(f"coverage/d={row.d},s={row.s}", row.coverage, error, radius)
-
-    return look
+def coverages(radius: str, evidence: Evidence) -> Places:
+    """The measured coverage of a radius."""
+    for row in evidence.coverage:
+        if row.radius == radius:
+            error = math.sqrt(row.nominal * (1 - row.nominal) / row.replicates)
+            yield Place(f"coverage/d={row.d},s={row.s}", row.coverage, error, radius)
 
 
-def bound_factors(kind: type[Experiment], which: str) -> Callable[[Evidence], Places]:
-    """log10 of how many times the regret a bound is."""
-
-    def look(evidence: Evidence) -> Places:
-        for setting, numbers in evidence.found.items():
-            if isinstance(setting, kind):
-                factors = numbers[which] / numbers["abs_regret"]
-                lacking = 100 * np.isnan(factors).mean()
-                least = f"at least {factors.min():.3g} times the regret"
-                detail = f"no number in {lacking:.3g} % of the runs" if lacking else least
-                yield Place(setting.id, *jackknife(np.mean, np.log10(factors)), detail)
-
-    return look
+def bound_factors(kind: type[Experiment], which: str, evidence: Evidence) -> Places:
+    """log10 of the bound over the regret."""
+    for name, numbers in evidence.of(kind):
+        factors = numbers[which] / numbers["abs_regret"]
+        undefined = 100 * np.isnan(factors).mean()
+        least = f"at least {factors.min():.3g} times the regret"
+        detail = f"undefined in {undefined:.3g} % of the runs" if undefined else least
+        yield Place(name, *jackknife(np.mean, np.log10(factors)), detail)
 
 
-def wrong_figures(name: str) -> Callable[[Evidence], Places]:
-    """How many of the paper's figures for one of its example windows are wrong."""
-
-    def look(evidence: Evidence) -> Places:
-        for example in evidence.examples:
-            if example.name.startswith(name):
-                wrong = [claim for claim in example.claims if not claim.holds]
-                detail = ", ".join(f"{claim.quantity} ({claim.source})" for claim in wrong)
-                yield Place(f"examples/{example.name}", float(len(wrong)), 0.0, detail)
-
-    return look
+def wrong_values(name: str, evidence: Evidence) -> Places:
+    """The number of wrong values that the paper states for one of its example windows."""
+    for example in evidence.examples:
+        if example.name.startswith(name):
+            wrong = [value for value in example.stated if not value.holds]
+            detail = ", ".join(f"{value.quantity} ({value.source})" for value in wrong)
+            yield Place(f"examples/{example.name}", float(len(wrong)), 0.0, detail)

@@ -1,24 +1,25 @@
-"""The paper's experiments as frozen settings: each has an id and gives, for a run, its numbers.
+"""The paper's experiments as frozen settings. Each has an id and computes the numbers of one run.
 
-==============  ======================================================================
-``Ranks``       Fig. 2: the rank of the window, contexts uniform on e_1 .. e_d
-``Comparison``  Figs. 3 to 7: regret, L2 error and penalty of each method over time
-``Slides``      Def. 2 and Lemma 2: forgetting regret terms of least squares
-``OlsBound``    Theorem 1 beside the regret that it bounds
-``RidgeBound``  Theorem 2 beside the regret that it bounds
-==============  ======================================================================
+===================  =================================================================
+``Ranks``            Fig. 2: the rank of the window, contexts uniform on e_1 .. e_d
+``Comparison``       Figs. 3 to 7: regret, L2 error and penalty of each method over time
+``ForgettingTerms``  Def. 2 and Lemma 2: forgetting regret terms of least squares
+``OlsBound``         Theorem 1 and the regret that it bounds
+``RidgeBound``       Theorem 2 and the regret that it bounds
+===================  =================================================================
 
-Everything is computed by the models, through ``replay`` and ``rolling``. A number depends on the
-setting, the seed and the number of its run alone.
+The models compute everything, through ``replay`` and ``rolling``. The numbers depend only on the
+setting, the seed and the number of the run.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, final
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -28,39 +29,39 @@ from efface.batch.rolling import rolling
 from efface.live.policies import AddDrop, Ints
 from efface.models.linear import OLS, AdaptiveRidge, Ridge, SwitchingRidge
 from efface.models.regression import Model
-from efface.paper.simulate import Array, Reading, Simulated, linear_stream, unit_vectors
+from efface.paper.simulate import Reading, Simulated, linear_stream, unit_vectors
 from efface.theory.bounds import RegretBound, ols_regret_bound, ridge_regret_bound
-from efface.theory.geometry import spectrum
+from efface.theory.geometry import Array, spectrum
 from efface.theory.quantities import absolute_regret, cumulative_regret, l2_error
 
 Method = Literal["adaptive", "switching", "fixed"]
 Numbers = Mapping[str, Array]
 
-#: Raise it when a setting no longer gives the numbers that it gave: stored ones are then not used.
+#: Increase it when a setting gives other numbers than before, so that stored ones are not used.
 FORMAT = 1
 
 DIMENSION = 100
 DELTA = 0.05
 WINDOWS = (20, 40, 60, 80)
 SIGMAS = (1.0, 2.0, 3.0)
-FREEDOMS = (5, 10, 15)
+DEGREES_OF_FREEDOM = (5, 10, 15)
 ARRIVALS = (2, 3, 4)
 RANK_WINDOWS = (20, 60, 100, 150, 500)
-SLIDES = ((10, 12), (10, 20), (10, 50), (100, 150), (100, 500))
+FORGETTING_TERMS = ((10, 12), (10, 20), (10, 50), (100, 150), (100, 500))
 OLS_BOUNDS = ((10, 50), (100, 150), (100, 500))
-START = 20  # rows in memory before the first (+k, -1) step
+START = 20  # rows in the window before the first (+k, -1) step
 TIMES = 100
 
 
 class Line(NamedTuple):
-    """A method of a panel; ``penalty`` is that of a fixed ridge."""
+    """A method, drawn as one line; ``penalty`` is that of a fixed ridge."""
 
     method: Method
     penalty: float | None = None
 
 
 def model_of(line: Line, window: Any, delta: float) -> Model:
-    """The paper's model: sd(y) stands for the noise level and 1 for the largest coefficient."""
+    """The paper's model: sd(y) as the noise level and 1 as the largest coefficient."""
     plug_ins: dict[str, Any] = {"noise": "response", "theta_max": 1.0, "delta": delta}
     plug_ins["fit_intercept"] = False
     if line.method == "adaptive":
@@ -72,7 +73,7 @@ def model_of(line: Line, window: Any, delta: float) -> Model:
 
 
 class _Path(NamedTuple):
-    """What a method did at each step: k predictions, the coefficients and penalty behind them."""
+    """Per step of a method: k predictions, and the coefficients and penalty that made them."""
 
     predictions: Array  # (steps, k)
     coef: Array  # (steps, d)
@@ -81,43 +82,42 @@ class _Path(NamedTuple):
 
 @dataclass(frozen=True)
 class Experiment(ABC):
-    """A setting, the smallest thing that is run, stored and cited."""
+    """A setting: the unit that is run, stored and cited."""
 
     reading: Reading
     horizon: int
 
     kind: ClassVar[str]
-    most_runs: ClassVar[int | None] = None  # where each costs much and they hardly differ
+    max_runs: ClassVar[int | None] = None  # where a run is slow and runs hardly differ
 
     @property
     @abstractmethod
     def id(self) -> str:
-        """What the setting is called, whatever the reading."""
+        """The name of the setting, the same for both readings."""
 
     @property
     def rows_needed(self) -> int:
-        """The window, if there is one: the horizon must be longer."""
+        """The rows of the window, or 0 without one; the horizon must be larger."""
         return int(getattr(self, "s", None) or 0)
 
     @property
     @abstractmethod
     def cost(self) -> float:
-        """Roughly the milliseconds of a run, for the remaining time that a person is told."""
+        """Roughly the milliseconds per run, for the estimate of the remaining time."""
 
     @abstractmethod
     def run(self, seed: int, number: int) -> Numbers:
         """The numbers of one run."""
 
     def runs(self, wanted: int) -> int:
-        """How many runs there are when ``wanted`` are asked for."""
-        return wanted if self.most_runs is None else min(wanted, self.most_runs)
+        """The number of runs if ``wanted`` are requested."""
+        return wanted if self.max_runs is None else min(wanted, self.max_runs)
 
     def setting(self) -> dict[str, Any]:
-        """Everything that the numbers follow from, but seed and run."""
+        """Everything that the numbers depend on, except the seed and the run."""
         return {"kind": self.kind, "format": FORMAT, **asdict(self)}
 
 
-@final
 @dataclass(frozen=True)
 class Ranks(Experiment):
     """The rank of each full window of ``s`` rows (Fig. 2).
@@ -130,7 +130,7 @@ class Ranks(Experiment):
     d: int = DIMENSION
 
     kind: ClassVar[str] = "ranks"
-    most_runs: ClassVar[int | None] = 10
+    max_runs: ClassVar[int | None] = 10
 
     @property
     def id(self) -> str:
@@ -152,17 +152,16 @@ class Ranks(Experiment):
         return {"rank": found[self.s - 1 :].astype(np.float64)}
 
 
-@final
 @dataclass(frozen=True)
 class Comparison(Experiment):
     """Cumulative regret, L2 error and penalty of each method (Figs. 3 to 7).
 
-    With a window ``s``, rows s+1 .. T are predicted. With ``k``, memory starts with 20 rows, and at
-    each of T steps k rows arrive together: all of them are predicted by the estimate before the
-    step, their losses averaged, then they are learned and the oldest row leaves.
+    With a window ``s``, rows s+1 .. T are predicted. With ``k``, the window starts with 20 rows,
+    and k rows arrive at each of T steps. The estimate before the step predicts them, their losses
+    are averaged, then they are learned and the oldest row leaves.
 
-    >>> panel = Comparison("standardized", horizon=30, figure="fig3", s=5, d=3)
-    >>> panel.id, panel.run(seed=0, number=0)["regret"].shape
+    >>> setting = Comparison("standardized", horizon=30, figure="fig3", s=5, d=3)
+    >>> setting.id, setting.run(seed=0, number=0)["regret"].shape
     ('fig3/s=5,sigma=1', (4, 25))
     """
 
@@ -190,14 +189,14 @@ class Comparison(Experiment):
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """The methods of the panel: the paper ties the fixed penalties to the noise level."""
+        """The methods; fixed penalties are multiples of the noise level, as in the paper."""
         fixed = tuple(Line("fixed", factor * self.sigma) for factor in (1.0, 10.0, 100.0))
         more = (Line("switching"),) if self.k is not None else ()
         return (Line("adaptive"), *more, *fixed)
 
     @property
     def times(self) -> Ints:
-        """About 100 values of t, the last of them the horizon."""
+        """About 100 values of t; the last one is the horizon."""
         every = np.ceil(np.arange(1, TIMES + 1) * self.horizon / TIMES).astype(np.int64)
         return np.unique(every[every > self.rows_needed])
 
@@ -218,25 +217,23 @@ class Comparison(Experiment):
         return _slide(model_of(line, self.s, self.delta), data, self.s)
 
     def _measure(self, data: Simulated, path: _Path) -> dict[str, Array]:
-        """Regrets up to each time, and error and penalty of the estimate at it."""
+        """Cumulative regrets, L2 error and penalty at each time."""
         expected = data.signal[-path.predictions.size :].reshape(path.predictions.shape)
         at = self.times - self.rows_needed - 1
+        absolute = cumulative_regret(path.predictions, expected, loss="absolute")
         return {
             "regret": cumulative_regret(path.predictions, expected).mean(axis=1)[at],
-            "abs_regret": cumulative_regret(path.predictions, expected, loss="absolute").mean(
-                axis=1
-            )[at],
+            "abs_regret": absolute.mean(axis=1)[at],
             "l2": l2_error(path.coef[at], data.theta),
             "lambda": path.penalty[at],
         }
 
 
-@final
 @dataclass(frozen=True)
-class Slides(Experiment):
-    """Forgetting regret terms of FIFD-OLS, and both sides of Lemma 2's inequality.
+class ForgettingTerms(Experiment):
+    """Forgetting regret terms of FIFD-OLS, and both sides of the inequality of Lemma 2.
 
-    >>> found = Slides("standardized", horizon=60, d=2, s=30).run(seed=0, number=0)
+    >>> found = ForgettingTerms("standardized", horizon=60, d=2, s=30).run(seed=0, number=0)
     >>> bool(found["representation"] <= found["lemma_2"]), bool(found["frt_largest"] < 2)
     (True, True)
     """
@@ -277,7 +274,7 @@ class _Bound(Experiment):
     s: int
     delta: float = DELTA
 
-    most_runs: ClassVar[int | None] = 10
+    max_runs: ClassVar[int | None] = 10
 
     @property
     def id(self) -> str:
@@ -302,10 +299,9 @@ class _Bound(Experiment):
         """A replay and the bound on its regret."""
 
 
-@final
 @dataclass(frozen=True)
 class OlsBound(_Bound):
-    """Theorem 1 beside the regret of FIFD-OLS, at sigma = 1."""
+    """Theorem 1 and the regret of FIFD-OLS, at sigma = 1."""
 
     kind: ClassVar[str] = "theorem1"
 
@@ -314,10 +310,9 @@ class OlsBound(_Bound):
         return found, ols_regret_bound(data.X, self.s, sigma=1.0, delta=self.delta)
 
 
-@final
 @dataclass(frozen=True)
 class RidgeBound(_Bound):
-    """Theorem 2 beside the regret of FIFD-Adaptive Ridge, at sigma = 1."""
+    """Theorem 2 and the regret of FIFD-Adaptive Ridge, at sigma = 1."""
 
     kind: ClassVar[str] = "theorem2"
 
@@ -333,7 +328,7 @@ class RidgeBound(_Bound):
 def _replayed(
     model: Model, data: Simulated, s: int, *, coef: bool = False, diagnostics: bool = False
 ) -> Replay:
-    """Rows s+1 .. T through a model that knows the first s."""
+    """The replay of rows s+1 .. T by a model fitted to the first s rows."""
     model.fit(data.X[:s], data.y[:s])
     return replay(model, data.X[s:], data.y[s:], coef=coef, diagnostics=diagnostics)
 
@@ -345,7 +340,7 @@ def _slide(model: Model, data: Simulated, s: int) -> _Path:
 
 
 def _fixed(data: Simulated, s: int, penalty: float) -> _Path:
-    """A penalty that never moves needs no replay: ``rolling`` is faster."""
+    """For a fixed penalty ``rolling`` is faster than a replay."""
     found = rolling(data.X, data.y, s, alpha=penalty, outputs=["coef"], threads=1).coef
     assert found is not None
     coef = found[s - 1 : -1]
@@ -354,7 +349,7 @@ def _fixed(data: Simulated, s: int, penalty: float) -> _Path:
 
 
 def _stepwise(model: Model, data: Simulated, k: int) -> _Path:
-    """Every k rows are one step, and the estimate before it predicts them all."""
+    """k rows per step; the estimate before the step predicts all of them."""
     found = _replayed(model, data, START, coef=True)
     assert found.coef is not None
     coef = found.coef[::k]
@@ -366,46 +361,30 @@ def _stacked(found: list[dict[str, Array]]) -> Numbers:
     return {name: np.stack([each[name] for each in found]) for name in found[0]}
 
 
-def panels(figure: str, horizon: int, readings: tuple[Reading, ...]) -> tuple[Experiment, ...]:
-    """The settings behind a figure, or behind a part of the claims, in the order of its panels.
+def experiments_for(
+    figure: str, horizon: int, readings: tuple[Reading, ...]
+) -> tuple[Experiment, ...]:
+    """The settings of a figure, in the order of its panels, or of ``theory`` (for the claims).
 
-    >>> [panel.id for panel in panels("fig5", 3000, ("standardized",))[:3]]
+    >>> [each.id for each in experiments_for("fig5", 3000, ("standardized",))[:3]]
     ['fig5/k=2,sigma=1', 'fig5/k=3,sigma=1', 'fig5/k=4,sigma=1']
     """
-    if figure == "fig2":  # unit vectors are what they are under either reading
+    if figure == "fig2":  # unit vectors are the same under both readings
         return tuple(Ranks("unit-norm", horizon, s) for s in RANK_WINDOWS)
-    return tuple(panel for reading in readings for panel in _FAMILIES[figure](reading, horizon))
+    return tuple(each for reading in readings for each in _settings(figure, reading, horizon))
 
 
-def _gaussian(reading: Reading, horizon: int) -> list[Experiment]:
-    return [
-        Comparison(reading, horizon, "fig3", s=s, sigma=sigma) for sigma in SIGMAS for s in WINDOWS
-    ]
-
-
-def _heavy_tailed(reading: Reading, horizon: int) -> list[Experiment]:
-    return [Comparison(reading, horizon, "fig4", s=s, df=df) for df in FREEDOMS for s in WINDOWS]
-
-
-def _growing(reading: Reading, horizon: int) -> list[Experiment]:
-    return [
-        Comparison(reading, horizon, "fig5", k=k, sigma=sigma) for sigma in SIGMAS for k in ARRIVALS
-    ]
-
-
-def _theory(reading: Reading, horizon: int) -> list[Experiment]:
-    return [
-        *(Slides(reading, horizon, d, s) for d, s in SLIDES),
-        *(OlsBound(reading, horizon, d, s) for d, s in OLS_BOUNDS),
-        *(RidgeBound(reading, horizon, DIMENSION, s) for s in WINDOWS),
-    ]
-
-
-_FAMILIES: dict[str, Callable[[Reading, int], list[Experiment]]] = {
-    "fig3": _gaussian,
-    "fig4": _heavy_tailed,
-    "fig5": _growing,
-    "fig6": _gaussian,
-    "fig7": _gaussian,
-    "theory": _theory,
-}
+def _settings(figure: str, reading: Reading, horizon: int) -> list[Experiment]:
+    setting = partial(Comparison, reading, horizon)
+    if figure == "fig4":
+        return [setting("fig4", s=s, df=df) for df in DEGREES_OF_FREEDOM for s in WINDOWS]
+    if figure == "fig5":
+        return [setting("fig5", k=k, sigma=sigma) for sigma in SIGMAS for k in ARRIVALS]
+    if figure == "theory":
+        return [
+            *(ForgettingTerms(reading, horizon, d, s) for d, s in FORGETTING_TERMS),
+            *(OlsBound(reading, horizon, d, s) for d, s in OLS_BOUNDS),
+            *(RidgeBound(reading, horizon, DIMENSION, s) for s in WINDOWS),
+        ]
+    # Figs. 6 and 7 show other quantities of the runs of Fig. 3.
+    return [setting("fig3", s=s, sigma=sigma) for sigma in SIGMAS for s in WINDOWS]

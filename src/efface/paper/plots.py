@@ -1,8 +1,8 @@
-"""Rows in, figures out; nothing is computed here but where the ink goes.
+"""Draws the figures from rows; computes nothing but the positions of what it draws.
 
-The figures are laid out as in the paper: noise down the rows, memory along the columns, one colour
-for each method throughout. The colours are those of Okabe and Ito, which colour-blind readers can
-tell apart; markers tell the methods apart without colour.
+The figures are laid out as in the paper: one row of panels per noise level, one column per window.
+Each method has the same colour in every figure. The colours are those of Okabe and Ito, which
+colour-blind readers can distinguish; markers distinguish the methods without colour.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 Row = Mapping[str, Any]
 
-_BARS = 12  # error bars a line
+_BARS = 12  # error bars per line
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,15 @@ _STYLES = {
 
 @dataclass(frozen=True)
 class _Layout:
-    """What a figure shows: a quantity, and what changes down the rows and along the columns."""
+    """A quantity, and the parameters that vary over the rows and the columns of the figure."""
 
     title: str
     quantity: str
     axis: str
-    down: tuple[str, str]  # column of the rows, symbol
+    down: tuple[str, str]  # name in the rows, symbol
     along: tuple[str, str]
     log: bool = False
-    final: bool = False  # write the last values into the panel
+    final: bool = False  # print the last values beside each panel
     level: tuple[float, str] | None = None
 
 
@@ -82,7 +82,7 @@ _LAYOUTS = {
 
 
 def draw(figure: str, rows: Sequence[Row]) -> Figure:
-    """The figure of these rows, which are those of one reading."""
+    """The figure of the rows of one reading."""
     with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
         return _ranks(rows) if figure == "fig2" else _grid(_LAYOUTS[figure], rows)
 
@@ -92,7 +92,7 @@ def save(drawn: Figure, png: Path, svg: Path) -> None:
     drawn.savefig(png, dpi=100, metadata={"Software": None})
     with mpl.rc_context({"svg.hashsalt": "efface", "svg.fonttype": "none"}):
         drawn.savefig(svg, metadata={"Date": None, "Creator": None})
-    # A hundredth of a point is finer than a screen; the file is half as long.
+    # Coordinates rounded to 0.01 points look the same and halve the file.
     text = re.sub(r"\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}", svg.read_text("utf-8"))
     svg.write_text(text, "utf-8", newline="\n")
 
@@ -103,13 +103,13 @@ def _grid(layout: _Layout, rows: Sequence[Row]) -> Figure:
     for i, value in enumerate(down):
         for j, other in enumerate(along):
             part = [row for row in rows if row[layout.down[0]] == value]
-            _panel(axes[i][j], layout, [row for row in part if row[layout.along[0]] == other])
+            _draw_lines(axes[i][j], layout, [row for row in part if row[layout.along[0]] == other])
             if i == 0:
                 axes[i][j].set_title(f"{layout.along[1]} = {other:g}", fontweight="bold")
         axes[i][0].set_ylabel(f"{layout.down[1]} = {value:g}\n{layout.axis}")
     for axis in axes[-1]:
         axis.set_xlabel("t (steps)" if layout.along[0] == "k" else "t")
-    _frame(drawn, layout, rows)
+    _add_title_and_legend(drawn, layout, rows)
     return drawn
 
 
@@ -119,7 +119,7 @@ def _axes(down: int, along: int, *, sharey: Literal["none", "row"]) -> tuple[Fig
     return drawn, drawn.subplots(down, along, sharex=True, sharey=sharey, squeeze=False)
 
 
-def _panel(axis: Axes, layout: _Layout, rows: Sequence[Row]) -> None:
+def _draw_lines(axis: Axes, layout: _Layout, rows: Sequence[Row]) -> None:
     methods = list(_methods(rows))
     for place, (style, line) in enumerate(methods):
         t = [row["t"] for row in line]
@@ -131,12 +131,12 @@ def _panel(axis: Axes, layout: _Layout, rows: Sequence[Row]) -> None:
             marker=style.marker, markersize=3, markevery=(place * every // 5, every),
             elinewidth=1.6, errorevery=(place * every // 5, every),
         )  # fmt: skip
-    _dress(axis, layout)
+    _format_axis(axis, layout)
     if layout.final:
         _write_final(axis, layout, methods)
 
 
-def _dress(axis: Axes, layout: _Layout) -> None:
+def _format_axis(axis: Axes, layout: _Layout) -> None:
     axis.grid(alpha=0.25, linewidth=0.6)
     axis.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     if layout.level is not None:
@@ -156,21 +156,21 @@ def _tick(value: float, _: object) -> str:
 
 
 def _few_labels(value: float, _: object) -> str:
-    """Between powers of ten, 2 and 5 are enough."""
+    """Between powers of ten, label only 2 and 5."""
     return f"{value:g}" if f"{value:e}"[0] in "25" and f"{value:.1e}"[2] == "0" else ""
 
 
 def _write_final(
     axis: Axes, layout: _Layout, methods: Iterable[tuple[_Style, Sequence[Row]]]
 ) -> None:
-    """The last value of each line with its standard error, right of the panel, near the line."""
+    """Print the last value of each line with its standard error to the right of the panel."""
     ends = sorted(
         (line[-1][f"{layout.quantity}_mean"], line[-1][f"{layout.quantity}_se"], style.colour)
         for style, line in methods
     )
     top = axis.get_ylim()[1]
     for height, (mean, error, colour) in zip(
-        _spread([mean / top for mean, _, _ in ends]), ends, strict=True
+        _separated([mean / top for mean, _, _ in ends]), ends, strict=True
     ):
         axis.text(
             1.01, height, f"{_figure(mean)}\n± {_figure(error)}", color=colour,
@@ -178,8 +178,8 @@ def _write_final(
         )  # fmt: skip
 
 
-def _spread(heights: Sequence[float], gap: float = 0.17) -> list[float]:
-    """Rising heights moved apart, up first, then all down to stay below the top."""
+def _separated(heights: Sequence[float], gap: float = 0.17) -> list[float]:
+    """Increasing heights moved apart to at least ``gap``, all of them at most 1."""
     placed: list[float] = []
     for height in heights:
         placed.append(max(height, placed[-1] + gap) if placed else max(height, 0.05))
@@ -192,8 +192,7 @@ def _figure(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.2g}" if value < 10 else f"{value:.3g}"
 
 
-def _frame(drawn: Figure, layout: _Layout, rows: Sequence[Row]) -> None:
-    """Title and legend around the panels."""
+def _add_title_and_legend(drawn: Figure, layout: _Layout, rows: Sequence[Row]) -> None:
     first = rows[0]
     what = [f"{first['reading']} contexts, d = 100, {first['runs']} runs, bars: standard error"]
     if layout.final:
@@ -242,7 +241,7 @@ def _values(rows: Iterable[Row], column: str) -> list[Any]:
 
 
 def _methods(rows: Sequence[Row]) -> Iterable[tuple[_Style, Sequence[Row]]]:
-    """The lines of a panel, or of a figure, each with its style."""
+    """The rows of each method, with its style."""
     for key in _STYLES:
         line = [row for row in rows if _key(row) == key]
         if line:
@@ -250,5 +249,5 @@ def _methods(rows: Sequence[Row]) -> Iterable[tuple[_Style, Sequence[Row]]]:
 
 
 def _key(row: Row) -> Any:
-    """A method by name, a fixed ridge by how many sigma its penalty is."""
+    """The name of a method; for a fixed ridge, its penalty divided by sigma."""
     return row["penalty"] / row["sigma"] if row["method"] == "fixed" else row["method"]

@@ -1,4 +1,4 @@
-"""What a person sees in the terminal while the paper is reproduced, and at the end."""
+"""The terminal output of ``efface reproduce``: a progress bar, then verdicts and files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.table import Table
 from efface.paper.claims import Claim
 from efface.paper.experiments import Experiment
 from efface.paper.reproduction import Reproduced
-from efface.paper.scorecard import number
+from efface.paper.scorecard import by_finding, number, readings_in
 from efface.paper.sweep import Advance
 
 _COLOURS = {"holds": "green", "fails": "red", "open": "yellow"}
@@ -22,7 +22,7 @@ _COLOURS = {"holds": "green", "fails": "red", "open": "yellow"}
 
 @contextmanager
 def progress(experiments: Sequence[Experiment], runs: int) -> Iterator[Advance]:
-    """A bar with the remaining time on a terminal; nothing where nobody looks."""
+    """A progress bar with the remaining time; nothing if standard error is not a terminal."""
     console = Console(stderr=True)
     left = {each: each.runs(runs) for each in experiments}
     total = sum(each.cost * count for each, count in left.items())
@@ -39,7 +39,7 @@ def progress(experiments: Sequence[Experiment], runs: int) -> Iterator[Advance]:
 
         def advance(experiment: Experiment, count: int) -> None:
             left[experiment] -= count
-            finished = sum(each == 0 for each in left.values())
+            finished = sum(runs_left == 0 for runs_left in left.values())
             text = f"{finished} of {len(left)} settings, {experiment.id}"
             bar.update(task, advance=experiment.cost * count, description=text)
 
@@ -47,7 +47,7 @@ def progress(experiments: Sequence[Experiment], runs: int) -> Iterator[Advance]:
 
 
 def show(done: Reproduced, console: Console | None = None) -> None:
-    """The verdicts as a table on a terminal, the text of the files otherwise; then the files."""
+    """Print the verdicts (as a table on a terminal) or the text of the files, then the files."""
     console = console or Console()
     if done.claims and console.is_terminal:
         console.print(verdicts(done.claims))
@@ -55,26 +55,24 @@ def show(done: Reproduced, console: Console | None = None) -> None:
         console.out(done.text, highlight=False)
     folder = os.path.commonpath([path.parent for path in done.files])
     names = ", ".join(path.name for path in done.files)
-    console.print(f"written to {folder}: {names}", highlight=False, soft_wrap=True)
+    console.print(f"Files written to {folder}: {names}", highlight=False, soft_wrap=True)
 
 
 def verdicts(claims: Sequence[Claim]) -> Table:
-    """A line for each finding, a column for each reading."""
-    readings = list(dict.fromkeys(claim.reading for claim in claims if claim.reading != "either"))
-    table = Table(box=box.SIMPLE_HEAD, title="The paper's findings", expand=True, leading=1)
+    """A table with one line per finding and one column per reading."""
+    table = Table(
+        box=box.SIMPLE_HEAD, title="The paper's findings, checked", expand=True, leading=1
+    )
     table.add_column("finding", ratio=4)
     table.add_column("number", ratio=3, style="dim")
-    for reading in readings:
+    for reading in readings_in(claims):
         table.add_column(reading, ratio=3)
-    for name in dict.fromkeys(claim.finding for claim in claims):
-        found = [claim for claim in claims if claim.finding == name]
-        cells = [_cell(claim) for claim in found]
-        span = len(readings) if found[0].reading == "either" else 1
-        text = f"{found[0].number}, {found[0].wanted}"
-        table.add_row(found[0].sentence, text, *(cells * span))
+    for found in by_finding(claims):
+        finding, cells = found[0].finding, [_cell(claim) for claim in found]
+        table.add_row(finding.sentence, f"{finding.number}, {finding.wanted}", *cells)
     return table
 
 
 def _cell(claim: Claim) -> str:
     colour, place = _COLOURS[claim.verdict], claim.decided_by
-    return f"[{colour}]{claim.verdict}[/]  {number(place)}\n[dim]{place.panel}[/]"
+    return f"[{colour}]{claim.verdict}[/]  {number(place)}\n[dim]{place.setting}[/]"

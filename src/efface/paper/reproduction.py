@@ -1,7 +1,7 @@
-"""The paper's figures and the verdicts on its findings, as files in a folder.
+"""The paper's figures and the verdicts on its findings, written as files into a folder.
 
-Settings are run by ``sweep``, their runs summarised as rows, and the rows written and drawn.
-Numbers already there are used again; whatever is written is written beside and then renamed.
+``sweep`` runs the settings; their runs are summarised as rows, and the rows are written and drawn.
+Stored settings are not run again. Every file is replaced atomically.
 """
 
 from __future__ import annotations
@@ -12,33 +12,29 @@ import math
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
 from efface.errors import InvalidValue, unusable
-from efface.inputs.parameters import whole
+from efface.inputs.parameters import choice, whole
 from efface.paper.claims import Claim, claims
-from efface.paper.experiments import Comparison, Experiment, Numbers, Ranks, panels
+from efface.paper.experiments import Comparison, Experiment, Numbers, Ranks, experiments_for
 from efface.paper.scorecard import to_json, to_markdown
-from efface.paper.simulate import READINGS, Array, Reading
-from efface.paper.sweep import Advance, Backend, Store, Workers, sweep, written_beside
+from efface.paper.simulate import READINGS, Reading
+from efface.paper.sweep import Advance, Backend, RunStore, Workers, atomic_write, sweep
 from efface.theory.appendix_d import examples, render_examples
 from efface.theory.coverage import CoverageRow, coverage_table, render_coverage
+from efface.theory.geometry import Array
 
 Row = dict[str, Any]
 
 FIGURES = ("fig2", "fig3", "fig4", "fig5", "fig6", "fig7")
 TARGETS = (*FIGURES, "examples", "coverage", "claims", "all")
 
-_PLACE = {
-    "fig3": ("s", "sigma"),
-    "fig4": ("s", "df"),
-    "fig5": ("k", "sigma"),
-    "fig6": ("s", "sigma"),
-    "fig7": ("s", "sigma"),
-}
 _QUANTITIES = {
     "fig3": ("regret", "abs_regret"),
     "fig4": ("regret", "abs_regret"),
@@ -49,10 +45,10 @@ _QUANTITIES = {
 
 
 @dataclass(frozen=True)
-class Request:
-    """What is to be reproduced; whatever cannot be is refused at once.
+class ReproductionPlan:
+    """What to reproduce, checked.
 
-    >>> len(Request("fig3", runs=2, horizon=90).experiments())
+    >>> len(ReproductionPlan("fig3", runs=2, horizon=90).experiments())
     12
     """
 
@@ -63,73 +59,64 @@ class Request:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.target not in TARGETS:
-            wanted = f"one of {', '.join(TARGETS)}"
-            raise InvalidValue(unusable("figure", self.target, wanted, "choose one"))
+        choice("target", self.target, TARGETS)
         for name, least in (("runs", 1), ("horizon", 1), ("seed", 0)):
             whole(name, getattr(self, name), least)
-        for panel in self.experiments():
-            if self.horizon <= panel.rows_needed:
-                wanted = f"more than the memory of {panel.id}, {panel.rows_needed} rows"
-                raise InvalidValue(unusable("horizon", self.horizon, wanted, "raise it"))
+        largest = max(self.experiments(), key=lambda each: each.rows_needed, default=None)
+        if largest is not None and self.horizon <= largest.rows_needed:
+            expected = f"more than {largest.rows_needed}, the window of setting {largest.id}"
+            raise InvalidValue(unusable("horizon", self.horizon, expected, "increase it"))
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What is written, in order."""
+        """The targets to write, in order."""
         return TARGETS[:-1] if self.target == "all" else (self.target,)
 
     def experiments(self) -> tuple[Experiment, ...]:
         """Every setting that is needed, once."""
-        needed = {
-            panel: None
-            for part in self.parts
-            for figure in (
-                ("fig2", "fig3", "fig4", "fig5", "theory") if part == "claims" else (part,)
-            )
-            if figure not in ("examples", "coverage")
-            for panel in panels(figure, self.horizon, self.readings)
+        needs = {
+            "claims": ("fig2", "fig3", "fig4", "fig5", "theory"),
+            "examples": (),
+            "coverage": (),
         }
-        return tuple(needed)
+        figures = (figure for part in self.parts for figure in needs.get(part, (part,)))
+        needed = (experiments_for(figure, self.horizon, self.readings) for figure in figures)
+        return tuple(dict.fromkeys(each for settings in needed for each in settings))
 
 
 def readings_of(name: str) -> tuple[Reading, ...]:
-    """``both``, or one of the readings.
+    """The reading of this name, or all of them for ``both``.
 
     >>> readings_of("both")
     ('standardized', 'unit-norm')
     """
-    chosen = tuple(reading for reading in READINGS if name in (reading, "both"))
-    if not chosen:
-        wanted = f"{', '.join(READINGS)} or both"
-        raise InvalidValue(unusable("reading", name, wanted, "choose one"))
-    return chosen
+    choice("reading", name, (*READINGS, "both"))
+    return tuple(reading for reading in READINGS if name in (reading, "both"))
 
 
 def workers_of(jobs: int, backend: str, scheduler: str | None) -> Workers:
-    """Who does the work, checked."""
-    if backend not in get_args(Backend):
-        wanted = f"one of {', '.join(get_args(Backend))}"
-        raise InvalidValue(unusable("backend", backend, wanted, "choose one"))
+    """Where tasks run, checked."""
+    choice("backend", backend, get_args(Backend))
     if scheduler is not None and backend != "dask":
-        wanted = "none without --backend dask"
-        raise InvalidValue(unusable("scheduler", scheduler, wanted, "add it, or leave this out"))
+        advice = "add '--backend dask' or omit '--scheduler'"
+        raise InvalidValue(unusable("scheduler", scheduler, "no scheduler without Dask", advice))
     return Workers(whole("jobs", jobs, 1), backend, scheduler)  # type: ignore[arg-type]
 
 
 def folder_of(out: Path) -> Path:
-    """The folder for the results, made and found writable."""
+    """The folder for the results, created if needed and checked to be writable."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):
             return out
     except OSError as error:
-        wanted = f"a folder that can be written ({error.strerror})"
-        raise InvalidValue(unusable("out", str(out), wanted, "choose another")) from error
+        expected = f"a writable folder ({error.strerror})"
+        raise InvalidValue(unusable("out", str(out), expected, "choose another folder")) from error
 
 
 @dataclass(frozen=True)
 class Reproduced:
-    """The files that were written, and what to tell the person."""
+    """The files that were written, and the text to print."""
 
     files: tuple[Path, ...]
     text: str
@@ -137,88 +124,89 @@ class Reproduced:
 
 
 def reproduce(
-    request: Request, out: Path, workers: Workers | None = None, advance: Advance | None = None
+    plan: ReproductionPlan,
+    out: Path,
+    workers: Workers | None = None,
+    advance: Advance | None = None,
 ) -> Reproduced:
-    """Run what is missing, then write every part."""
+    """Run the settings that are not stored yet, then write every target."""
     folder = folder_of(out)
     found = sweep(
-        request.experiments(),
-        runs=request.runs,
-        seed=request.seed,
-        store=Store(folder / ".panels"),
+        plan.experiments(),
+        runs=plan.runs,
+        seed=plan.seed,
+        store=RunStore(folder / ".runs"),
         workers=workers,
         advance=advance,
     )
-    writer = _Writer(request, folder, found)
-    for part in request.parts:
+    writer = _Writer(plan, folder, found)
+    for part in plan.parts:
         writer.write(part)
     return Reproduced(tuple(writer.files), "\n\n".join(writer.texts), writer.claims)
 
 
 class _Writer:
-    """Turns numbers into files, one part after the other."""
+    """Writes the files of each target."""
 
-    def __init__(self, request: Request, folder: Path, found: Mapping[Experiment, Numbers]) -> None:
-        self.request, self.folder, self.found = request, folder, found
+    def __init__(
+        self, plan: ReproductionPlan, folder: Path, found: Mapping[Experiment, Numbers]
+    ) -> None:
+        self.plan, self.folder, self.found = plan, folder, found
         self.files: list[Path] = []
         self.texts: list[str] = []
         self.claims: tuple[Claim, ...] = ()
-        self._coverage: tuple[CoverageRow, ...] | None = None
 
     def write(self, part: str) -> None:
         if part in FIGURES:
             self._figure(part)
         elif part == "examples":
-            self._text("examples.txt", render_examples() + "\n", tell=True)
+            self._text("examples.txt", render_examples() + "\n", show=True)
         elif part == "coverage":
             self._text("coverage.csv", to_csv([_coverage_row(row) for row in self.coverage]))
-            self._text("coverage.txt", render_coverage(self.coverage) + "\n", tell=True)
+            self._text("coverage.txt", render_coverage(self.coverage) + "\n", show=True)
         else:
             self._claims()
 
-    @property
+    @cached_property
     def coverage(self) -> tuple[CoverageRow, ...]:
         """Measured once, for the table and for the claims."""
-        if self._coverage is None:
-            request = self.request
-            self._coverage = coverage_table(contexts=request.readings, seed=request.seed)
-        return self._coverage
+        return coverage_table(contexts=self.plan.readings, seed=self.plan.seed)
 
     def _figure(self, figure: str) -> None:
         from efface.paper import plots
 
-        settings = panels(figure, self.request.horizon, self.request.readings)
+        settings = experiments_for(figure, self.plan.horizon, self.plan.readings)
         rows = rows_of(figure, {each: self.found[each] for each in settings})
         self._text(f"{figure}.csv", to_csv(rows))
-        for reading, part in _by_reading(rows):
+        for reading, part in groupby(rows, key=lambda row: row.get("reading")):
             name = figure if reading in (None, "standardized") else f"{figure}-{reading}"
             png, svg = self.folder / f"{name}.png", self.folder / f"{name}.svg"
-            with written_beside(png) as one, written_beside(svg) as other:
-                plots.save(plots.draw(figure, part), one, other)
+            with atomic_write(png) as png_file, atomic_write(svg) as svg_file:
+                plots.save(plots.draw(figure, list(part)), png_file, svg_file)
             self.files += [png, svg]
 
     def _claims(self) -> None:
-        request = self.request
-        self.claims = claims(self.found, self.coverage, examples(), request.readings)
-        setting = {"runs": request.runs, "horizon": request.horizon, "seed": request.seed}
+        plan = self.plan
+        self.claims = claims(self.found, self.coverage, examples(), plan.readings)
+        setting = {"runs": plan.runs, "horizon": plan.horizon, "seed": plan.seed}
         head = (
-            f"{request.runs} runs, T = {request.horizon}, seed {request.seed}; "
+            f"{plan.runs} runs, T = {plan.horizon}, seed {plan.seed}; "
             "10 runs for Fig. 2 and the theorems' bounds, 2,000 windows for coverage."
         )
         self._text("claims.json", to_json(self.claims, setting))
-        self._text("claims.md", to_markdown(self.claims, head), tell=True)
+        self._text("claims.md", to_markdown(self.claims, head), show=True)
 
-    def _text(self, name: str, text: str, *, tell: bool = False) -> None:
+    def _text(self, name: str, text: str, *, show: bool = False) -> None:
         path = self.folder / name
-        with written_beside(path) as beside:
-            beside.write_text(text, encoding="utf-8", newline="\n")
+        with atomic_write(path) as temporary:
+            temporary.write_text(text, encoding="utf-8", newline="\n")
         self.files.append(path)
-        if tell:
+        if show:
             self.texts.append(text.rstrip())
 
 
 def rows_of(figure: str, found: Mapping[Experiment, Numbers]) -> list[Row]:
-    """The long form of a figure: a row for each panel, method and time."""
+    """The data of a figure in long form: one row per setting, method and time."""
     summarise: Callable[[Experiment, Numbers], Iterator[Row]]
     summarise = _rank_rows if figure == "fig2" else lambda e, n: _method_rows(figure, e, n)
     return [row for each, numbers in found.items() for row in summarise(each, numbers)]
@@ -261,15 +249,10 @@ def _method_rows(figure: str, setting: Experiment, numbers: Numbers) -> Iterator
 
 
 def _mean_and_error(runs: Array) -> tuple[Array, Array]:
-    """Over the first axis; the standard error of one run is not known."""
+    """Mean and standard error over the first axis; the error of a single run is nan."""
     n = len(runs)
     error = runs.std(axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(runs.shape[1:], np.nan)
     return runs.mean(axis=0), error
-
-
-def _by_reading(rows: Sequence[Row]) -> Iterator[tuple[Reading | None, list[Row]]]:
-    for reading in dict.fromkeys(row.get("reading") for row in rows):
-        yield reading, [row for row in rows if row.get("reading") == reading]
 
 
 def _coverage_row(row: CoverageRow) -> Row:
@@ -288,7 +271,7 @@ def _coverage_row(row: CoverageRow) -> Row:
 
 
 def to_csv(rows: Sequence[Row]) -> str:
-    """Columns that some row fills; six digits, the same text for the same rows.
+    """The rows as CSV with six digits, without columns that are empty in every row.
 
     >>> print(to_csv([{"t": 30, "k": None, "regret_mean": 1 / 3}]), end="")
     t,regret_mean
@@ -298,11 +281,11 @@ def to_csv(rows: Sequence[Row]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([_spelt(row[name]) for name in columns] for row in rows)
+    writer.writerows([_formatted(row[name]) for name in columns] for row in rows)
     return text.getvalue()
 
 
-def _spelt(value: Any) -> Any:
+def _formatted(value: Any) -> Any:
     if isinstance(value, float):
         return "" if math.isnan(value) else f"{value:.6g}"
     return value

@@ -1,32 +1,30 @@
 """Seeded streams: the contexts, coefficients and noise of the paper's experiments.
 
-A stream is a function of a seed and the number of its run. Contexts, coefficients and noise come
-from generators of their own, so a longer stream begins like a shorter one, and two settings of the
-same run differ only in what their settings say: a comparison of the two is a paired one.
+A stream is a function of a seed and a run number. Contexts, coefficients and noise have separate
+generators. A longer stream therefore starts with the rows of a shorter one, and two settings of the
+same run share their random numbers, so that comparisons between settings are paired.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
-from efface.errors import InvalidValue, unusable
+from efface.inputs.parameters import choice
+from efface.theory.coverage import CONTEXTS, Contexts
+from efface.theory.geometry import Array
 
-Array = NDArray[np.float64]
-Reading = Literal["standardized", "unit-norm"]
-
-READINGS: tuple[Reading, ...] = get_args(Reading)
+Reading = Contexts  # of the word "normalized" in the paper
+READINGS = CONTEXTS
 
 _CONTEXTS, _COEFFICIENTS, _NOISE, _UNITS = range(4)
 
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """Rows of a linear model whose coefficients are known: y = signal + noise, signal = X theta."""
+    """Rows of a linear model with known coefficients: y = signal + noise, signal = X theta."""
 
     X: Array
     y: Array
@@ -46,16 +44,15 @@ def linear_stream(
 ) -> Simulated:
     """Gaussian contexts, coefficients of length 1, and Gaussian or Student-t noise times ``sigma``.
 
-    The paper draws contexts from N(0, I) and "normalizes" them: under the reading ``standardized``
-    coordinates stay N(0, 1), under ``unit-norm`` each row is divided by its length. Noise with
-    ``df`` degrees of freedom is the quantile of the Gaussian noise of the same run.
+    The paper draws contexts from N(0, I) and "normalizes" them. Under the reading ``standardized``
+    the coordinates stay N(0, 1); under ``unit-norm`` each row is divided by its length. Student-t
+    noise with ``df`` degrees of freedom has the quantiles of the Gaussian noise of the same run.
 
     >>> stream = linear_stream(seed=0, run=3, rows=50, d=4, reading="unit-norm")
     >>> bool(np.allclose(np.linalg.norm(stream.X, axis=1), 1)), stream.y.shape
     (True, (50,))
     """
-    if reading not in READINGS:
-        raise InvalidValue(unusable("reading", reading, f"one of {READINGS}", "choose one"))
+    choice("reading", reading, READINGS)
     X = _generator(seed, run, _CONTEXTS).standard_normal((rows, d))
     if reading == "unit-norm":
         X /= np.linalg.norm(X, axis=1, keepdims=True)
@@ -78,7 +75,7 @@ def unit_vectors(seed: int, run: int, rows: int, d: int) -> Array:
 
 
 def _student(gaussian: Array, df: float) -> Array:
-    """The Student-t number at the same quantile, by the lower tail, which keeps its digits."""
+    """The Student-t value at the same quantile, computed in the lower tail to keep its digits."""
     return np.asarray(-np.sign(gaussian) * stdtrit(df, ndtr(-np.abs(gaussian))))
 
 

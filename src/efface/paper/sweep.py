@@ -1,9 +1,9 @@
-"""Many runs of many settings, spread over processes or a Dask cluster, stored as they finish.
+"""Runs of many settings in parallel, on local processes or a Dask cluster, stored as they finish.
 
-A run is a function of its setting, the seed and its number, on one BLAS thread: the numbers are the
-same, bit for bit, on any number of workers. A setting whose runs are all done is stored under a
-name made from everything that they follow from; a sweep that was stopped goes on from there, and
-numbers of another setting are never taken for these.
+A run is a function of its setting, the seed and its number, on one BLAS thread. The numbers are
+therefore bit for bit the same on any number of workers. A finished setting is stored under a digest
+of everything that its numbers depend on. An interrupted sweep continues with the settings that are
+not stored yet, and never uses the numbers of another setting.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from efface.paper.experiments import Experiment, Numbers
 Backend = Literal["loky", "dask"]
 Advance = Callable[[Experiment, int], None]
 
-_CHUNK = 4  # runs a task: some seconds, so that a lost worker costs little
+_CHUNK = 4  # runs per task: a few seconds, so that a lost worker costs little
 
 
 class LostWorker(EffaceError):
@@ -39,7 +39,7 @@ class LostWorker(EffaceError):
 
 @dataclass(frozen=True)
 class Workers:
-    """Who does the work: ``jobs`` processes here, or the workers of a Dask scheduler."""
+    """Where tasks run: ``jobs`` local processes, or the workers of a Dask scheduler."""
 
     jobs: int = 1
     backend: Backend = "loky"
@@ -47,7 +47,7 @@ class Workers:
 
     @contextmanager
     def parallel(self) -> Iterator[joblib.Parallel]:
-        """Runs tasks and yields what they return as soon as each is done."""
+        """A pool that yields the result of each task as soon as it is done."""
         if self.backend == "dask":
             with self._client() as client, joblib.parallel_config("dask", client=client):
                 yield joblib.Parallel(return_as="generator_unordered", batch_size=1)
@@ -72,52 +72,50 @@ class Workers:
         except (OSError, ValueError) as error:
             expected = "the address of a running Dask scheduler, such as tcp://host:8786"
             raise InvalidValue(
-                unusable("scheduler", self.scheduler, expected, "start it, or leave it out")
+                unusable("scheduler", self.scheduler, expected, "start it or omit this option")
             ) from error
 
 
-class Store:
-    """Finished settings in a folder, one file each."""
+class RunStore:
+    """Finished settings in a folder, one file per setting."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def path(self, experiment: Experiment, runs: int, seed: int) -> Path:
-        """Where a setting is kept: its id for people, a digest of all it follows from."""
-        everything = {**experiment.setting(), "runs": runs, "seed": seed}
-        text = json.dumps({**everything, "efface": efface.__version__}, sort_keys=True)
+        """The file of a setting: its id, and a digest of everything that its numbers depend on."""
+        inputs = {**experiment.setting(), "runs": runs, "seed": seed}
+        text = json.dumps({**inputs, "efface": efface.__version__}, sort_keys=True)
         name = f"{experiment.id}-{experiment.reading}".replace("/", "-")
         return self.folder / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.npz"
 
     def load(self, path: Path) -> Numbers | None:
-        """The numbers of a finished setting; None where there are none that can be read."""
+        """The numbers of a finished setting, or None if its file is missing or damaged."""
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 return {name: stored[name] for name in stored.files}
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, zipfile.BadZipFile):  # damaged: computed again
+        except (OSError, ValueError, zipfile.BadZipFile):
             return None
 
     def save(self, path: Path, numbers: Numbers) -> None:
-        """Write beside, then rename: what is there is whole."""
+        """Store the numbers of a finished setting."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with written_beside(path) as beside, beside.open("wb") as file:
+        with atomic_write(path) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, **numbers)  # type: ignore[arg-type]
 
 
 @contextmanager
-def written_beside(path: Path) -> Iterator[Path]:
-    """A file to write that becomes ``path`` once it is whole, and otherwise goes away."""
+def atomic_write(path: Path) -> Iterator[Path]:
+    """A temporary file that replaces ``path`` on success and is deleted on failure."""
     handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
     os.close(handle)
-    beside = Path(name)
+    temporary = Path(name)
     try:
-        yield beside
-        beside.chmod(0o644)
-        beside.replace(path)
+        yield temporary
+        temporary.chmod(0o644)
+        temporary.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def sweep(
@@ -125,25 +123,25 @@ def sweep(
     *,
     runs: int,
     seed: int,
-    store: Store | None = None,
+    store: RunStore | None = None,
     workers: Workers | None = None,
     advance: Advance | None = None,
 ) -> dict[Experiment, Numbers]:
-    """The numbers of every run of every setting, the runs along the first axis.
+    """The numbers of every run of every setting, with the runs along the first axis.
 
-    ``advance(experiment, runs)`` is told of runs as they are done.
+    ``advance(experiment, count)`` is called whenever ``count`` runs are done.
 
     >>> from efface.paper.experiments import Ranks
     >>> setting = Ranks("unit-norm", horizon=8, s=3, d=4)
     >>> sweep([setting], runs=2, seed=0)[setting]["rank"].shape
     (2, 6)
     """
-    tell = advance or (lambda experiment, count: None)
+    advance = advance or (lambda experiment, count: None)
     found = _stored(experiments, runs, seed, store)
     for experiment in found:
-        tell(experiment, experiment.runs(runs))
+        advance(experiment, experiment.runs(runs))
     missing = [each for each in dict.fromkeys(experiments) if each not in found]
-    for experiment, numbers in _computed(missing, runs, seed, workers or Workers(), tell):
+    for experiment, numbers in _computed(missing, runs, seed, workers or Workers(), advance):
         found[experiment] = numbers
         if store is not None:
             store.save(store.path(experiment, experiment.runs(runs), seed), numbers)
@@ -151,7 +149,7 @@ def sweep(
 
 
 def _stored(
-    experiments: Sequence[Experiment], runs: int, seed: int, store: Store | None
+    experiments: Sequence[Experiment], runs: int, seed: int, store: RunStore | None
 ) -> dict[Experiment, Numbers]:
     if store is None:
         return {}
@@ -160,7 +158,7 @@ def _stored(
 
 
 def _computed(
-    experiments: Sequence[Experiment], runs: int, seed: int, workers: Workers, tell: Advance
+    experiments: Sequence[Experiment], runs: int, seed: int, workers: Workers, advance: Advance
 ) -> Iterator[tuple[Experiment, Numbers]]:
     """Each setting with its numbers, as soon as its last run is done."""
     done: dict[Experiment, dict[int, Numbers]] = {each: {} for each in experiments}
@@ -169,7 +167,7 @@ def _computed(
         return
     for experiment, part in _performed(tasks, workers):
         done[experiment].update(part)
-        tell(experiment, len(part))
+        advance(experiment, len(part))
         if len(done[experiment]) == experiment.runs(runs):
             yield experiment, _stack(done.pop(experiment))
 
@@ -186,24 +184,24 @@ def _performed(
 ) -> Iterator[tuple[Experiment, dict[int, Numbers]]]:
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    # The limit of a single job is lifted afterwards; other workers keep theirs.
+    # This process gets its BLAS threads back afterwards; other workers keep the limit.
     with threadpool_limits(limits=1, user_api="blas"), workers.parallel() as parallel:
         try:
             yield from parallel(joblib.delayed(perform)(*task) for task in tasks)
         except TerminatedWorkerError as error:
-            advice = "finished settings are kept: run the command again, with fewer jobs"
+            advice = "finished settings are stored: run the command again with fewer jobs"
             raise LostWorker(f"a worker process died; {advice}.") from error
 
 
 def perform(
     experiment: Experiment, seed: int, numbers: range
 ) -> tuple[Experiment, dict[int, Numbers]]:
-    """Some runs of a setting, in whatever process this is."""
+    """Some runs of a setting, in the current process."""
     threadpool_limits(limits=1, user_api="blas")
     return experiment, {number: experiment.run(seed, number) for number in numbers}
 
 
 def _stack(runs: dict[int, Numbers]) -> Numbers:
-    """Runs in the order of their numbers, however they came."""
+    """The runs, stacked in the order of their numbers."""
     ordered = [runs[number] for number in sorted(runs)]
     return {name: np.stack([each[name] for each in ordered]) for name in ordered[0]}

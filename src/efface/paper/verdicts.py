@@ -1,8 +1,9 @@
-"""Holds, fails or open: what a number and its standard error say of a finding.
+"""Holds, fails or open: the verdict on a finding from numbers and their standard errors.
 
-A finding is checked in many places. At each, a number must lie in a range; where it is inside by
-three standard errors the finding holds, where it is outside by three it fails, and between it is
-open. A finding holds where it holds in every place, fails where it fails in one, else it is open.
+A finding is checked in many places (settings and methods). In each place a number must lie in a
+range. The finding holds there if the number is at least three standard errors inside the range,
+fails if it is at least three outside, and is open otherwise. It holds overall if it holds in every
+place, fails if it fails in at least one, and is open otherwise.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from efface.theory.geometry import Array
+
 Verdict = Literal["holds", "fails", "open"]
 
-ERRORS = 3.0  # standard errors that decide: few of some hundred checks go wrong by chance
+ERRORS = 3.0  # standard errors: of some hundred checks, few are wrong by chance
 
 
 @dataclass(frozen=True)
 class Range:
-    """Where a number must lie.
+    """The range that a number must lie in.
 
     >>> Range(high=1.05).verdict(1.02, 0.005), Range(high=1.05).verdict(1.04, 0.005)
     ('holds', 'open')
@@ -34,16 +35,16 @@ class Range:
     low: float = -math.inf
     high: float = math.inf
 
-    def room(self, value: float) -> float:
-        """The distance to the nearest end, negative outside; without end for NaN."""
+    def slack(self, value: float) -> float:
+        """The distance to the nearest end, negative outside the range; -inf for NaN."""
         return -math.inf if math.isnan(value) else min(value - self.low, self.high - value)
 
     def verdict(self, value: float, error: float) -> Verdict:
-        """What a number with this standard error says."""
-        room, margin = self.room(value), ERRORS * error
-        if room < -margin or room == -math.inf:
+        """The verdict of a number with this standard error."""
+        slack, margin = self.slack(value), ERRORS * error
+        if slack < -margin or slack == -math.inf:
             return "fails"
-        return "holds" if room > margin or room >= margin == 0 else "open"
+        return "holds" if slack > margin or slack >= margin == 0 else "open"
 
     def __str__(self) -> str:
         low, high = f"{self.low:.3g}", f"{self.high:.3g}"
@@ -54,19 +55,19 @@ class Range:
 
 @dataclass(frozen=True)
 class Place:
-    """A number with its standard error, and where it was found."""
+    """A number with its standard error, and the id of its setting."""
 
-    panel: str
+    setting: str
     value: float
     error: float
     detail: str = ""
 
 
 def jackknife(statistic: Callable[..., float], *samples: Array) -> tuple[float, float]:
-    """A statistic of runs and its standard error, from leaving out one run after the other.
+    """A statistic of runs and its standard error, by leaving out one run at a time.
 
-    The runs lie along the first axis of each sample, the same run in the same place: differences
-    between samples of the same runs are paired. The error of a single run is infinite.
+    The first axis of each sample runs over the runs, in the same order, so that differences between
+    samples are paired. The error of a single run is infinite.
 
     >>> value, error = jackknife(np.mean, np.array([1.0, 2.0, 3.0]))
     >>> value, round(error / (np.std([1, 2, 3], ddof=1) / np.sqrt(3)).item(), 12)
@@ -81,17 +82,16 @@ def jackknife(statistic: Callable[..., float], *samples: Array) -> tuple[float, 
 
 
 def judge(places: Sequence[Place], wanted: Range) -> tuple[Verdict, Place, dict[Verdict, int]]:
-    """The verdict over all places, the place that decides it, and how many say what.
+    """The verdict over all places, the place that decides it, and the count of each verdict.
 
-    The deciding place is, among those with the verdict, the one furthest out, or else nearest to
-    the end of the range.
+    The deciding place has the overall verdict, and among those the smallest slack.
 
     >>> places = [Place("a", 0.9, 0.01), Place("b", 1.2, 0.01), Place("c", 1.1, 0.01)]
     >>> judge(places, Range(high=1.0))[:2]
-    ('fails', Place(panel='b', value=1.2, error=0.01, detail=''))
+    ('fails', Place(setting='b', value=1.2, error=0.01, detail=''))
     """
-    said = [wanted.verdict(place.value, place.error) for place in places]
-    counts: dict[Verdict, int] = {each: said.count(each) for each in ("holds", "fails", "open")}
+    verdicts = [wanted.verdict(place.value, place.error) for place in places]
+    counts: dict[Verdict, int] = {each: verdicts.count(each) for each in ("holds", "fails", "open")}
     verdict: Verdict = "fails" if counts["fails"] else "open" if counts["open"] else "holds"
-    candidates = [place for place, each in zip(places, said, strict=True) if each == verdict]
-    return verdict, min(candidates, key=lambda place: wanted.room(place.value)), counts
+    candidates = [place for place, each in zip(places, verdicts, strict=True) if each == verdict]
+    return verdict, min(candidates, key=lambda place: wanted.slack(place.value)), counts

@@ -1,12 +1,16 @@
-"""The paper's quantities under the paper's names, and the valid ones beside them.
+"""The paper's quantities under the paper's names, and valid alternatives.
 
-Penalty and regret (``quantities``), confidence radii (``radii``), cumulative bounds (``bounds``),
-measured coverage (``coverage``), the example windows of Appendix D (``appendix_d``) and the
-geometry of a window of rows (``geometry``). Everything here takes arrays. Nothing here knows a
-model.
+Import every function from here: penalty and regret (``quantities``), confidence radii (``radii``),
+cumulative bounds (``bounds``), measured coverage (``coverage``), the example windows of Appendix D
+(``appendix_d``) and the spectrum of a window (``geometry``). All functions take arrays. Models, and
+anything that imports them, do not belong here.
+
+>>> from efface import theory
+>>> round(theory.adaptive_penalty(n=20, d=100, y_sd=1.0, x_max=3.0), 2)
+54.64
 """
 
-from efface.theory.appendix_d import Claim, Example, examples, render_examples
+from efface.theory.appendix_d import Example, StatedValue, examples, render_examples
 from efface.theory.bounds import (
     PenaltyDrift,
     RegretBound,
@@ -17,6 +21,7 @@ from efface.theory.bounds import (
     ridge_regret_bound,
 )
 from efface.theory.coverage import CoverageRow, coverage_table, render_coverage
+from efface.theory.geometry import WindowSpectrum, spectrum
 from efface.theory.quantities import (
     AdaptiveConstants,
     ForgettingRegretTerm,
@@ -27,7 +32,9 @@ from efface.theory.quantities import (
     cumulative_regret,
     forgetting_regret_term,
     forgetting_terms,
+    gram_norm,
     l2_error,
+    positive_signals,
     rank_swing,
     squared_regret,
     wpssr,
@@ -50,7 +57,6 @@ from efface.theory.radii import (
 
 __all__ = [
     "AdaptiveConstants",
-    "Claim",
     "CoverageRow",
     "Example",
     "ForgettingRegretTerm",
@@ -58,6 +64,8 @@ __all__ = [
     "RankSwing",
     "RegretBound",
     "RepresentationBound",
+    "StatedValue",
+    "WindowSpectrum",
     "absolute_regret",
     "adaptive_constants",
     "adaptive_penalty",
@@ -70,6 +78,7 @@ __all__ = [
     "forgetting_terms",
     "gaussian_radii",
     "gaussian_radius",
+    "gram_norm",
     "l2_error",
     "ols_regret_bound",
     "paper_ols_radii",
@@ -77,6 +86,7 @@ __all__ = [
     "paper_ridge_radii",
     "paper_ridge_radius",
     "penalty_drift",
+    "positive_signals",
     "rank_swing",
     "render_coverage",
     "render_examples",
@@ -85,6 +95,7 @@ __all__ = [
     "self_normalized_radii",
     "self_normalized_radius",
     "signal_constants",
+    "spectrum",
     "squared_regret",
     "wpssr",
     "wpssr_limit",

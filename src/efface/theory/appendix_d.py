@@ -1,4 +1,4 @@
-"""The four example windows M1..M4 of Appendix D: what the paper says of them and what is so."""
+"""The four example windows M1..M4 of Appendix D: the paper's values and the computed ones."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _M3 = _M4 = (_E1, _E2, _E2, _E4)
 
 
 @dataclass(frozen=True)
-class Claim:
-    """One figure that the paper gives for an example, beside the figure computed from it."""
+class StatedValue:
+    """A value that the paper states for an example, and the value computed from the example."""
 
     quantity: str
     source: str
@@ -37,41 +37,41 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        """Whether the computed figure stands to the paper's as the paper says."""
+        """Whether the computed value is equal to (or at most) the paper's, as the paper states."""
         equal = math.isclose(self.computed, self.paper, abs_tol=1e-9)
         return equal or (self.relation == "<=" and self.computed < self.paper)
 
     @property
     def verdict(self) -> str:
-        """The outcome in a word."""
+        """``holds`` or ``fails``."""
         return "holds" if self.holds else "fails"
 
 
 @dataclass(frozen=True)
 class Example:
-    """A window, oldest row first, the row that arrives, and the paper's claims about the slide."""
+    """A window, oldest row first, the row that arrives, and the values that the paper states."""
 
     name: str
     window: tuple[Row, ...]
     arriving: Row
     term: ForgettingRegretTerm
     swing: RankSwing
-    claims: tuple[Claim, ...]
+    stated: tuple[StatedValue, ...]
     note: str
 
     @property
     def holds(self) -> bool:
-        """Whether every claim holds."""
-        return all(claim.holds for claim in self.claims)
+        """Whether every stated value is right."""
+        return all(value.holds for value in self.stated)
 
 
 def examples() -> tuple[Example, ...]:
-    """The windows M1..M4 of Appendix D, each claim of the paper checked.
+    """The windows M1..M4 of Appendix D, with every value that the paper states checked.
 
-    M1 leaves its new row v open; it is run with a v outside the span of the window, inside it, and
-    long. The terms are those of Definition 2, the ranks those of Definition 1.
+    M1 does not specify its new row v. It is computed for a v outside the span of the window, for
+    one inside the span, and for a long one. Terms follow Definition 2, ranks Definition 1.
 
-    Holds: the arithmetic is exact up to rounding. E5, E7 and E8 show as claims that fail.
+    Holds: up to rounding. The stated values that fail are E5, E7 and E8.
 
     >>> for example in examples():
     ...     term = example.term
@@ -89,24 +89,24 @@ def examples() -> tuple[Example, ...]:
         _first("M1 (v = e2)", _E2),
         _first("M1 (v = 40 e2)", long_row),
         _example("M2", _M2, _E2, (1, 1, 2), (-1, 1), "E8: Definition 1 has the signs swapped"),
-        _example("M3", _M3, _E1, (1, 0, 1), (0, 0), "all claims hold"),
-        _example("M4", _M4, _E3, (1, 1, 1), (1, -1), "E7: e1 leaves as e3 enters, the rank stays"),
+        _example("M3", _M3, _E1, (1, 0, 1), (0, 0), "all values hold"),
+        _example("M4", _M4, _E3, (1, 1, 1), (1, -1), "E7: the rank does not change"),
     )
 
 
 def _first(name: str, v: Row) -> Example:
-    """M1: the paper lets FRT be 0 whatever v is, because another row equals the deleted one."""
+    """M1: the paper states FRT = 0 for any v, because another row equals the deleted one."""
     term, swing = forgetting_regret_term(_M1, _M1[0], v), rank_swing(_M1, _M1[0], v)
-    claims = (
-        Claim("rank before", "App. D, Case 1", 3, term.rank_before),
-        Claim("deleted", "App. D, Case 1", 0, term.deleted),
-        Claim("FRT", "App. D, Case 1", 0, term.total),
-        Claim("FRT", "Def. 2, range", 2, term.total, "<="),
+    stated = (
+        StatedValue("rank before", "App. D, Case 1", 3, term.rank_before),
+        StatedValue("deleted", "App. D, Case 1", 0, term.deleted),
+        StatedValue("FRT", "App. D, Case 1", 0, term.total),
+        StatedValue("FRT", "Def. 2, range", 2, term.total, "<="),
     )
     note = "E7: the leverage of a row that occurs twice is 1/2"
     if term.total > 2:
         note += "; E5: FRT has no upper limit"
-    return Example(name, _M1, v, term, swing, claims, note)
+    return Example(name, _M1, v, term, swing, stated, note)
 
 
 def _example(
@@ -121,22 +121,22 @@ def _example(
     term = forgetting_regret_term(window, window[0], arriving)
     swing, case = rank_swing(window, window[0], arriving), f"Case {name[1]}"
     deleted, dissimilarity, total = terms
-    claims = (
-        Claim("deleted", f"App. D, {case}, implied", deleted, term.deleted),
-        Claim("dissimilarity", f"App. D, {case}", dissimilarity, term.dissimilarity),
-        Claim("FRT", f"App. D, {case}", total, term.total),
-        Claim("FRT", "Def. 2, range", 2, term.total, "<="),
-        Claim("rank change", f"App. D, {case}", changes[0], swing.change),
-        Claim("rank change", f"Def. 1, {case}", changes[1], swing.change),
+    stated = (
+        StatedValue("deleted", f"App. D, {case}, implied", deleted, term.deleted),
+        StatedValue("dissimilarity", f"App. D, {case}", dissimilarity, term.dissimilarity),
+        StatedValue("FRT", f"App. D, {case}", total, term.total),
+        StatedValue("FRT", "Def. 2, range", 2, term.total, "<="),
+        StatedValue("rank change", f"App. D, {case}", changes[0], swing.change),
+        StatedValue("rank change", f"Def. 1, {case}", changes[1], swing.change),
     )
-    return Example(name, window, arriving, term, swing, claims, note)
+    return Example(name, window, arriving, term, swing, stated, note)
 
 
 def render_examples(rows: tuple[Example, ...] | None = None) -> str:
-    """The examples as a plain-text table: paper's value, computed value, verdict.
+    """The examples as a plain-text table: the paper's value, the computed value, the verdict.
 
     >>> print(render_examples(examples()[4:5]))
-    M3  3->3  all claims hold
+    M3  3->3  all values hold
       deleted        App. D, Case 3, implied   paper  1        computed 1        holds
       dissimilarity  App. D, Case 3            paper  0        computed 0        holds
       FRT            App. D, Case 3            paper  1        computed 1        holds
@@ -150,16 +150,16 @@ def render_examples(rows: tuple[Example, ...] | None = None) -> str:
 def _render(example: Example) -> str:
     term = example.term
     lines = [f"{example.name}  {term.rank_before}->{term.rank_after}  {example.note}"]
-    for claim in example.claims:
-        bound = "" if claim.relation == "=" else "<= "
-        paper, computed = f"{bound}{claim.paper:.4g}", f"{_tidy(claim.computed):.5g}"
+    for value in example.stated:
+        bound = "" if value.relation == "=" else "<= "
+        paper, computed = f"{bound}{value.paper:.4g}", f"{_tidy(value.computed):.5g}"
         lines.append(
-            f"  {claim.quantity:14} {claim.source:25} paper  {paper:8} "
-            f"computed {computed:8} {claim.verdict}"
+            f"  {value.quantity:14} {value.source:25} paper  {paper:8} "
+            f"computed {computed:8} {value.verdict}"
         )
     return "\n".join(lines)
 
 
 def _tidy(value: float) -> float:
-    """Rounding noise around zero prints as 0."""
+    """0 for a value that is only rounding."""
     return 0.0 if abs(value) < 1e-12 else value

@@ -1,8 +1,8 @@
-"""The paper's cumulative bounds over a replay, computed from a stream, and bounds that hold.
+"""The paper's cumulative bounds for the replay of a stream, and bounds that hold.
 
-A stream X has T rows; the window holds s. Window k (k = 0..T-s) holds rows k+1..k+s, window k
-predicts row k+s+1 for k < T-s, and the last window predicts nothing. Penalties are one number or
-one for each of the T-s+1 windows.
+A stream X has T rows, a window s rows. Window k (k = 0..T-s) has rows k+1..k+s. For k < T-s it
+predicts row k+s+1; the last window predicts nothing. Penalties are one number, or one number for
+each of the T-s+1 windows.
 """
 
 from __future__ import annotations
@@ -13,29 +13,30 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from efface.inputs.parameters import probability, vector
 from efface.theory.geometry import (
     Array,
-    Spectrum,
-    as_vector,
-    probability,
+    WindowSpectrum,
+    as_penalties,
+    sliding_windows,
     spectra,
     whiten,
 )
-from efface.theory.quantities import as_penalties, perpendicular, sliding_windows
+from efface.theory.quantities import forgetting_terms
 from efface.theory.radii import euclidean_radii, signal_constants
 
-#: log(1 + z) >= z / 2 holds for z between 0 and this root of log(1 + z) = z / 2, and nowhere else.
+#: log(1 + z) >= z / 2 holds exactly for z from 0 to this root of log(1 + z) = z / 2.
 HALF_LOG_ROOT = 2.5128624172523393
 
 
 @dataclass(frozen=True)
 class RegretBound:
-    """The bound of a theorem, the pieces it is made of, and a bound that holds.
+    """The bound of a theorem, its terms, and a bound that holds.
 
-    ``bound`` is the paper's; it is nan where its formula takes the root of a negative number or
+    ``bound`` is the paper's. It is nan where the formula takes the root of a negative number or
     the logarithm of a non-positive C2. ``exact_c2_bound`` is the same formula with the exact ratio
-    of determinants for C2. ``valid_bound`` sums ||x_t||_2 times the Euclidean radius of each window
-    at delta / (T - s).
+    of determinants for C2. ``valid_bound`` is the sum of ||x_t||_2 times the Euclidean radius of
+    each window at delta / (T - s).
     """
 
     bound: float
@@ -51,25 +52,25 @@ def ols_regret_bound(X: ArrayLike, s: int, *, sigma: float, delta: float = 0.05)
 
     2 sigma zeta sqrt((d/s) log(2d/delta) (T-s) (eta + T-s)),  eta = d log(s L^2 / d)   (Theorem 1)
 
-    L is the largest Euclidean norm of a row. It bounds the sum of absolute losses (E10).
+    L is the largest Euclidean norm of a row. The bound is on the sum of absolute losses (E10).
 
-    Does not hold in general: it rests on Lemma 1 (E4), on FRT <= 2 (E5) and on Lemma 2. Rescaling
-    the contexts leaves the regret alone and divides the bound by the scale. ``valid_bound`` holds
+    Does not hold in general: the proof uses Lemma 1 (E4), FRT <= 2 (E5) and Lemma 2. Rescaling the
+    contexts does not change the regret but divides the bound by the scale. ``valid_bound`` holds
     with probability 1 - delta for independent sigma-subgaussian noise independent of the contexts.
-    Both are infinite when a window is singular, so s >= d is needed.
+    Both are infinite if a window is singular, so s >= d is needed.
 
     >>> X = [[1.0, 0.0], [0.0, 1.0]] * 4
     >>> result = ols_regret_bound(X, s=2, sigma=1.0)
     >>> round(result.bound, 3), round(result.valid_bound, 3), result.eta
     (50.24, 42.167, 0.0)
     """
-    seen = spectra(sliding_windows(X, s)[:-1])
-    norms, steps, d = _row_norms(X), len(seen.values), seen.d
+    windows = spectra(sliding_windows(X, s)[:-1])
+    norms, steps, d = _row_norms(X), len(windows.values), windows.d
     level = probability("delta", delta)
     eta = d * _log(s * norms.max() ** 2 / d)
-    zeta = float(seen.q().max())
+    zeta = float(windows.q().max())
     inner = d / s * math.log(2 * d / level) * steps * (eta + steps)
-    radii = euclidean_radii(seen, sigma=sigma, delta=level / steps)
+    radii = euclidean_radii(windows, sigma=sigma, delta=level / steps)
     bound, valid = 2 * sigma * zeta * _root(inner), _total(norms[s:], radii)
     return RegretBound(bound, bound, valid, eta, zeta, float(norms.max()))
 
@@ -88,7 +89,7 @@ def ridge_regret_bound(
     sigma kappa nu zeta_lam sqrt((d/s) (T-s) (eta + T-s)),
     eta = d log(s L^2 / d + lam_[T-s, T-1]) - log C2   (Theorem 2; C2 as in ``penalty_drift``)
 
-    Does not hold in general: it rests on Lemma 4, on FRT <= 2 (E5) and on Lemma 2.
+    Does not hold in general: the proof uses Lemma 4, FRT <= 2 (E5) and Lemma 2.
     ``valid_bound`` holds with probability 1 - delta for independent sigma-subgaussian noise
     independent of the contexts and penalties that do not depend on the responses.
 
@@ -99,18 +100,18 @@ def ridge_regret_bound(
     """
     stack = spectra(sliding_windows(X, s))
     lam = as_penalties(penalties, len(stack.values))
-    seen, norms, d, steps = stack[:-1], _row_norms(X), stack.d, len(lam) - 1
-    vector = as_vector("theta", theta, d)
-    kappa, nu = signal_constants(vector, delta=delta)
+    windows, norms, d, steps = stack[:-1], _row_norms(X), stack.d, len(lam) - 1
+    coef = vector("theta", theta, d)
+    kappa, nu = signal_constants(coef, delta=delta)
     log_trace, drift = d * _log(s * norms.max() ** 2 / d + lam[-2]), _drift(stack, lam)
-    zeta = float(seen.q(lam[:-1]).max())
+    zeta = float(windows.q(lam[:-1]).max())
     scale = sigma * kappa * nu * zeta
     bound, exact = (
         scale * _root(d / s * steps * (log_trace - log_c2 + steps))
         for log_c2 in (drift.log_c2, drift.exact)
     )
-    length, level = float(np.linalg.norm(vector)), delta / steps
-    radii = euclidean_radii(seen, sigma=sigma, delta=level, penalty=lam[:-1], theta_norm=length)
+    length, level = float(np.linalg.norm(coef)), delta / steps
+    radii = euclidean_radii(windows, sigma=sigma, delta=level, penalty=lam[:-1], theta_norm=length)
     valid, eta = _total(norms[s:], radii), log_trace - drift.log_c2
     return RegretBound(bound, exact, valid, eta, zeta, float(norms.max()))
 
@@ -120,7 +121,7 @@ def _row_norms(X: ArrayLike) -> Array:
 
 
 def _total(norms: Array, radii: Array) -> float:
-    """The sum of norm times radius; a zero row costs nothing, even in a singular window."""
+    """The sum of norm times radius; a zero row adds 0, even where the radius is infinite."""
     return float((norms[norms > 0] * radii[norms > 0]).sum())
 
 
@@ -129,16 +130,16 @@ def _log(value: float) -> float:
 
 
 def _root(value: float) -> float:
-    """The square root, nan for a negative number: the formula has then no meaning."""
+    """The square root, nan for a negative number."""
     return math.sqrt(value) if value >= 0 else math.nan
 
 
 @dataclass(frozen=True)
 class PenaltyDrift:
-    """What the moving penalty does to the determinants of a replay.
+    """The effect of a varying penalty on the determinants of a replay.
 
-    ``log_c2`` is the paper's log C2, nan when a factor is not positive; ``smallest`` is the
-    smallest factor; ``exact`` is the logarithm that makes the determinant identity exact.
+    ``log_c2`` is the paper's log C2, nan if a factor is not positive. ``smallest`` is the smallest
+    factor. ``exact`` is the logarithm with which the determinant identity is exact.
     """
 
     log_c2: float
@@ -147,18 +148,18 @@ class PenaltyDrift:
 
 
 def penalty_drift(X: ArrayLike, s: int, *, penalties: float | ArrayLike) -> PenaltyDrift:
-    """The constant C2 of Theorem 2, by its derivation, and the exact one.
+    """The constant C2 of Theorem 2 as its proof derives it, and the exact constant.
 
     C2 = product over t of 1 + d lam_Delta / (lambda_min(Phi_lam) - lam_Delta),
     lam_Delta = lam_[t-s+1, t] - lam_[t-s, t-1], Phi_lam of the window [t-s+1, t]   (App. E)
 
-    The theorem has s for d and, in the appendix, a plus for the minus; this is the derivation
-    (E11). Its phi^2 is read as lambda_min(Phi_lam), not lambda_min(Phi_lam / s): lam_Delta is
-    subtracted from it, and only so is the difference positive.
+    The theorem has s instead of d and, in the appendix, a plus instead of the minus; this is the
+    derivation (E11). Its phi^2 is read as lambda_min(Phi_lam), not as lambda_min(Phi_lam / s):
+    only then is the difference from lam_Delta positive.
 
-    Does not hold in general: it is a first-order expansion whose inequality is certain only for
-    lam_Delta <= 0, and there a factor can be negative. ``exact`` is the sum over t of
-    log det Phi_lam - log det(Phi_lam - lam_Delta I), which holds always.
+    Does not hold in general: it is a first-order expansion. Its inequality is certain only for
+    lam_Delta <= 0, where a factor can be negative. ``exact`` is the sum over t of
+    log det Phi_lam - log det(Phi_lam - lam_Delta I), which always holds.
 
     >>> penalty_drift([[1.0], [1.0], [1.0], [1.0]], 2, penalties=[2.0, 2.0, 4.0])
     PenaltyDrift(log_c2=0.4054651081081644, smallest=1.0, exact=0.4054651081081644)
@@ -167,12 +168,12 @@ def penalty_drift(X: ArrayLike, s: int, *, penalties: float | ArrayLike) -> Pena
     return _drift(stack, as_penalties(penalties, len(stack.values)))
 
 
-def _drift(stack: Spectrum, penalties: Array) -> PenaltyDrift:
-    moved = np.diff(penalties)
-    # Phi_lam - lam_Delta I is Phi with the penalty of the window before.
+def _drift(stack: WindowSpectrum, penalties: Array) -> PenaltyDrift:
+    changes = np.diff(penalties)[:, np.newaxis]
+    # Phi_lam - lam_Delta I is Phi plus the penalty of the previous window.
     values = stack.values[1:] + penalties[:-1, np.newaxis]
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(moved[:, np.newaxis] == 0, 0.0, moved[:, np.newaxis] / values)
+        ratio = np.where(changes == 0, 0.0, changes / values)
         factors = 1 + stack.d * ratio[:, -1]
         log_c2 = float(np.log(factors).sum()) if (factors > 0).all() else math.nan
         return PenaltyDrift(log_c2, float(factors.min()), float(np.log1p(ratio).sum()))
@@ -180,11 +181,11 @@ def _drift(stack: Spectrum, penalties: Array) -> PenaltyDrift:
 
 @dataclass(frozen=True)
 class RepresentationBound:
-    """The cumulative representation term of a replay, Lemma 2's bound on it, and one that holds.
+    """The cumulative representation term of a replay, Lemma 2's bound on it, and a valid bound.
 
     ``representation`` = sum ||x_t||^2, ``frt`` = sum FRT_t, ``eta`` as in Lemma 2, ``bound`` =
-    2 eta + frt. ``outside`` counts the steps at which the lemma's log(1 + z) > z / 2 is false, and
-    ``telescoped`` is the bound with the determinant of the first window, which the lemma forgets.
+    2 eta + frt. ``outside`` counts the steps at which the lemma's log(1 + z) > z / 2 is false.
+    ``telescoped`` is the bound with the determinant of the first window, which the lemma omits.
     """
 
     representation: float
@@ -209,16 +210,17 @@ def representation_bound(
 
     sum ||x_t||^2 <= 2 eta + sum FRT_t, in Phi_lam^-1 of the window before t   (Lemma 2, App. E)
 
-    eta = log det Phi_lam of the last window (minus infinity when it is singular), less log C2.
+    eta = log det Phi_lam of the last window (minus infinity if it is singular) minus log C2.
 
     Does not hold in general (E6). The proof needs log(1 + z_t) > z_t / 2 for z_t = ||x_t||^2 -
-    FRT_t, true only for 0 <= z_t <= 2.51; z_t is negative about every other step. It also drops
-    log det of the first window, so small contexts break it at once. In a stationary stream the sum
-    of z_t grows with T while eta does not: whatever d and s, it fails when T is large enough.
+    FRT_t, which is true only for 0 <= z_t <= 2.51; z_t is negative at about every second step. The
+    proof also omits log det of the first window, so the lemma fails for small contexts. In a
+    stationary stream the sum of z_t grows with T and eta does not: for any d and s the lemma fails
+    when T is large enough.
 
     ``valid_bound`` always holds: with h_t the leverage of the deleted row in the window with x_t
-    added and U = max ||x_t||^2, U / log(1 + U) * (log det Phi_lam last - log det Phi_lam first
-    - exact penalty drift - sum log(1 - h_t)). It is infinite when a window is singular.
+    added and U = max ||x_t||^2, it is U / log(1 + U) * (log det Phi_lam last - log det Phi_lam
+    first - exact penalty drift - sum log(1 - h_t)). It is infinite if a window is singular.
 
     >>> X = [[1.0], [2.0], [1.0], [2.0], [1.0]]
     >>> result = representation_bound(X, s=2)
@@ -247,7 +249,7 @@ def representation_bound(
 
 @dataclass(frozen=True, eq=False)
 class _SlideTerms:
-    """Per step: ||x_t||^2, FRT_t and log(1 - h_t), h_t the leverage of the row about to leave."""
+    """Per step: ||x_t||^2, FRT_t and log(1 - h_t), with the leverage h_t of the row that leaves."""
 
     new: Array
     frt: Array
@@ -264,9 +266,10 @@ def _slide_terms(windows: Array, penalties: Array) -> _SlideTerms:
     rows = []
     for before, after, penalty in zip(windows[:-1], windows[1:], penalties[:-1], strict=True):
         old, new = whiten(before, np.stack([before[0], after[-1]]), penalty=float(penalty))
-        deleted, arrived = old @ old, new @ new
+        frt, deleted, _ = forgetting_terms(old, new)
+        arrived = new @ new
         leverage = deleted - (old @ new) ** 2 / (1 + arrived)
-        rows.append((arrived, deleted * (perpendicular(new, old) + 1), min(leverage, 1.0)))
+        rows.append((arrived, frt, min(leverage, 1.0)))
     new, frt, leverages = np.array(rows).T
     with np.errstate(divide="ignore"):
         return _SlideTerms(new, frt, np.log1p(-leverages))

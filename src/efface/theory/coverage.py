@@ -1,7 +1,6 @@
-"""Nominal against measured coverage of every confidence radius, by simulation.
+"""Nominal and measured coverage of every confidence radius, by simulation.
 
-The paper's radii are measured beside the valid ones: where its Lemmas 1 and 4 fail (E4), the
-table shows it.
+The table has the paper's radii beside the valid ones, and shows where Lemmas 1 and 4 fail (E4).
 """
 
 from __future__ import annotations
@@ -9,12 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.theory.geometry import Array, Spectrum, invalid, spectrum
+from efface.inputs.parameters import choice, whole
+from efface.theory.geometry import Array, WindowSpectrum, spectrum
 from efface.theory.quantities import adaptive_penalty, l2_error
 from efface.theory.radii import (
     euclidean_radii,
@@ -28,17 +29,17 @@ Contexts = Literal["standardized", "unit-norm"]
 Signal = Literal["equal", "random"]
 
 SETTINGS: tuple[tuple[int, int], ...] = ((2, 50), (2, 5000), (10, 100), (10, 5000), (50, 200))
-CONTEXTS: tuple[Contexts, ...] = ("standardized", "unit-norm")
+CONTEXTS: tuple[Contexts, ...] = get_args(Contexts)
 
-_BATCH = 2_000_000  # numbers drawn at a time: 16 MB
+_BATCH = 2_000_000  # numbers drawn at once: 16 MB
 
 
 @dataclass(frozen=True)
 class CoverageRow:
     """The measured coverage of one radius in one setting.
 
-    ``valid`` says whether a theorem promises the nominal level there; ``exact`` whether it promises
-    no more than that.
+    ``valid``: a theorem guarantees at least the nominal coverage. ``exact``: it guarantees exactly
+    the nominal coverage.
     """
 
     radius: str
@@ -59,7 +60,7 @@ class CoverageRow:
 
     @property
     def falls_short(self) -> bool:
-        """Whether the coverage is below nominal by more than chance explains."""
+        """Whether the coverage is below the nominal level by more than ``margin``."""
         return self.coverage < self.nominal - self.margin
 
 
@@ -67,7 +68,7 @@ class CoverageRow:
 class _Batch:
     """Simulated windows: their spectra, Gram matrices X'X, moments X'y and residual sums."""
 
-    windows: Spectrum
+    windows: WindowSpectrum
     gram: Array
     moment: Array
     rss: Array
@@ -75,7 +76,7 @@ class _Batch:
     sigma: float
     delta: float
 
-    @property
+    @cached_property
     def penalty(self) -> Array:
         """Lemma 3's penalty of each window, at the true noise level and the true max|theta_j|."""
         largest = float(np.abs(self.theta).max())
@@ -90,109 +91,90 @@ class _Batch:
     def estimate(self, penalty: float | Array) -> Array:
         return self._solve(penalty, self.moment)
 
-    def shrunken_target(self, penalty: float | Array) -> Array:
+    def mean_estimate(self, penalty: float | Array) -> Array:
+        """The mean of the ridge estimate, Phi_lam^-1 Phi theta*."""
         return self._solve(penalty, self.gram @ self.theta)
 
     def _solve(self, penalty: float | Array, right: Array) -> Array:
         ridge = np.multiply.outer(np.asarray(penalty), np.eye(self.windows.d))
         return np.linalg.solve(self.gram + ridge, right[..., np.newaxis])[..., 0]
 
-    def gram_norm(self, error: Array, penalty: float | Array = 0.0) -> Array:
+    def gram_norm(self, error: Array, penalty: float | Array) -> Array:
         squares = np.einsum("ki,kij,kj->k", error, self.gram, error)
         return np.asarray(np.sqrt(squares + penalty * (error**2).sum(axis=1)))
 
 
 @dataclass(frozen=True)
 class _Method:
-    """A radius under test: what it is called, its norm, what is promised, and who is covered."""
+    """A radius: its name, its norm, its guarantee, and the estimate that it is for."""
 
     radius: str
-    norm: str
+    norm: Literal["Phi", "Phi_lam", "Euclidean"]
     valid: bool
     exact: bool
-    covers: Callable[[_Batch], NDArray[np.bool_]]
+    penalty: float | Literal["Lemma 3"]
+    radii: Callable[[_Batch], Array]
+    around_mean: bool = False  # covers the mean of the estimate, not theta*
+
+    def covers(self, batch: _Batch) -> NDArray[np.bool_]:
+        """For each window, whether the ellipsoid around the estimate covers its target."""
+        penalty: Array | float = batch.penalty if self.penalty == "Lemma 3" else self.penalty
+        target = batch.mean_estimate(penalty) if self.around_mean else batch.theta
+        error = batch.estimate(penalty) - target
+        if self.norm == "Euclidean":
+            return l2_error(error, 0.0) <= self.radii(batch)
+        return batch.gram_norm(error, penalty) <= self.radii(batch)
 
 
-def _paper_ols(batch: _Batch) -> NDArray[np.bool_]:
-    radii = paper_ols_radii(batch.windows, sigma=batch.sigma, delta=batch.delta)
-    return batch.gram_norm(batch.estimate(0.0) - batch.theta) <= radii
+def _lemma_1(b: _Batch) -> Array:
+    return paper_ols_radii(b.windows, sigma=b.sigma, delta=b.delta)
 
 
-def _euclidean_ols(batch: _Batch) -> NDArray[np.bool_]:
-    radii = euclidean_radii(batch.windows, sigma=batch.sigma, delta=batch.delta)
-    return l2_error(batch.estimate(0.0), batch.theta) <= radii
+def _euclidean_ols(b: _Batch) -> Array:
+    return euclidean_radii(b.windows, sigma=b.sigma, delta=b.delta)
 
 
-def _chi_square(batch: _Batch) -> NDArray[np.bool_]:
-    radii = gaussian_radii(batch.windows, sigma=batch.sigma, delta=batch.delta)
-    return batch.gram_norm(batch.estimate(0.0) - batch.theta) <= radii
+def _chi_square(b: _Batch) -> Array:
+    return gaussian_radii(b.windows, sigma=b.sigma, delta=b.delta)
 
 
-def _f_ratio(batch: _Batch) -> NDArray[np.bool_]:
-    radii = gaussian_radii(batch.windows, rss=batch.rss, delta=batch.delta)
-    return batch.gram_norm(batch.estimate(0.0) - batch.theta) <= radii
+def _f_ratio(b: _Batch) -> Array:
+    return gaussian_radii(b.windows, rss=b.rss, delta=b.delta)
 
 
-def _self_normalized(batch: _Batch) -> NDArray[np.bool_]:
-    radii = self_normalized_radii(
-        batch.windows, penalty=1.0, sigma=batch.sigma, theta_norm=batch.length, delta=batch.delta
+def _self_normalized(b: _Batch) -> Array:
+    return self_normalized_radii(
+        b.windows, penalty=1.0, sigma=b.sigma, theta_norm=b.length, delta=b.delta
     )
-    return batch.gram_norm(batch.estimate(1.0) - batch.theta, 1.0) <= radii
 
 
-def _paper_ridge(batch: _Batch) -> NDArray[np.bool_]:
-    error = batch.estimate(batch.penalty) - batch.theta
-    return batch.gram_norm(error, batch.penalty) <= _lemma_4(batch)
-
-
-def _paper_ridge_ball(batch: _Batch) -> NDArray[np.bool_]:
-    return l2_error(batch.estimate(batch.penalty), batch.theta) <= _lemma_4(batch)
-
-
-def _lemma_4(batch: _Batch) -> Array:
+def _lemma_4(b: _Batch) -> Array:
     return paper_ridge_radii(
-        batch.windows,
-        penalty=batch.penalty,
-        sigma=batch.sigma,
-        theta=batch.theta,
-        delta=batch.delta,
+        b.windows, penalty=b.penalty, sigma=b.sigma, theta=b.theta, delta=b.delta
     )
 
 
-def _euclidean_ridge(batch: _Batch) -> NDArray[np.bool_]:
-    radii = euclidean_radii(
-        batch.windows,
-        sigma=batch.sigma,
-        delta=batch.delta,
-        penalty=batch.penalty,
-        theta_norm=batch.length,
+def _euclidean_ridge(b: _Batch) -> Array:
+    return euclidean_radii(
+        b.windows, sigma=b.sigma, delta=b.delta, penalty=b.penalty, theta_norm=b.length
     )
-    return l2_error(batch.estimate(batch.penalty), batch.theta) <= radii
 
 
-def _gaussian_ridge(batch: _Batch) -> NDArray[np.bool_]:
-    noise = gaussian_radii(batch.windows, sigma=batch.sigma, delta=batch.delta)
-    radii = noise + np.sqrt(batch.penalty) * batch.length
-    return batch.gram_norm(batch.estimate(batch.penalty) - batch.theta, batch.penalty) <= radii
-
-
-def _gaussian_shrunken(batch: _Batch) -> NDArray[np.bool_]:
-    radii = gaussian_radii(batch.windows, rss=batch.rss, delta=batch.delta)
-    error = batch.estimate(batch.penalty) - batch.shrunken_target(batch.penalty)
-    return batch.gram_norm(error, batch.penalty) <= radii
+def _chi_square_and_bias(b: _Batch) -> Array:
+    return np.asarray(_chi_square(b) + np.sqrt(b.penalty) * b.length)
 
 
 METHODS: tuple[_Method, ...] = (
-    _Method("paper, Lemma 1", "Phi", False, False, _paper_ols),
-    _Method("Euclidean ball, OLS", "Euclidean", True, False, _euclidean_ols),
-    _Method("Gaussian chi-square", "Phi", True, True, _chi_square),
-    _Method("Gaussian F", "Phi", True, True, _f_ratio),
-    _Method("self-normalised, lam = 1", "Phi_lam", True, False, _self_normalized),
-    _Method("paper, Lemma 4", "Phi_lam", False, False, _paper_ridge),
-    _Method("paper, Lemma 4 as a ball", "Euclidean", False, False, _paper_ridge_ball),
-    _Method("Euclidean ball, ridge", "Euclidean", True, False, _euclidean_ridge),
-    _Method("Gaussian ridge, with bias", "Phi_lam", True, False, _gaussian_ridge),
-    _Method("Gaussian ridge, its mean", "Phi_lam", True, False, _gaussian_shrunken),
+    _Method("paper, Lemma 1", "Phi", False, False, 0.0, _lemma_1),
+    _Method("Euclidean ball, OLS", "Euclidean", True, False, 0.0, _euclidean_ols),
+    _Method("Gaussian chi-square", "Phi", True, True, 0.0, _chi_square),
+    _Method("Gaussian F", "Phi", True, True, 0.0, _f_ratio),
+    _Method("self-normalised, lam = 1", "Phi_lam", True, False, 1.0, _self_normalized),
+    _Method("paper, Lemma 4", "Phi_lam", False, False, "Lemma 3", _lemma_4),
+    _Method("paper, Lemma 4 as a ball", "Euclidean", False, False, "Lemma 3", _lemma_4),
+    _Method("Euclidean ball, ridge", "Euclidean", True, False, "Lemma 3", _euclidean_ridge),
+    _Method("Gaussian ridge, with bias", "Phi_lam", True, False, "Lemma 3", _chi_square_and_bias),
+    _Method("Gaussian ridge, its mean", "Phi_lam", True, False, "Lemma 3", _f_ratio, True),
 )
 
 
@@ -206,22 +188,21 @@ def coverage_table(
     replicates: int = 2000,
     seed: int = 0,
 ) -> tuple[CoverageRow, ...]:
-    """The share of simulated windows whose ellipsoid holds what it should, for every radius.
+    """For every radius, the share of simulated windows whose ellipsoid covers its target.
 
-    y = X theta* + sigma N(0, 1); contexts are N(0, 1) coordinates ("standardized") or the same at
-    unit Euclidean length ("unit-norm"); ||theta*||_2 = 1 with equal coordinates, for which
-    Assumption 1 holds in every setting here, or with a random direction. Ridge radii use the
-    penalty of Lemma 3 at the true sigma and max|theta_j|.
+    y = X theta* + sigma N(0, 1). Contexts have N(0, 1) coordinates ("standardized") or are the same
+    rows scaled to unit Euclidean length ("unit-norm"). ||theta*||_2 = 1, with equal coordinates,
+    for which Assumption 1 holds in the default settings, or with a random direction. Ridge radii
+    use the penalty of Lemma 3 at the true sigma and max|theta_j|.
 
-    Holds: a coverage is known up to sampling, sqrt(0.95 * 0.05 / replicates) at the nominal 95 %.
-    Each setting has its own stream of random numbers, so it does not depend on the others.
+    Holds: up to the sampling error, sqrt(0.95 * 0.05 / replicates) at the nominal 95 %. Each
+    setting has its own random numbers, so its coverage does not depend on the other settings.
 
     >>> rows = coverage_table(settings=[(2, 50)], contexts=["unit-norm"], replicates=200, seed=1)
     >>> [row.radius for row in rows if row.falls_short]
     ['paper, Lemma 1', 'paper, Lemma 4', 'paper, Lemma 4 as a ball']
     """
-    if replicates < 1:
-        raise invalid("replicates", replicates, "at least 1", "use 2000 for a table")
+    whole("replicates", replicates, 1)
     studies = (
         _Study(reading, d, s, signal, sigma, delta, replicates, seed)
         for reading in contexts
@@ -245,7 +226,7 @@ class _Study:
 
 
 def _rows(study: _Study) -> list[CoverageRow]:
-    """The line of every radius in one setting."""
+    """One row per radius, for one setting."""
     counts = np.zeros(len(METHODS))
     for batch in _batches(study):
         counts += [method.covers(batch).sum() for method in METHODS]
@@ -267,9 +248,8 @@ def _rows(study: _Study) -> list[CoverageRow]:
 
 
 def _batches(study: _Study) -> Iterator[_Batch]:
-    """The replicates of one setting, a batch at a time."""
-    if study.contexts not in CONTEXTS:
-        raise invalid("contexts", study.contexts, f"one of {CONTEXTS}", "choose a reading")
+    """The replicates of one setting, one batch at a time."""
+    choice("contexts", study.contexts, CONTEXTS)
     d, s = study.d, study.s
     rng = np.random.default_rng([study.seed, d, s, CONTEXTS.index(study.contexts)])
     theta = _theta(rng, d, study.signal)
@@ -294,17 +274,15 @@ def _simulate(
 
 def _theta(rng: np.random.Generator, d: int, signal: Signal) -> Array:
     """A coefficient vector of length 1 with a positive coordinate."""
-    if signal == "equal":
+    if choice("signal", signal, get_args(Signal)) == "equal":
         return np.full(d, 1 / math.sqrt(d))
-    if signal != "random":
-        raise invalid("signal", signal, "'equal' or 'random'", "choose one of them")
     theta = rng.standard_normal(d)
     theta[0] = abs(theta[0])
     return np.asarray(theta / np.linalg.norm(theta))
 
 
 def render_coverage(rows: Sequence[CoverageRow]) -> str:
-    """The table as plain text: one line a radius, one column a setting, coverage in percent.
+    """The table as plain text: one line per radius, one column per setting, coverage in percent.
 
     A star marks a coverage below nominal by more than four standard errors.
 

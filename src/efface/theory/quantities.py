@@ -1,9 +1,8 @@
 """The paper's quantities: the adaptive penalty, the cost of forgetting, rank swings, regret.
 
-Each function names its equation and the assumption under which it holds. The paper is "Online
-Forgetting Process for Linear Regression Models" (Li, Wang, Cheng); E1..E12 are the places where
-its text is wrong, listed in docs/theory.md. Confidence radii are in ``ellipsoids``, cumulative
-bounds in ``bounds``, the windows M1..M4 in ``examples``.
+Each docstring names the equation and the assumption under which it holds. The paper is "Online
+Forgetting Process for Linear Regression Models" (Li, Wang, Cheng). E1..E12 are the errors in its
+text, listed in docs/theory.md.
 """
 
 from __future__ import annotations
@@ -15,20 +14,36 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from efface.errors import InvalidValue, unusable
+from efface.inputs.parameters import choice, non_negative, positive, probability, vector
 from efface.theory.geometry import (
     Array,
-    as_vector,
+    as_penalties,
     as_window,
     directions,
-    invalid,
-    non_negative,
-    positive,
-    probability,
+    perpendicular,
     rank_of,
+    sliding_windows,
     spectra,
     spectrum,
     whiten,
 )
+
+
+def gram_norm(X: ArrayLike, v: ArrayLike, *, penalty: float = 0.0) -> float:
+    """The norm in which the ellipsoids are stated.
+
+    ||v||_{Phi_lam} = sqrt(||X v||^2 + lam ||v||^2)   (section 1, Notation)
+
+    Holds: always.
+
+    >>> gram_norm([[1.0, 0.0], [0.0, 2.0]], [3.0, 2.0], penalty=0.0)
+    5.0
+    """
+    window = as_window(X)
+    v = vector("v", v, window.shape[1])
+    root = math.sqrt(non_negative("penalty", penalty))
+    return math.hypot(float(np.linalg.norm(window @ v)), root * float(np.linalg.norm(v)))
 
 
 def adaptive_penalty(
@@ -38,15 +53,16 @@ def adaptive_penalty(
 
     lam = sqrt(2 n log(2 d / delta)) sd(y) max|x_ij| / max|theta_j|   (Lemma 3, Alg. 2)
 
-    Holds: Lemma 3 derives it for the noise level sigma in the place of sd(y) and for the true
-    max|theta_j|; sd(y) and 1 are the plug-ins of the paper's simulation. The maximum is over
-    absolute values (E2).
+    Holds: Lemma 3 derives it with the noise level sigma instead of sd(y) and with the true
+    max|theta_j|. The paper's simulation plugs in sd(y) and 1. The maximum is over absolute values
+    (E2).
 
     >>> round(adaptive_penalty(n=20, d=100, y_sd=1.0, x_max=3.0), 2)
     54.64
     """
     if n < 0 or d < 1:
-        raise invalid("n, d", (n, d), "n of at least 0 and d of at least 1", "count the live rows")
+        expected = "n of at least 0 and d of at least 1"
+        raise InvalidValue(unusable("n, d", (n, d), expected, "count the live rows"))
     scale = non_negative("y_sd", y_sd) * non_negative("x_max", x_max)
     log_term = math.log(2 * d / probability("delta", delta))
     return math.sqrt(2 * n * log_term) * scale / positive("theta_max", theta_max)
@@ -62,12 +78,12 @@ class AdaptiveConstants:
 
 
 def adaptive_constants(X: ArrayLike, *, penalty: float = 0.0) -> AdaptiveConstants:
-    """How well a window determines its coefficients.
+    """The adaptive constants phi2 and q: how well a window determines its coefficients.
 
     phi2 = lambda_min(Phi_lam / n),  q = max|x_ij| / phi2   (Lemma 1, Theorem 1, Lemma 4)
 
     Holds: always; q is infinite when Phi_lam is singular. The paper asks for a phi2 strictly
-    below lambda_min; this is the largest one, and its bounds hold at it by continuity.
+    below lambda_min. This phi2 equals lambda_min, where the bounds hold by continuity.
 
     >>> adaptive_constants([[2.0, 0.0], [0.0, 1.0]])
     AdaptiveConstants(phi2=0.5, q=4.0, x_max=2.0)
@@ -82,10 +98,10 @@ def zeta(X: ArrayLike, s: int, *, penalties: float | ArrayLike = 0.0) -> float:
 
     zeta = max over t = s+1..T of q_[t-s, t-1]   (Theorems 1 and 2)
 
-    ``X`` holds the T rows of the stream; ``penalties`` is one number, or one for each of the
-    T-s+1 windows (the last window has learned row T and no longer predicts).
+    ``X`` holds the T rows of the stream. ``penalties`` is one number, or one number for each of
+    the T-s+1 windows (the last window ends with row T and predicts nothing).
 
-    Holds: always; infinite as soon as one predicting window is singular.
+    Holds: always; infinite if one window that predicts is singular.
 
     >>> round(zeta([[1.0], [2.0], [1.0], [1.0]], s=2), 12)
     0.8
@@ -93,25 +109,6 @@ def zeta(X: ArrayLike, s: int, *, penalties: float | ArrayLike = 0.0) -> float:
     windows = sliding_windows(X, s)
     lam = as_penalties(penalties, len(windows))
     return float(spectra(windows[:-1]).q(lam[:-1]).max())
-
-
-def sliding_windows(X: ArrayLike, s: int) -> Array:
-    """The T-s+1 windows of s consecutive rows of a stream of T rows, as a view (windows, s, d)."""
-    stream = as_window(X)
-    if not 1 <= s < len(stream):
-        expected = f"a window of 1 to {len(stream) - 1} rows"
-        raise invalid("s", s, expected, "leave at least one row to predict")
-    return np.lib.stride_tricks.sliding_window_view(stream, s, axis=0).swapaxes(1, 2)
-
-
-def as_penalties(penalties: float | ArrayLike, count: int) -> Array:
-    """One penalty for each window of a replay."""
-    values = np.asarray(penalties, dtype=np.float64)
-    if values.shape not in ((), (count,)):
-        raise invalid("penalties", values.shape, f"one number or {count}", "pass one a window")
-    if not (np.isfinite(values) & (values >= 0)).all():
-        raise invalid("penalties", values, "finite numbers of at least 0", "check their sign")
-    return np.broadcast_to(values, (count,))
 
 
 @dataclass(frozen=True)
@@ -128,16 +125,16 @@ class ForgettingRegretTerm:
 def forgetting_regret_term(
     X: ArrayLike, x_old: ArrayLike, x_new: ArrayLike, *, penalty: float = 0.0
 ) -> ForgettingRegretTerm:
-    """What it costs to delete ``x_old``, a row of the window X, when ``x_new`` arrives.
+    """The cost of deleting ``x_old``, a row of the window X, when ``x_new`` arrives.
 
     FRT = ||x_old||^2 (||x_new||^2 sin^2 + 1), norms and angle in Phi_lam^-1   (Def. 2, App. C, E)
 
-    The deleted term ||x_old||^2 is the leverage of the row that leaves; the dissimilarity term
-    ||x_new||^2 sin^2 = ||x_new||^2 - <x_new, x_old>^2 / ||x_old||^2 is the whole ||x_new||^2 when
-    the deleted term is 0 (E9). Without a penalty the inverse is the Moore-Penrose one.
+    The deleted term ||x_old||^2 is the leverage of the row that leaves. The dissimilarity term is
+    ||x_new||^2 sin^2 = ||x_new||^2 - <x_new, x_old>^2 / ||x_old||^2, or ||x_new||^2 when the
+    deleted term is 0 (E9). Without a penalty the inverse is the Moore-Penrose one.
 
-    Holds: always. The paper puts FRT in [0, 2]; only deleted <= 1 is true, the other factor has
-    no upper limit (E5). The ranks are those of the rows themselves, whatever the penalty.
+    Holds: always. The paper states that FRT is in [0, 2]. Only deleted <= 1 is true; the other
+    factor has no upper limit (E5). The ranks are those of the rows without the penalty.
 
     >>> X = [[2.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
     >>> term = forgetting_regret_term(X, X[1], [2.0, 0.0])
@@ -152,7 +149,9 @@ def forgetting_regret_term(
 
 
 def forgetting_terms(old: Array, new: Array) -> tuple[float, float, float]:
-    """FRT, its deleted term and its dissimilarity term, of two rows as ``whiten`` gives them.
+    """FRT, its deleted term and its dissimilarity term, for two whitened rows.
+
+    In whitened coordinates the Euclidean norm of a row is its Phi_lam^-1 norm.
 
     >>> forgetting_terms(np.array([0.5, 0.0]), np.array([1.0, 2.0]))
     (1.25, 0.25, 4.0)
@@ -161,27 +160,13 @@ def forgetting_terms(old: Array, new: Array) -> tuple[float, float, float]:
     return deleted * (dissimilarity + 1), deleted, dissimilarity
 
 
-def perpendicular(v: Array, axis: Array) -> float:
-    """The squared length of what is left of ``v`` across ``axis``, without cancellation.
-
-    >>> perpendicular(np.array([3.0, 4.0]), np.array([2.0, 0.0]))
-    16.0
-    """
-    length = float(np.linalg.norm(axis))
-    if length == 0:
-        return float(v @ v)
-    unit = axis / length
-    rest = v - (v @ unit) * unit
-    return float(rest @ rest)
-
-
 @dataclass(frozen=True)
 class RankSwing:
-    """What one slide does to the rank of the window.
+    """How the rank of the window changes when it slides by one row.
 
-    ``lost``: no other row of the window spans the deleted one (its leverage is 1). ``gained``: the
-    new row sticks out of the rows that stay. ``change`` is gained minus lost. ``case`` is the
-    number that Definition 1 gives to the change, ``appendix_case`` the one that Appendix D does.
+    ``lost``: the deleted row is outside the span of the remaining rows (its leverage is 1).
+    ``gained``: the new row is outside the span of the remaining rows. ``change`` is gained minus
+    lost. ``case`` is the number of the case in Definition 1, ``appendix_case`` in Appendix D.
     """
 
     change: int
@@ -194,13 +179,13 @@ class RankSwing:
 
 
 def rank_swing(X: ArrayLike, x_old: ArrayLike, x_new: ArrayLike) -> RankSwing:
-    """How the rank moves when ``x_old``, a row of the window X, leaves and ``x_new`` enters.
+    """How the rank changes when ``x_old``, a row of the window X, leaves and ``x_new`` arrives.
 
     rank(X - x_old + x_new) - rank(X) is +1, 0 or -1: Cases 2, 3, 4 of Definition 1, which Appendix
     D numbers 4, 3, 2 (E8).
 
-    Holds: always, for rows that float64 can tell apart; rows are compared at unit length, so their
-    scale does not matter.
+    Holds: always, for rows that float64 can distinguish. Rows are scaled to unit length first, so
+    their scale does not matter.
 
     >>> swing = rank_swing([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.0], [0.0, 3.0])
     >>> swing.change, swing.lost, swing.gained
@@ -208,33 +193,36 @@ def rank_swing(X: ArrayLike, x_old: ArrayLike, x_new: ArrayLike) -> RankSwing:
     """
     window = as_window(X)
     n, d = window.shape
-    rest = _without(window, as_vector("x_old", x_old, d))
-    after = np.concatenate([rest, as_vector("x_new", x_new, d)[np.newaxis]])
+    rest = _without(window, vector("x_old", x_old, d))
+    after = np.concatenate([rest, vector("x_new", x_new, d)[np.newaxis]])
     before, stay, end = (rank_of(directions(rows), rows=n) for rows in (window, rest, after))
     case = {1: 2, 0: 3, -1: 4}[end - before]
     return RankSwing(end - before, case, 6 - case, stay < before, end > stay, before, end)
 
 
 def _without(window: Array, row: Array) -> Array:
-    """The window less the oldest row that equals ``row``."""
+    """The window without the oldest row that equals ``row``."""
     matches = np.flatnonzero((window == row).all(axis=1))
     if matches.size == 0:
-        raise invalid("x_old", row.tolist(), "a row of the window X", "pass X before the slide")
+        advice = "pass the window before the deletion"
+        raise InvalidValue(unusable("x_old", row.tolist(), "a row of the window X", advice))
     return np.delete(window, matches[0], axis=0)
 
 
 def positive_signals(theta: ArrayLike) -> Array:
-    """The positive coordinates of theta: P(theta) of the paper, which needs at least one.
+    """The positive coordinates of theta, P(theta) of the paper.
+
+    Holds: for a theta with a positive coordinate.
 
     >>> positive_signals([0.5, -1.0, 0.0, 2.0])
     array([0.5, 2. ])
     """
-    values = np.asarray(theta, dtype=np.float64)
-    values = as_vector("theta", values, values.size)
+    values = vector("theta", theta, np.size(theta))
     signals = values[values > 0]
     if signals.size == 0:
+        expected = "at least one positive coordinate"
         advice = "flip the sign of a column and of its coefficient"
-        raise invalid("theta", values.tolist(), "at least one positive coordinate", advice)
+        raise InvalidValue(unusable("theta", values.tolist(), expected, advice))
     return signals
 
 
@@ -264,7 +252,8 @@ def wpssr_limit(n: int, d: int, positives: int, delta: float = 0.05) -> float:
     """
     if n < 1 or not 1 <= positives <= d:
         expected = "n of at least 1 and 1 <= positives <= d"
-        raise invalid("n, d, positives", (n, d, positives), expected, "count theta's signs")
+        advice = "count the positive coordinates of theta"
+        raise InvalidValue(unusable("n, d, positives", (n, d, positives), expected, advice))
     level = probability("delta", delta)
     a, b = math.log(2 * d / level), math.log(12 * positives / level)
     c3 = math.log(6 * d / level) * a
@@ -274,9 +263,9 @@ def wpssr_limit(n: int, d: int, positives: int, delta: float = 0.05) -> float:
 def squared_regret(predicted: ArrayLike, expected: ArrayLike) -> Array:
     """The instantaneous squared regret of each prediction.
 
-    r_t = (<x_t, theta*> - yhat_t)^2   (eq. 3); ``expected`` holds <x_t, theta*>, free of noise.
+    r_t = (<x_t, theta*> - yhat_t)^2   (eq. 3); ``expected`` is <x_t, theta*>, without noise.
 
-    Holds: where theta* is known, that is, in simulation.
+    Holds: where theta* is known, which means in simulations.
 
     >>> squared_regret([1.0, 2.0], [1.5, 0.0])
     array([0.25, 4.  ])
@@ -287,17 +276,18 @@ def squared_regret(predicted: ArrayLike, expected: ArrayLike) -> Array:
 def absolute_regret(predicted: ArrayLike, expected: ArrayLike) -> Array:
     """The instantaneous absolute regret of each prediction.
 
-    ``r_t = |<x_t, theta*> - yhat_t|`` (Algs. 1 and 2, App. C), the one that Theorems 1 and 2 bound
+    ``r_t = |<x_t, theta*> - yhat_t|`` (Algs. 1 and 2, App. C). Theorems 1 and 2 bound its sum
     (E10).
 
-    Holds: where theta* is known, that is, in simulation.
+    Holds: where theta* is known, which means in simulations.
 
     >>> absolute_regret([1.0, 2.0], [1.5, 0.0])
     array([0.5, 2. ])
     """
     a, b = np.asarray(predicted, dtype=np.float64), np.asarray(expected, dtype=np.float64)
     if a.shape != b.shape:
-        raise invalid("predicted", a.shape, f"the shape {b.shape}", "pass one value a prediction")
+        advice = "pass one expected value per prediction"
+        raise InvalidValue(unusable("predicted", a.shape, f"the shape {b.shape}", advice))
     return np.asarray(np.abs(a - b))
 
 
@@ -308,23 +298,22 @@ def cumulative_regret(
 
     R_t = r_{s+1} + ... + r_t   (eq. 3 with the squared loss; App. C with the absolute one)
 
-    Holds: where theta* is known, that is, in simulation.
+    Holds: where theta* is known, which means in simulations.
 
     >>> cumulative_regret([1.0, 2.0], [1.5, 0.0], loss="absolute")
     array([0.5, 2.5])
     """
     losses = {"squared": squared_regret, "absolute": absolute_regret}
-    if loss not in losses:
-        raise invalid("loss", loss, "'squared' or 'absolute'", "choose one of them")
-    return np.cumsum(losses[loss](predicted, expected), axis=0)
+    regret = losses[choice("loss", loss, tuple(losses))]
+    return np.cumsum(regret(predicted, expected), axis=0)
 
 
 def l2_error(theta_hat: ArrayLike, theta: ArrayLike) -> Array:
-    """The estimation error of a coefficient vector, or of one vector a row.
+    """The estimation error of one coefficient vector, or of each row of a matrix of them.
 
     ||theta_hat - theta*||_2   (App. G)
 
-    Holds: where theta* is known, that is, in simulation.
+    Holds: where theta* is known, which means in simulations.
 
     >>> l2_error([[3.0, 4.0], [0.0, 1.0]], [0.0, 0.0])
     array([5., 1.])

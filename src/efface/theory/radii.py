@@ -1,11 +1,14 @@
-"""Confidence ellipsoids: the paper's radii under the paper's names, the valid ones beside them.
+"""Radii of confidence ellipsoids: the paper's, under the paper's names, and valid ones.
 
-Every radius belongs to a norm. ``paper_*`` are stated by the paper in the Phi_lam norm, where they
-do not hold in general (E4); ``euclidean_radius`` bounds the Euclidean norm,
-``self_normalized_radius`` and ``gaussian_radius`` the Phi_lam norm. All are for one window chosen
-in advance: none covers every window of a replay at once, though Lemmas 1 and 4 say "for all t"
-(divide delta by the number of windows for that). ``<name>_radius`` takes one window of rows,
-``<name>_radii`` the spectrum of a stack of windows.
+Every radius is stated in a norm. The paper states the ``paper_*`` radii in the Phi_lam norm, where
+they do not hold in general (E4). ``euclidean_radius`` is in the Euclidean norm;
+``self_normalized_radius`` and ``gaussian_radius`` are in the Phi_lam norm.
+
+Each radius is for one window chosen in advance. Lemmas 1 and 4 say "for all t", but none of the
+radii covers all windows of a replay at once; for m windows divide delta by m.
+
+``<name>_radius`` takes one window of rows. ``<name>_radii`` takes the spectrum of a stack of
+windows and returns one radius per window.
 """
 
 from __future__ import annotations
@@ -16,17 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtri, fdtri
 
-from efface.theory.geometry import (
-    Array,
-    Spectrum,
-    as_vector,
-    as_window,
-    invalid,
-    non_negative,
-    positive,
-    probability,
-    spectrum,
-)
+from efface.errors import InvalidValue, unusable
+from efface.inputs.parameters import non_negative, positive, probability, vector
+from efface.theory.geometry import Array, WindowSpectrum, as_window, spectrum
 from efface.theory.quantities import positive_signals
 
 
@@ -36,7 +31,7 @@ def paper_ols_radius(X: ArrayLike, *, sigma: float, delta: float = 0.05) -> floa
     ||theta_hat - theta*||_Phi <= sigma q sqrt((2 d / n) log(2 d / delta))   (Lemma 1)
 
     Does not hold in general (E4): the proof bounds the Euclidean norm, see ``euclidean_radius``.
-    The left side does not change when the contexts are rescaled, the right side does.
+    Rescaling the contexts changes the right side but not the left side.
 
     >>> round(paper_ols_radius([[2.0, 0.0], [0.0, 1.0]], sigma=1.0, delta=0.05), 4)
     11.8417
@@ -44,7 +39,7 @@ def paper_ols_radius(X: ArrayLike, *, sigma: float, delta: float = 0.05) -> floa
     return float(paper_ols_radii(spectrum(as_window(X)), sigma=sigma, delta=delta))
 
 
-def paper_ols_radii(windows: Spectrum, *, sigma: float, delta: float) -> Array:
+def paper_ols_radii(windows: WindowSpectrum, *, sigma: float, delta: float) -> Array:
     """``paper_ols_radius`` of each window of a stack."""
     return euclidean_radii(windows, sigma=sigma, delta=delta)
 
@@ -57,7 +52,7 @@ def euclidean_radius(
     penalty: float = 0.0,
     theta_norm: float | None = None,
 ) -> float:
-    """The Euclidean ball that the derivation of Lemma 1 does give, for OLS and for ridge.
+    """The radius of the Euclidean ball that the proof of Lemma 1 gives, for OLS and for ridge.
 
     ||theta_hat_lam - theta*||_2 <= sigma q_lam sqrt((2 d / n) log(2 d / delta))
     + lam ||theta*||_2 / (n phi2_lam)   (proof of Lemma 1, App. A; first lines of App. B)
@@ -75,7 +70,7 @@ def euclidean_radius(
 
 
 def euclidean_radii(
-    windows: Spectrum,
+    windows: WindowSpectrum,
     *,
     sigma: float,
     delta: float,
@@ -98,25 +93,24 @@ def paper_ridge_radius(
 
     ||theta_hat_lam - theta*||_{Phi_lam} <= sigma kappa nu q_lam sqrt(d / (2 n))   (Lemma 4)
 
-    with kappa and nu from ``signal_constants``; the derivation supposes the penalty of Lemma 3.
+    with kappa and nu from ``signal_constants``; the proof assumes the penalty of Lemma 3.
 
-    Does not hold in general, neither in the Phi_lam norm nor as a Euclidean ball: App. B keeps the
-    smaller of two tail probabilities where the larger is needed, which drops the shrinkage bias.
+    Does not hold in general, neither in the Phi_lam norm nor as a Euclidean ball. App. B uses the
+    smaller of two tail probabilities where the larger is needed, and so loses the shrinkage bias.
     At the penalty of Lemma 3 and equal coefficients (Assumption 1 satisfied) the bias alone is
-    longer than the radius. ``euclidean_radius`` keeps it.
+    longer than the radius. ``euclidean_radius`` includes the bias.
 
     >>> X = [[2.0, 0.0], [0.0, 1.0]]
     >>> round(paper_ridge_radius(X, penalty=8.0, sigma=1.0, theta=[1.0, 1.0], delta=0.05), 4)
     0.8228
     """
     window = spectrum(as_window(X))
-    vector = as_vector("theta", theta, window.d)
-    lam = non_negative("penalty", penalty)
-    return float(paper_ridge_radii(window, penalty=lam, sigma=sigma, theta=vector, delta=delta))
+    coef, lam = vector("theta", theta, window.d), non_negative("penalty", penalty)
+    return float(paper_ridge_radii(window, penalty=lam, sigma=sigma, theta=coef, delta=delta))
 
 
 def paper_ridge_radii(
-    windows: Spectrum, *, penalty: float | Array, sigma: float, theta: Array, delta: float
+    windows: WindowSpectrum, *, penalty: float | Array, sigma: float, theta: Array, delta: float
 ) -> Array:
     """``paper_ridge_radius`` of each window of a stack."""
     kappa, nu = signal_constants(theta, delta=delta)
@@ -151,9 +145,9 @@ def self_normalized_radius(
     + sqrt(lam) ||theta*||_2   (Abbasi-Yadkori, Pal, Szepesvari 2011, Theorem 2)
 
     Holds: with probability 1 - delta for conditionally sigma-subgaussian noise, contexts that may
-    depend on the past, ||theta*||_2 <= ``theta_norm`` and a penalty above 0 fixed beforehand: the
-    adaptive penalty, which looks at the responses, is outside the theorem. From the first row of
-    the window on it holds for all its prefixes at once.
+    depend on the past, ||theta*||_2 <= ``theta_norm`` and a penalty above 0 fixed in advance. The
+    theorem does not cover the adaptive penalty, which depends on the responses. It holds for all
+    prefixes of the window at once.
 
     >>> X = [[2.0, 0.0], [0.0, 1.0]]
     >>> round(self_normalized_radius(X, penalty=1.0, sigma=1.0, theta_norm=1.0, delta=0.05), 4)
@@ -167,7 +161,7 @@ def self_normalized_radius(
 
 
 def self_normalized_radii(
-    windows: Spectrum, *, penalty: float, sigma: float, theta_norm: float, delta: float
+    windows: WindowSpectrum, *, penalty: float, sigma: float, theta_norm: float, delta: float
 ) -> Array:
     """``self_normalized_radius`` of each window of a stack."""
     log_det_ratio = np.log1p(windows.values / penalty).sum(axis=-1)
@@ -184,20 +178,20 @@ def gaussian_radius(
     delta: float = 0.05,
     theta_norm: float | None = None,
 ) -> float:
-    """The radius for Gaussian noise: chi-square when sigma is known, F when it is not.
+    """The radius for Gaussian noise: chi-square if sigma is known, F if it is estimated from y.
 
     ||theta_hat - theta*||_Phi <= sigma sqrt(chi2_r(1 - delta)), or, from the responses y,
-    sqrt(r F_{r, n-r}(1 - delta) RSS / (n - r)); r is the rank and RSS the least-squares one.
+    sqrt(r F_{r, n-r}(1 - delta) RSS / (n - r)), with the rank r and the RSS of least squares.
 
-    Holds: exactly with probability 1 - delta for independent N(0, sigma^2) noise, independent of
-    the contexts. A rank-deficient window says nothing about the part of theta* outside its span,
-    and the norm does not look there. n = r with sigma unknown: infinite.
+    Holds: with probability exactly 1 - delta for independent N(0, sigma^2) noise, independent of
+    the contexts. A rank-deficient window gives no information about the part of theta* outside its
+    span, and the norm ignores that part. The radius is infinite if n = r and sigma is unknown.
 
-    With a penalty the norm is Phi_lam and the probability at least 1 - delta. Without
-    ``theta_norm`` the centre of what is covered is not theta* but the shrunken target
-    Phi_lam^-1 Phi theta*, the mean of the ridge estimate; with ``theta_norm`` >= ||theta*||_2 the
-    radius grows by sqrt(lam) theta_norm, the longest the bias can be, and theta* is covered. The
-    penalty must not depend on the responses.
+    With a penalty the norm is Phi_lam and the probability is at least 1 - delta. Without
+    ``theta_norm`` the ellipsoid covers the mean of the ridge estimate, Phi_lam^-1 Phi theta*, not
+    theta*. With ``theta_norm`` >= ||theta*||_2 the radius grows by sqrt(lam) theta_norm, the
+    largest possible bias, and the ellipsoid covers theta*. The penalty must not depend on the
+    responses.
 
     >>> X = [[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
     >>> round(gaussian_radius(X, sigma=1.0, delta=0.05), 4)
@@ -207,20 +201,20 @@ def gaussian_radius(
     """
     window = as_window(X)
     lam = non_negative("penalty", penalty)
+    rss: Array | None = None
     if sigma is None:
         if y is None:
-            raise invalid("sigma", None, "sigma or y", "pass y to estimate the noise from it")
-        rss: Array | None = np.asarray(_rss(window, as_vector("y", y, len(window))))
-    else:
-        rss = None
+            advice = "pass y to estimate the noise from it"
+            raise InvalidValue(unusable("sigma", None, "sigma or y", advice))
+        rss = np.asarray(_rss(window, vector("y", y, len(window))))
     bias = 0.0 if theta_norm is None else math.sqrt(lam) * non_negative("theta_norm", theta_norm)
     return bias + float(gaussian_radii(spectrum(window), sigma=sigma, rss=rss, delta=delta))
 
 
 def gaussian_radii(
-    windows: Spectrum, *, delta: float, sigma: float | None = None, rss: Array | None = None
+    windows: WindowSpectrum, *, delta: float, sigma: float | None = None, rss: Array | None = None
 ) -> Array:
-    """``gaussian_radius``, less the allowance for bias, of each window of a stack."""
+    """``gaussian_radius`` of each window of a stack, without the allowance for bias."""
     level, rank = probability("delta", delta), windows.rank
     if sigma is not None:
         quantile = chdtri(np.maximum(rank, 1), level)
@@ -228,7 +222,7 @@ def gaussian_radii(
     freedom = windows.n - rank
     exact = (rank > 0) & (freedom > 0)
     r, m = np.where(exact, rank, 1), np.where(exact, freedom, 1)
-    # 1 / F_{m, r}(delta) is F_{r, m}(1 - delta) without rounding 1 - delta.
+    # 1 / F_{m, r}(delta) equals F_{r, m}(1 - delta), without the rounding of 1 - delta.
     squares = r / fdtri(m, r, level) * np.asarray(rss) / m
     return np.asarray(np.where(exact, np.sqrt(squares), np.where(rank > 0, np.inf, 0.0)))
 
@@ -240,10 +234,11 @@ def _rss(window: Array, y: Array) -> float:
 
 
 def _bias_norm(penalty: float, theta_norm: float | None) -> float:
-    """The bound on ||theta*||_2 that a ball around a ridge estimate needs."""
+    """A checked bound on ||theta*||_2, which the bias of a ridge estimate depends on."""
     if non_negative("penalty", penalty) == 0:
         return 0.0
     if theta_norm is None:
         advice = "pass a bound on the Euclidean norm of theta*"
-        raise invalid("theta_norm", None, "a number, as the penalty is not 0", advice)
+        expected = "a number, because the penalty is not 0"
+        raise InvalidValue(unusable("theta_norm", None, expected, advice))
     return non_negative("theta_norm", theta_norm)

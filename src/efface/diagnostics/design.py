@@ -1,0 +1,86 @@
+"""The design matrix of the live rows: its eigenvalues, rank, condition and leverages.
+
+Phi = X'X. With an intercept, X has the deviations from the mean; with ``standardize``, the
+standardised rows. With weights, each row is multiplied by the square root of its weight, and the
+mean is the weighted one. Rows of weight 0 do not enter.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from efface.diagnostics.deviations import binary_exponent, deviations, standardized
+from efface.live.snapshot import Snapshot
+from efface.theory.geometry import Array, spectrum, whiten
+from efface.theory.quantities import forgetting_terms
+
+
+class Design:
+    """The design matrix of a snapshot, divided by a power of two so that squares stay finite."""
+
+    def __init__(self, live: Snapshot) -> None:
+        self.n, self.d = live.X.shape
+        self.weights, self.total_weight = live.weighed, float(live.weighed.sum())
+        self.intercept = bool(live.parameters["fit_intercept"]) and self.total_weight > 0.0
+        weighted = self.weights > 0.0
+        X, oldest, self._w, self._scale = live.X[weighted], live.X[:1], self.weights[weighted], None
+        if live.parameters["standardize"] and self.total_weight:
+            self._scale = standardized(X, self._w)
+            X, oldest = self._scale.rows, self._scale.transform(oldest)
+        self._exponent = binary_exponent(X)
+        self._oldest, self._X = np.ldexp(oldest, -self._exponent), np.ldexp(X, -self._exponent)
+        centred = deviations(self._X, weights=self._w)[0] if self.intercept else self._X
+        self._rows = np.sqrt(self._w)[:, np.newaxis] * centred
+
+    @cached_property
+    def _values(self) -> Array:
+        """The eigenvalues of the scaled Phi, largest first."""
+        return spectrum(self._rows).values if self.total_weight else np.zeros(self.d)
+
+    @property
+    def rank(self) -> int:
+        """The rank, by the rule of ``numpy.linalg.matrix_rank``."""
+        return int(np.count_nonzero(self._values))
+
+    @property
+    def eigenvalues(self) -> tuple[float, float]:
+        """The smallest and the largest eigenvalue of Phi."""
+        with np.errstate(over="ignore", under="ignore"):
+            smallest, largest = np.ldexp(self._values[[-1, 0]], 2 * self._exponent)
+        return float(smallest), float(largest)
+
+    @property
+    def condition(self) -> float:
+        """The condition number of Phi, infinite below full rank."""
+        return float(self._values[0] / self._values[-1]) if self.rank == self.d else math.inf
+
+    def degrees_of_freedom(self, penalty: float) -> float:
+        """The trace of the hat matrix."""
+        values = self._values[self._values > 0]
+        return float((values / (values + self._scaled(penalty))).sum()) + self.intercept
+
+    def leverages(
+        self, penalty: float, x: Array | None
+    ) -> tuple[float | None, float | None, float | None]:
+        """The leverage of the oldest row, the leverage of x, and their forgetting regret term."""
+        if not self.n:
+            return None, None, None
+        if x is not None and self._scale is not None:
+            x = self._scale.transform(x)
+        new = self._oldest[0] if x is None else np.ldexp(x, -self._exponent)
+        pair = np.array([self._oldest[0], new])
+        if self.intercept:
+            pair = deviations(self._X, pair, weights=self._w)[1]
+        pair = whiten(self._rows, pair, penalty=self._scaled(penalty))
+        if self.intercept:  # not penalised, and orthogonal to the centred features
+            pair = np.column_stack([pair, np.full(2, 1 / math.sqrt(self.total_weight))])
+        pair[0] *= math.sqrt(self.weights[0])
+        total, deleted, _ = forgetting_terms(pair[0], pair[1])
+        return deleted, *((None, None) if x is None else (float(pair[1] @ pair[1]), total))
+
+    def _scaled(self, penalty: float) -> float:
+        """The penalty for the scaled rows; the limit keeps squares of it finite."""
+        return min(math.ldexp(penalty, -2 * self._exponent), 2.0**900) if penalty else 0.0

@@ -1,0 +1,51 @@
+"""Whether kept sums are those of the rows that they declare; by NumPy, for audits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from efface.engine.jit.views import ROOT, VALUE, Matrix, Responses
+from efface.engine.sums.sliding import NEVER, Sums
+
+_CLOSE = 1e-9  # of the product of two columns' lengths
+
+
+def wrong_sums(
+    s: Sums, x: Matrix, y: Responses, head: int, summed: tuple[int, int] | None
+) -> Iterator[str]:
+    """The names of sums that contain rows before ``head`` or differ from the sum of their rows.
+
+    ``summed`` is the range of ``total``, or None if that must be zero.
+    """
+    state, (depth, _) = s.state, s.stack.shape
+    q, used = s.total.shape[0], int(state.entries)
+    ranges = {"total": (s.total, summed)}
+    kept = state.seen != NEVER
+    ranges["recent"] = (s.recent, (int(state.turn), int(state.seen)) if kept else None)
+    for k in range(depth):
+        span = (int(s.starts[k]), int(state.turn)) if k < used else None
+        ranges[f"stack[{k}]"] = (s.stack[k].reshape(q, q), span)
+    for name, (found, span) in ranges.items():
+        if span is None:
+            wrong = found.any()
+        else:
+            wrong = (span[0] < head and span[0] < span[1]) or not _equal(s, x, y, span, found)
+        if wrong:
+            yield f"sums.{name}"
+    if s.rows.any():
+        yield "sums.rows"
+    if not kept and summed is None and s.centre.any():
+        yield "sums.centre"
+
+
+def _equal(s: Sums, x: Matrix, y: Responses, span: tuple[int, int], found: Matrix) -> bool:
+    """Is this the lower triangle of the Gram matrix of the rows of a range?"""
+    rows = slice(*span)
+    ones = np.ones((span[1] - span[0], 1))
+    values = np.hstack([x[rows], ones, y[rows, VALUE, np.newaxis]])
+    values = y[rows, ROOT, np.newaxis] * (values - s.centre)
+    gram = values.T @ values
+    size = np.sqrt(np.outer(gram.diagonal(), gram.diagonal()))
+    return bool((np.tril(np.abs(found - gram)) <= _CLOSE * size).all())
