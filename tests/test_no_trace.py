@@ -11,7 +11,7 @@ import pytest
 from efface import OLS, AdaptiveRidge, Ridge, SwitchingRidge, WindowScaler, audit, replay
 from efface.models.river import Regressor
 
-EVENTS = 500
+EVENTS = 500  # per model
 MODELS = {
     "OLS": OLS,
     "Ridge": lambda **given: Ridge(alpha=0.7, **given),

@@ -85,6 +85,7 @@ def test_an_altered_weight_is_found():
     model = fitted()
     model.partial_fit(np.eye(3), np.zeros(3), sample_weight=[2.0, 0.5, 0.0])
     assert audit(model).holds
+    assert model.coef_.size  # solved before the rows are altered
     responses = model._live.solver.rows.responses
     for row in responses[-3:-1]:
         row[1:] = np.sqrt(row[2] * 1.01), row[2] * 1.01
@@ -110,7 +111,8 @@ def test_a_wrong_square_root_of_a_weight_is_found():
     model._live.solver.rows.arrays[1][3, 1] += 1e-3
     found = audit(model)
     assert not found.canonical
-    assert found.verdict == "fails: its state is not that of a fresh model given the live rows"
+    expected = "fails: its state is not that of a fresh model given the live rows ('outside.rows')"
+    assert found.verdict == expected
 
 
 def test_a_penalty_that_does_not_follow_from_the_live_rows_is_found():
@@ -182,3 +184,34 @@ def test_an_audit_is_readable_in_a_terminal():
     assert "  remembered  1" in lines
     many = repr(audit(OLS().fit(np.eye(9), np.arange(9.0)), range(9)))
     assert "0, 1, 2, 3, 4 and 4 more" in many
+
+
+def test_a_sum_that_contains_another_row_is_found():
+    model = fitted()
+    assert model.coef_.size
+    stream = open_stream(model._live.solver.stores[0])
+    stream.sums.total[1, 0] += 1e-3
+    found = audit(model)
+    assert not found.holds
+    assert found.residues == ("sums.total",)
+
+
+@pytest.mark.parametrize("part", ["work", "core", "outside"])
+def test_a_number_in_a_cell_that_must_be_zero_is_found(part):
+    model = fitted()
+    assert audit(model).holds
+    getattr(open_stream(model._live.solver.stores[0]), part)[-1 if part != "core" else 1][0] = 1.5
+    found = audit(model)
+    assert not found.canonical
+    assert [name.split(".")[0] for name in found.residues] == [part]
+
+
+def test_an_audit_finds_a_departed_row_that_a_prediction_left():
+    model = fitted("OLS")
+    assert model.coef_.size
+    solver = model._live.solver
+    solver.rows.drop(12)  # without telling the solver
+    model._live.index.drop(12)
+    found = audit(model)
+    assert not found.holds
+    assert "core" in found.residues

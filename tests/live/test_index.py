@@ -15,7 +15,7 @@ from efface.inputs.ids import as_id, as_ids, some_ids
 from efface.live.index import RowIndex
 
 
-def ledger_of(ids, times=None):
+def index_of(ids, times=None):
     index = RowIndex()
     index.extend(ids, times)
     return index
@@ -82,14 +82,14 @@ def test_rows_are_numbered_on_from_the_largest_live_int():
 
 
 def test_numbering_remembers_nothing_of_rows_that_left():
-    index = ledger_of(range(5))
+    index = index_of(range(5))
     index.drop(5)
     assert index.next_id() == 0
     assert index.ids == []
 
 
 def test_a_run_of_numbers_may_start_anywhere_and_be_named_later():
-    index = ledger_of(range(100, 103))
+    index = index_of(range(100, 103))
     assert not index.named
     index.append("ann", None)
     assert index.named
@@ -101,18 +101,18 @@ def test_a_run_of_numbers_may_start_anywhere_and_be_named_later():
 
 
 def test_positions_are_in_order_of_age():
-    assert ledger_of(["c", "a", "b"]).positions(["b", "c"]).tolist() == [0, 2]
-    assert ledger_of(range(5, 9)).positions([8, 6]).tolist() == [1, 3]
+    assert index_of(["c", "a", "b"]).positions(["b", "c"]).tolist() == [0, 2]
+    assert index_of(range(5, 9)).positions([8, 6]).tolist() == [1, 3]
 
 
 @pytest.mark.parametrize("ids", [range(3), ["a", "b"]])
 def test_an_unknown_id_is_named(ids):
     with pytest.raises(UnknownId, match="'id' is 'zoe': no live row has it; 'ids_' lists those"):
-        ledger_of(ids).positions(["zoe"])
+        index_of(ids).positions(["zoe"])
 
 
 def test_a_number_and_its_text_are_two_ids():
-    index = ledger_of([1, "1"])
+    index = index_of([1, "1"])
     assert index.positions(["1"]).tolist() == [1]
 
 
@@ -132,9 +132,9 @@ def test_rows_lie_in_order_of_time_and_ties_in_order_of_arrival():
 
 
 def test_times_of_the_two_kinds():
-    assert ledger_of([0], [3]).times.dtype == np.int64
-    assert ledger_of([0], [3.0]).times.dtype == np.float64
-    assert ledger_of([0]).times is None
+    assert index_of([0], [3]).times.dtype == np.int64
+    assert index_of([0], [3.0]).times.dtype == np.float64
+    assert index_of([0]).times is None
 
 
 @pytest.mark.parametrize(
@@ -148,11 +148,11 @@ def test_times_of_the_two_kinds():
 )
 def test_kinds_of_times_do_not_mix(had, got, text):
     with pytest.raises(BadTime, match=text):
-        ledger_of(["a"], had).refuse_time(got)
+        index_of(["a"], had).refuse_time(got)
 
 
 def test_the_kind_is_free_again_once_no_row_is_left():
-    index = ledger_of(["a"], [1.0])
+    index = index_of(["a"], [1.0])
     index.drop(1)
     index.refuse_time(None)
     index.refuse_time(int)

@@ -89,17 +89,16 @@ def test_an_estimator_without_rows_is_not_fitted(build):
 @pytest.mark.parametrize("build", ESTIMATORS)
 def test_a_new_fit_wipes_the_rows_of_the_previous_fit(build):
     estimator = build().fit(*rows())
-    before = estimator._live.memory
+    before = estimator._live.solver
     estimator.fit(*rows(5))
     assert estimator.n_rows_ == 5
-    assert before.n_rows == 0
-    assert not before.rows()[0].size
+    assert not before.values()[0].size
 
 
 def continued_outputs(model, n=40, start=0):
     """The outputs of a model while it learns more rows."""
     X, y = data(start + n, 3, seed=9)
-    timed = model._live.ledger.since or model._live.timed
+    timed = model._live.index.since or model._live.timed
     outputs = []
     for t in range(start, start + n):
         outputs.append(model.predict_one(X[t]))
@@ -121,7 +120,7 @@ def test_a_loaded_model_continues_bit_for_bit(kind, window, tmp_path):
     model.save(tmp_path / "a")
     again = load(tmp_path / "a")
     assert type(again) is kind
-    assert (again._live.memory.weights == model._live.memory.weights).all()
+    assert (again._live.solver.rows.weights == model._live.solver.rows.weights).all()
     assert again.get_params() == model.get_params()
     assert continued_outputs(again) == continued_outputs(model)
     model.save(tmp_path / "b")

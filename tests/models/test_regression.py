@@ -230,9 +230,8 @@ def test_one_row_in_any_form(x):
 
 def state(model):
     live = model._live
-    X, y = live.memory.rows()
-    numbers = X.tobytes(), y.tobytes(), live.memory.weights.tobytes()
-    return *numbers, live.ledger.ids, list(live.ledger.since), live.phase
+    numbers = [part.tobytes() for part in live.values()]
+    return *numbers, live.index.ids, list(live.index.since), live.phase
 
 
 BAD_ROWS = [

@@ -172,13 +172,13 @@ def test_weights_are_passed_as_w():
     assert whole.weights == pytest.approx({**single.weights, "c": 0.0})
     alike = Regressor(Ridge())
     alike.learn_many(frame, y, 2)
-    assert alike._live.memory.weights.tolist() == [2.0, 2.0, 2.0]
+    assert alike._live.solver.rows.weights.tolist() == [2.0, 2.0, 2.0]
 
 
 def test_a_weight_passes_through_a_pipeline():
     model = compose.Select("a") | Regressor(Ridge())
     model.learn_one({"a": 1.0, "b": 2.0}, 1.0, w=3.0)
-    assert model["Regressor"]._live.memory.weights.tolist() == [3.0]
+    assert model["Regressor"]._live.solver.rows.weights.tolist() == [3.0]
 
 
 def test_a_regressor_without_rows_predicts_0():

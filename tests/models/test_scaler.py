@@ -229,7 +229,7 @@ def test_no_array_holds_a_value_of_a_row_that_left():
     for t, x in enumerate(X):
         scaler.learn_one(x)
         scaler.transform_one(x)
-        arrays = [a for a in scaler._live.memory._range if a.dtype == np.float64]
+        arrays = [a for a in scaler._live.solver._range if a.dtype == np.float64]
         present = any((np.abs(a) > 1000).any() for a in arrays)
         assert present == (3 <= t < 13)
 

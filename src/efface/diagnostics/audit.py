@@ -32,9 +32,8 @@ class Audit:
     ``holds`` requires three things. ``error``, the largest relative difference of coefficients and
     intercept from a refit, is within ``tolerance``. No id in ``forgotten`` belongs to a live row;
     those that do are in ``remembered``. The model is ``canonical``: ``save`` would write the same
-    bytes for a fresh model given the live rows, and no array holds anything else: ``residues`` names
-    those that do. ``condition`` and ``rank`` are those of Phi,
-    computed from the rows.
+    bytes for a fresh model given the live rows, and no array holds anything else; ``residues``
+    names the arrays that do. ``condition`` and ``rank`` are those of Phi, computed from the rows.
     """
 
     holds: bool

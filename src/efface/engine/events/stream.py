@@ -45,6 +45,7 @@ from efface.engine.jit.records import Record
 from efface.engine.jit.views import Ints, Matrix, Responses, Vector
 from efface.engine.linalg.dense import fill
 from efface.engine.linalg.refit import refit
+from efface.engine.sums.sliding import clear_total
 
 DONE, FORM, FORM_DUAL, REFIT, COMPACT = range(5)  # what a kernel asks its caller to do next
 
@@ -169,7 +170,7 @@ def form_dual_rows(
     first, start, end = state.tail_start, state.core_start, state.core_end
     intercept = state.has_intercept == 1
     fill(c.inverse, 0.0)
-    fill(s.sums.total, 0.0)
+    clear_total(s.sums)
     centre_dual(s.sums, x, y, start if end > start else first, end, intercept)
     if watched is not None:
         observe_rows(s.stats, state, s.sums, r)

@@ -331,7 +331,8 @@ def clear_total(s: Sums) -> None:
 
 def shift_down(s: Sums, by: int) -> None:
     """Follow rows that have moved ``by`` places towards the front of their array."""
+    if s.state.seen != NEVER:
+        s.state.seen -= by
     s.state.turn -= by
     s.state.anchor -= by
-    s.state.seen -= by
     s.starts[:] -= by

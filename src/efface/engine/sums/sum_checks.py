@@ -29,13 +29,17 @@ def wrong_sums(
         ranges[f"stack[{k}]"] = (s.stack[k].reshape(q, q), span)
     for name, (found, span) in ranges.items():
         if span is None:
-            wrong = found.any()
+            wrong = bool(found.any())
         else:
             wrong = (span[0] < head and span[0] < span[1]) or not _equal(s, x, y, span, found)
         if wrong:
             yield f"sums.{name}"
     if s.rows.any():
         yield "sums.rows"
+    bounds = np.concatenate([s.bounds.ravel(), s.recent_bounds.ravel(), s.stack_bounds.ravel()])
+    bounds = bounds[np.isfinite(bounds) & (bounds != 0.0)]
+    if not np.isin(bounds, x[head:]).all():
+        yield "sums.bounds"
     if not kept and summed is None and s.centre.any():
         yield "sums.centre"
 
