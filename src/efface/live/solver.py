@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from math import nan
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,13 @@ from efface.engine.events.leverage import (
     gauge_rows,
     room_for,
 )
-from efface.engine.events.pilot import ASKED_BY_PILOT, predict_row, refit_pilot
+from efface.engine.events.pilot import (
+    ASKED_BY_PILOT,
+    predict_adaptive,
+    predict_fixed,
+    predict_piloted,
+    refit_pilot,
+)
 from efface.engine.events.state import (
     allocate,
     mark_unsolved,
@@ -57,7 +62,7 @@ from efface.live.rows import RowStore
 from efface.live.trace import Asked, Gauges, Trace
 
 _EVERY, _LEAST_EVERY = 20, 500
-Step = Callable[[int, float], tuple[int, int]]  # (row, known penalty) -> (row, code)
+Step = Callable[[Any], tuple[Any, int]]  # what was reached -> what is reached now, code
 Note = Callable[[int, int], None]  # (row, code)
 
 
@@ -68,6 +73,9 @@ class Solver(ABC):
     """
 
     batched = False  # can windows be solved side by side, see ``batches``?
+    stores: tuple[Vector, ...]  # the arrays that hold what was derived from the live rows
+    _predict: Callable[..., tuple[float, int]]  # the kernel that predicts
+    _learn: Callable[..., bool]  # the kernel that appends a row and drops the oldest
     _centred: bool  # is the rank that of the rows around their mean?
 
     def __init__(
@@ -96,10 +104,6 @@ class Solver(ABC):
         """Overwrite all that was derived from rows that have left."""
 
     @abstractmethod
-    def _learn(self, x: Vector, y: float, leaving: int, weight: float) -> bool:
-        """Append a row and drop the oldest ``leaving``; False if there is no free place."""
-
-    @abstractmethod
     def _disturb(self, place: int) -> None:
         """A row was put in at ``place``: clear what was built from the rows behind it."""
 
@@ -108,12 +112,8 @@ class Solver(ABC):
         """Follow rows that have moved towards the front of their array."""
 
     @abstractmethod
-    def _step(self, x: Vector, known: float) -> tuple[float, int]:
-        """The prediction of a row, and the code of the kernel."""
-
-    @abstractmethod
-    def _answer(self, code: int) -> float:
-        """Do what a kernel asks for; the penalty of a pilot fit that was refitted, else NaN."""
+    def _answer(self, code: int) -> None:
+        """Do what a kernel asks for."""
 
     @abstractmethod
     def _run(self, events: Events) -> None:
@@ -144,9 +144,12 @@ class Solver(ABC):
         rows = self.rows
         if rows.n_rows == rows.most and rows.reserve(rows.n_rows + 1):
             self._allocate()
-        if not self._learn(x, y, leaving, weight):
+        features, responses, span = rows.arrays  # a call without * is faster
+        if not self._learn(features, responses, span, self.stores[0], x, y, weight, leaving):
             self._compact()
-            self._learn(x, y, leaving, weight)
+            self._learn(*rows.arrays, self.stores[0], x, y, weight, leaving)
+        if leaving and len(self.stores) > 1:
+            self._release()
         rows.n_rows += 1 - leaving
 
     def insert(self, position: int, x: Vector, y: float, weight: float = 1.0) -> None:
@@ -194,11 +197,15 @@ class Solver(ABC):
     # -- the solution ----------------------------------------------------------------------------
 
     def predict(self, x: Vector) -> float:
-        value, code = self._step(x, nan)
-        if code == DONE:
-            return value
-        self._settle()
-        return self._step(x, nan)[0]
+        value, code = self._step(x)
+        return value if code == DONE else float(self._serve(lambda _: self._step(x), value, code))
+
+    def _step(self, x: Vector) -> tuple[float, int]:
+        """The prediction of a row, and the code of the kernel."""
+        if len(self.stores) > 1:
+            return self._predict(*self.rows.arrays, *self.stores, x)
+        features, responses, span = self.rows.arrays
+        return self._predict(features, responses, span, self.stores[0], x)
 
     @property
     def coef(self) -> Vector:
@@ -224,23 +231,18 @@ class Solver(ABC):
     def _settle(self, note: Note | None = None) -> Record:
         """Bring the solution up to date; the state."""
         nothing = np.zeros(self.width)
-        self._serve(lambda row, known: (row, self._step(nothing, known)[1]), 0, note)
+        self._serve(lambda _: self._step(nothing), *self._step(nothing), note)
         return self._state
 
-    def _serve(self, step: Step, row: int = 0, note: Note | None = None) -> int:
+    def _serve(self, step: Step, reached: Any, code: int, note: Note | None = None) -> Any:
         """Call a kernel until it is done, and do between calls what it asks for."""
-        known = nan
-        while True:
-            reached, code = step(row, known)
-            if code == DONE:
-                return reached
-            known = known if reached == row else nan
-            row = reached
+        while code != DONE:
             if note is not None:
-                note(row, code)
+                note(reached, code)
             if code not in (SPECTRAL, UNRANKED):
-                penalty = self._answer(code)
-                known = known if np.isnan(penalty) else penalty
+                self._answer(code)
+            reached, code = step(reached)
+        return reached
 
     # -- replay and gauges -----------------------------------------------------------------------
 
@@ -304,11 +306,6 @@ class Solver(ABC):
     @abstractmethod
     def residues(self) -> list[str]:
         """The names of parts of the state that do not follow from the live rows: none, if sound."""
-
-    @property
-    @abstractmethod
-    def stores(self) -> list[Vector]:
-        """The arrays that hold what was derived from the live rows."""
 
     def _prepare(self, before: Ints, after: Ints) -> Ints:
         """Make room for a replay; how many rows leave once each row is learned."""
@@ -393,6 +390,11 @@ class EventSolver(Solver):
         shape = self.width, self.intercepts, self._shrinks, self.rows.capacity
         self._store = allocate(*shape)
         self._pilot = None if self.penalty.pilot is None else allocate(*shape)
+        self._predict = predict_adaptive if self.penalty.adapts else predict_fixed
+        if self._pilot is not None:
+            self._predict = predict_piloted
+        self._learn = stream.learn_row
+        self.stores = (self._store,) if self._pilot is None else (self._store, self._pilot)
         self._centred = self.intercepts
         self._reset()
 
@@ -400,10 +402,6 @@ class EventSolver(Solver):
         reset(self._store, self.penalty.applied)
         if self._pilot is not None and self.penalty.pilot is not None:
             reset(self._pilot, self.penalty.pilot)
-
-    @property
-    def stores(self) -> list[Vector]:
-        return [self._store] if self._pilot is None else [self._store, self._pilot]
 
     @property
     def _state(self) -> Record:
@@ -421,13 +419,6 @@ class EventSolver(Solver):
         for store in self.stores:
             stream.release_rows(self.rows.arrays[2], store)
 
-    def _learn(self, x: Vector, y: float, leaving: int, weight: float) -> bool:
-        arrays = self.rows.arrays
-        learned = stream.learn_row(*arrays, self._store, x, y, weight, leaving)
-        if self._pilot is not None and leaving:
-            stream.release_rows(arrays[2], self._pilot)
-        return bool(learned)
-
     def _disturb(self, place: int) -> None:
         for store in self.stores:
             stream.disturb_rows(store, place)
@@ -436,38 +427,31 @@ class EventSolver(Solver):
         for store in self.stores:
             shift(store, by)
 
-    def _step(self, x: Vector, known: float) -> tuple[float, int]:
-        arrays, watched = self.rows.arrays, self._watched
-        return predict_row(*arrays, self._store, self._pilot, x, watched, known)  # type: ignore[no-any-return]
-
-    def _answer(self, code: int) -> float:
+    def _answer(self, code: int) -> None:
         rows, store, watched = self.rows.arrays, self._store, self._watched
         if code >= ASKED_BY_PILOT and self._pilot is not None:
             code, store, watched = code - ASKED_BY_PILOT, self._pilot, True
-            if code == REFIT:
-                return refit_pilot(*rows, store)
         if code == FORM:
             stream.form_rows(*rows, store, watched)
         elif code == FORM_DUAL:
             stream.form_dual_rows(*rows, store, watched)
         elif code == REFIT:
-            stream.refit_rows(*rows, store)
+            (refit_pilot if store is self._pilot else stream.refit_rows)(*rows, store)
         elif code == COMPACT:
             self._compact()
-        return nan
 
     def _run(self, events: Events) -> None:
-        def step(row: int, known: float) -> tuple[int, int]:
+        def step(row: int) -> tuple[int, int]:
             rows, stores = self.rows.arrays, (self._store, self._pilot)
-            return replay_rows(*rows, *stores, events, row, self._watched, known)  # type: ignore[no-any-return]
+            return replay_rows(*rows, *stores, events, row, self._watched)  # type: ignore[no-any-return]
 
-        self._serve(step)
+        self._serve(step, *step(0))
 
     def _measure_until(self, end: int, row: int, events: Events, asked: Asked) -> int:
         room, count, notes = self._room(), 2 if asked.diagnostics else 1, _Notes()
 
-        def step(row: int, known: float) -> tuple[int, int]:
-            bounds, last = (row, end, notes.measured), (count, self._watched, known)
+        def step(row: int) -> tuple[int, int]:
+            bounds, last = (row, end, notes.measured), (count, self._watched)
             rows, stores = self.rows.arrays, (self._store, self._pilot)
             return diagnose_rows(*rows, *stores, events, room, bounds, notes.certain, *last)  # type: ignore[no-any-return]
 
@@ -483,7 +467,7 @@ class EventSolver(Solver):
             measured = code in (SPECTRAL, UNRANKED, COMPACT)
             notes = _Notes(row if measured else notes.measured, certain, code == REFIT)
 
-        return self._serve(step, row, note) if row < end else row
+        return int(self._serve(step, *step(row), note)) if row < end else row
 
     def _rank_at(self, row: int, counts: Ints) -> int:
         """Write the rank of the live rows; from which place on rows have full rank for sure."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import nan
 from typing import final
 
 from efface.engine.events.event_replay import Events
@@ -43,14 +42,14 @@ class StandardizedSolver(Solver):
 
     def _allocate(self) -> None:
         self._store = kernels.allocate_standard(self.width, self.intercepts, self.rows.capacity)
+        self.stores = (self._store,)
+        adaptive, fixed = kernels.predict_standard_adaptive, kernels.predict_standard_fixed
+        self._predict = adaptive if self.penalty.adapts else fixed
+        self._learn = kernels.learn_standard
         self._reset()
 
     def _reset(self) -> None:
         kernels.reset_standard(self._store, self.penalty.rule)
-
-    @property
-    def stores(self) -> list[Vector]:
-        return [self._store]
 
     @property
     def _state(self) -> Record:
@@ -67,24 +66,17 @@ class StandardizedSolver(Solver):
     def _release(self) -> None:
         kernels.release_standard(self.rows.arrays[2], self._store)
 
-    def _learn(self, x: Vector, y: float, leaving: int, weight: float) -> bool:
-        return bool(kernels.learn_standard(*self.rows.arrays, self._store, x, y, weight, leaving))
-
     def _disturb(self, place: int) -> None:
         kernels.disturb_standard(self._store, place)
 
     def _shift(self, by: int) -> None:
         kernels.shift_standard(self._store, by)
 
-    def _step(self, x: Vector, known: float) -> tuple[float, int]:
-        return kernels.predict_standard(*self.rows.arrays, self._store, x, self._watched)  # type: ignore[no-any-return]
-
-    def _answer(self, code: int) -> float:
+    def _answer(self, code: int) -> None:
         if code == COMPACT:
             self._compact()
         else:
             kernels.refit_standard(*self.rows.arrays, self._store)
-        return nan
 
     def _run(self, events: Events) -> None:
         self._replay(events, 0, len(events.responses), NOTHING)
@@ -95,7 +87,7 @@ class StandardizedSolver(Solver):
     def _replay(self, events: Events, row: int, end: int, wanted: int) -> int:
         measured = -1
 
-        def step(row: int, known: float) -> tuple[int, int]:
+        def step(row: int) -> tuple[int, int]:
             bounds, last = (row, end, measured), (wanted, self._watched)
             return replay_standard(*self.rows.arrays, self._store, events, bounds, *last)  # type: ignore[no-any-return]
 
@@ -107,7 +99,7 @@ class StandardizedSolver(Solver):
                 events.counts[1, row] = self.rank
             measured = row if code in (SPECTRAL, UNRANKED, COMPACT) else measured
 
-        return self._serve(step, row, note) if row < end else row
+        return int(self._serve(step, *step(row), note)) if row < end else row
 
     def _gauge(self, X: Matrix, columns: Matrix) -> bool:
         self._unsolve()  # so that what is measured is what was just solved

@@ -88,16 +88,19 @@ class Outside(NamedTuple):
 @carving
 def lay_out_core(store: Vector, at: int, p: int, k: int, centre: Vector) -> tuple[Core, int]:
     """The core that lies in a flat array, and the offset behind it."""
-    inverse, scratch = at + _STATE, at + _STATE + 2 * p * p + 5 * p
-    end = scratch + p * p + 2 * p * k + 96 * p
+    scratch = at + _STATE
+    rows = scratch + p * p + 2 * p * k + 96 * p
+    inverse = rows + p * p
+    theta = inverse + p * p
+    end = theta + 5 * p
     core = Core(
-        core_state(part(store, at, inverse)),
+        core_state(part(store, at, scratch)),
         take(store, inverse, p, p),
-        take(store, inverse + p * p, p, p),
-        take(store, inverse + 2 * p * p, 2, p),
-        take(store, inverse + 2 * p * p + 2 * p, 2, p),
-        part(store, scratch - p, scratch),
-        part(store, scratch, end),
+        take(store, rows, p, p),
+        take(store, theta, 2, p),
+        take(store, theta + 2 * p, 2, p),
+        part(store, end - p, end),
+        part(store, scratch, rows),
         centre,
     )
     return core, end

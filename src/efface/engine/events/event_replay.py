@@ -70,16 +70,14 @@ def replay_rows(
     events: Events,
     start: int,
     watched: bool | None,
-    known: float,
 ) -> tuple[int, int]:
     """Predict, then learn, row by row; column t holds the state that predicted row t.
 
     Returns the row at which the caller must do something first, and what; or the end, and DONE.
-    ``known`` is the penalty of row ``start`` if the caller refitted the pilot's rows, else NaN.
     """
     s, r = open_stream(store), open_rows(x, y, span)
     for t in range(start, events.responses.shape[0]):
-        code = refresh_both(s, pilot, r, watched, known if t == start else np.nan)
+        code = refresh_both(s, pilot, r, watched)
         if code != DONE:
             return t, code
         record(s.state, s.coef, r, events, t)
@@ -101,7 +99,6 @@ def diagnose_rows(
     certain: int,  # the rows from this place on have full rank for sure; -1: unknown
     count: int,  # 2 for leverages and rank, 1 for gauges alone
     watched: bool | None,
-    known: float,
 ) -> tuple[int, int]:
     """``replay_rows`` with leverages and rank, with gauges, or with both.
 
@@ -112,7 +109,7 @@ def diagnose_rows(
     start, stop, measured = bounds
     for t in range(start, stop):
         by_core = not up_to_date(s.state, r)  # else it was solved by a refit
-        code = refresh_both(s, pilot, r, watched, known if t == start else np.nan)
+        code = refresh_both(s, pilot, r, watched)
         if code != DONE:
             return t, code
         if t != measured:

@@ -54,29 +54,22 @@ ASKED_BY_PILOT = 16  # added to a code: the pilot stream needs it
 
 
 @numba.njit(**INNER)
-def refresh_both(
-    s: Stream, pilot: Vector | None, r: Rows, watched: bool | None, known: float
-) -> int:
-    """``refresh``, with the penalty of a pilot fit where there is a pilot store.
-
-    ``known`` is that penalty if the caller had to refit the pilot's rows, else NaN.
-    """
+def refresh_both(s: Stream, pilot: Vector | None, r: Rows, watched: bool | None) -> int:
+    """``refresh``, with the penalty of a pilot fit where there is a pilot store."""
     if pilot is not None:  # noqa: SIM102 - alone, so that the branch is not even compiled
         if not up_to_date(s.state, r):
-            s.state.alpha = known
-            if np.isnan(known):
-                p = open_stream(pilot)
-                s.state.alpha = 0.0
-                if not too_few(r, p.state):
-                    code = refresh(p, r, True)
-                    if code != DONE:
-                        return code + ASKED_BY_PILOT
-                    s.state.alpha = _plug_in(p, r)
+            p = open_stream(pilot)
+            s.state.alpha = 0.0
+            if not too_few(r, p.state):
+                code = refresh(p, r, True)
+                if code != DONE:
+                    return code + ASKED_BY_PILOT
+                s.state.alpha = p.state.plugged if p.state.refitted == 1 else _plug_in(p, r)
     return refresh(s, r, watched)
 
 
-@numba.njit(**KERNEL)
-def predict_row(
+@numba.njit(**INNER)
+def _predict(
     x: Matrix,
     y: Responses,
     span: Ints,
@@ -84,12 +77,38 @@ def predict_row(
     pilot: Vector | None,
     row: Vector,
     watched: bool | None,
-    known: float,
 ) -> tuple[float, int]:
     """The prediction of one more row from the live rows, if the code is DONE."""
     s = open_stream(store)
-    code = refresh_both(s, pilot, open_rows(x, y, span), watched, known)
+    code = refresh_both(s, pilot, open_rows(x, y, span), watched)
     return dot(s.coef, row) + s.state.intercept, code
+
+
+# One kernel per kind of penalty: an argument that is None costs time in every call.
+
+
+@numba.njit(**KERNEL)
+def predict_fixed(
+    x: Matrix, y: Responses, span: Ints, store: Vector, row: Vector
+) -> tuple[float, int]:
+    """``_predict`` where the penalty is fixed."""
+    return _predict(x, y, span, store, None, row, None)
+
+
+@numba.njit(**KERNEL)
+def predict_adaptive(
+    x: Matrix, y: Responses, span: Ints, store: Vector, row: Vector
+) -> tuple[float, int]:
+    """``_predict`` where the penalty follows from the moments of the rows."""
+    return _predict(x, y, span, store, None, row, True)
+
+
+@numba.njit(**KERNEL)
+def predict_piloted(
+    x: Matrix, y: Responses, span: Ints, store: Vector, pilot: Vector, row: Vector
+) -> tuple[float, int]:
+    """``_predict`` where the penalty follows from a pilot fit."""
+    return _predict(x, y, span, store, pilot, row, True)
 
 
 @shared()
@@ -184,12 +203,13 @@ def _share_of_ones(s: Stream, r: Rows) -> float:
     return squares / total
 
 
-def refit_pilot(x: Matrix, y: Responses, span: Ints, store: Vector) -> float:
-    """Refit the rows of a pilot store; return the penalty that follows."""
+def refit_pilot(x: Matrix, y: Responses, span: Ints, store: Vector) -> None:
+    """Refit the rows of a pilot store, and note the penalty that follows."""
     refit_rows(x, y, span, store)
     s, at = open_stream(store), span_of(span)
-    s.state.solved_end = -1  # the core and the work space do not hold this solution
-    return plug_in_directly(x[at.head : at.end], y[at.head : at.end], s.state, s.coef)
+    rows = slice(at.head, at.end)
+    s.state.plugged = plug_in_directly(x[rows], y[rows], s.state, s.coef)
+    s.state.refitted = 1
 
 
 def plug_in_directly(x: Matrix, y: Responses, state: Record, coef: Vector) -> float:

@@ -18,7 +18,7 @@ from efface.engine.events.core import (
     lay_out_core,
     lay_out_outside,
 )
-from efface.engine.jit.compilation import INNER, carving
+from efface.engine.jit.compilation import INNER, KERNEL, carving
 from efface.engine.jit.records import Record, record, words
 from efface.engine.jit.views import Matrix, Vector, part, take
 from efface.engine.linalg.dense import fill
@@ -40,15 +40,18 @@ FIXED, LEMMA_3, GIVEN, PILOT = range(4)
 stream_state, STATE_WORDS = record(
     ints=[
         *("width", "has_intercept", "tail", "shrinks", "depth"),  # the shape, fixed at allocation
+        "outside_at",  # where the rows outside the core lie in the store
         *("tail_start", "core_start", "core_end"),  # tail: [tail_start, core_start)
         *("placed", "released"),  # rows before are placed outside the core; have left the tail
+        "first_needed",  # the first row that the core, its sums or its centre depend on
         *("valid", "refit"),  # is there a core?; would rounding show, so that rows are refitted?
-        "used",  # does the work space hold numbers?
+        *("used", "refitted"),  # does the work space hold numbers?; was the pilot's fit a refit?
         *("solved_head", "solved_end"),  # the span of the rows that were solved last
         *("rank", "rule", "noise"),
     ],
     floats=[
         *("alpha", "delta", "theta_max", "switch_at"),  # the parameters of the penalty
+        "plugged",  # the penalty that a refitted pilot fit gives
         *("intercept", "penalty"),  # solved
         *(
             "variance",
@@ -57,6 +60,9 @@ stream_state, STATE_WORDS = record(
         ),  # of y, of |x|, of Phi: what the penalty follows from
     ],
 )
+
+
+_SHAPE = 6  # fields of the state, from "width" on, that ``reset`` keeps
 
 
 class Stats(NamedTuple):
@@ -91,6 +97,9 @@ class Stream(NamedTuple):
     stats: Stats
     work: Work
     coef: Vector  # (d,)
+    solved: Vector  # coef and work, as one array
+    formed: Vector  # the core from its inverse on, and the rows outside it, as one array
+    observed: Vector  # stats, as one array
 
 
 def tail_for(width: int) -> int:
@@ -127,13 +136,15 @@ def _lay_out_work(f: Vector, at: int, p: int, k: int) -> tuple[Work, int]:
 @carving
 def _lay_out(f: Vector, at: int, d: int, p: int, t: int, depth: int) -> tuple[Stream, int]:
     coef = at + STATE_WORDS
-    sums, end = lay_out_sums(f, coef + d, d, depth)
-    core, end = lay_out_core(f, end, p, 2 * t, sums.centre)
-    outside, end = lay_out_outside(f, end, p, 2 * t)
-    stats, end = _lay_out_stats(f, end, d, t)
-    work, end = _lay_out_work(f, end, p, 2 * t)
-    state = stream_state(part(f, at, coef))
-    return Stream(state, sums, core, outside, stats, work, part(f, coef, coef + d)), end
+    work, end = _lay_out_work(f, coef + d, p, 2 * t)
+    solved = part(f, coef, end)
+    sums, end = lay_out_sums(f, end, d, depth)
+    core, inverse = lay_out_core(f, end, p, 2 * t, sums.centre)
+    outside, last = lay_out_outside(f, inverse, p, 2 * t)
+    stats, end = _lay_out_stats(f, last, d, t)
+    ranges = solved, part(f, inverse - p * p - 5 * p, last), part(f, last, end)
+    state, coefficients = stream_state(part(f, at, coef)), part(f, coef, coef + d)
+    return Stream(state, sums, core, outside, stats, work, coefficients, *ranges), end
 
 
 @carving
@@ -163,15 +174,17 @@ def allocate(width: int, intercept: bool, shrinks: bool, capacity: int) -> Vecto
     state = stream_state(store)
     state.width, state.has_intercept, state.tail = width, intercept, tail
     state.shrinks, state.depth = shrinks, depth
+    outside = open_stream(store).outside.rows
+    state.outside_at = (outside.ctypes.data - store.ctypes.data) // store.itemsize
     return store
 
 
 def reset(store: Vector, rule: Rule) -> None:
     """Overwrite everything but the shape; no row is solved."""
     state = stream_state(store)
-    shape = state.width, state.has_intercept, state.tail, state.shrinks, state.depth
+    shape = store[:_SHAPE].copy()
     store[:] = 0.0
-    state.width, state.has_intercept, state.tail, state.shrinks, state.depth = shape
+    store[:_SHAPE] = shape
     set_rule(state, rule)
     start_sums(open_stream(store).sums, rule.kind != FIXED)
 
@@ -182,11 +195,13 @@ def set_rule(state: Record, rule: Rule) -> None:
     state.solved_end = -1
 
 
+@numba.njit(**KERNEL)
 def shift(store: Vector, by: int) -> None:
     """Follow rows that have moved ``by`` places towards the front of their array."""
     s = open_stream(store)
     state = s.state
     state.tail_start -= by
+    state.first_needed -= by
     state.core_start -= by
     state.core_end -= by
     state.placed -= by
@@ -197,43 +212,72 @@ def shift(store: Vector, by: int) -> None:
 
 
 @numba.njit(**INNER)
-def release(s: Stream, head: int) -> None:
+def release(store: Vector, head: int) -> None:
     """Overwrite all that was derived from rows before ``head``, which have left."""
-    state = s.state
-    if state.valid == 1:
-        if head > state.core_start or head > s.sums.state.anchor:
-            clear_core(s)
-        else:
-            _release_tail(s, head)
-    release_sums(s.sums, head)
-    clear_solution(s)
+    state = stream_state(store)
+    if head > state.first_needed or state.rule != FIXED:
+        _release_all(open_stream(store), store, head)
+    elif state.valid == 1:
+        _release_tail(store, state, head)  # the frequent case, without opening the rest
 
 
 @numba.njit(**INNER)
-def _release_tail(s: Stream, head: int) -> None:
-    """Overwrite the places of the tail's rows that have left."""
-    o, state = s.outside, s.state
+def _release_all(s: Stream, store: Vector, head: int) -> None:
+    if s.state.valid == 1:
+        if head > s.state.core_start or head > s.sums.state.anchor:
+            clear_core(s)
+        else:
+            for i in range(s.state.released - s.state.tail_start, head - s.state.tail_start):
+                fill(s.stats.tail_moments[i], 0.0)
+                fill(s.stats.tail_bounds[i], 0.0)
+            _release_tail(store, s.state, head)
+    release_sums(s.sums, head)
+    clear_solution(s)
+    note_first_needed(s)
+
+
+@numba.njit(**INNER)
+def note_first_needed(s: Stream) -> None:
+    """Note the first row that the core, its sums or its centre depend on."""
+    state, sums, first = s.state, s.sums.state, NEVER
+    if state.valid == 1:
+        # The dual form also keeps numbers in its scratch: it is always released as a whole.
+        first = min(state.core_start, sums.anchor) if s.core.state.dual == 0 else -1
+    if sums.seen != NEVER:
+        first = min(first, sums.anchor)
+    if sums.entries > 0:
+        first = min(first, s.sums.starts[sums.entries - 1])
+    state.first_needed = first
+
+
+@numba.njit(**INNER)
+def _release_tail(store: Vector, state: Record, head: int) -> None:
+    """Overwrite the solution, and the places of the tail's rows that have left."""
+    p, k = state.width + state.has_intercept, 2 * state.tail
+    o = lay_out_outside(store, state.outside_at, p, k)[0]
     for i in range(state.released - state.tail_start, head - state.tail_start):
-        for kept in (o.rows, o.images, o.schur, s.stats.tail_moments, s.stats.tail_bounds):
+        for kept in (o.rows, o.images, o.schur):
             fill(kept[i], 0.0)
-        for j in range(o.weight.size):
+        for j in range(k):
             o.schur[j, i] = 0.0
         o.weight[i], o.residual[0, i], o.residual[1, i] = 0.0, 0.0, 0.0
     state.released = head
+    if state.used == 1:
+        size = state.width + 6 * p + k * k + 2 * k
+        fill(part(store, STATE_WORDS, STATE_WORDS + size), 0.0)
+        _clear_solved(state)
 
 
 @numba.njit(**INNER)
 def clear_core(s: Stream) -> None:
     """Overwrite the core and the rows outside it."""
-    c, o, stats = s.core, s.outside, s.stats
     if s.state.valid == 0:
         return
-    for kept in (c.inverse, c.rows, c.theta, c.terms, o.rows, o.images, o.schur, o.residual):
-        fill(kept, 0.0)
-    for kept in (stats.moments, stats.tail_moments, stats.bounds, stats.tail_bounds):
-        fill(kept, 0.0)
-    for vector in (c.scale, o.weight, stats.origin):
-        fill(vector, 0.0)
+    fill(s.formed, 0.0)
+    if s.core.state.dual == 1:
+        fill(s.core.rows, 0.0)
+    if s.state.rule != FIXED:
+        fill(s.observed, 0.0)
     clear_total(s.sums)
     if s.sums.state.seen == NEVER:  # the dual form keeps no sums: the centre is its own
         fill(s.sums.centre, 0.0)
@@ -246,12 +290,18 @@ def clear_solution(s: Stream) -> None:
     state, p = s.state, s.core.inverse.shape[0]
     if state.used == 0:
         return
-    for kept in (s.work.theta, s.work.factor, s.work.weights, s.work.vectors):
-        fill(kept, 0.0)
-    fill(s.coef, 0.0)
-    fill(part(s.core.scratch, 0, 2 * p), 0.0)
+    fill(s.solved, 0.0)
+    if s.core.state.dual == 1:
+        fill(part(s.core.scratch, 0, 2 * p), 0.0)
+    _clear_solved(state)
+
+
+@numba.njit(**INNER)
+def _clear_solved(state: Record) -> None:
+    """No rows are solved."""
     state.intercept, state.penalty = 0.0, 0.0
     state.variance, state.largest, state.trace_phi = 0.0, 0.0, 0.0
+    state.refitted, state.plugged = 0, 0.0
     if state.rule == GIVEN:
         state.alpha = 0.0
     state.solved_end, state.used = -1, 0
@@ -269,3 +319,4 @@ def disturb(s: Stream, place: int) -> None:
     clear_solution(s)
     if place < s.sums.state.seen:
         release_sums(s.sums, NEVER)
+    note_first_needed(s)

@@ -37,6 +37,7 @@ from efface.engine.events.state import (
     Stream,
     clear_core,
     disturb,
+    note_first_needed,
     open_stream,
     release,
 )
@@ -59,6 +60,7 @@ def up_to_date(state: Record, r: Rows) -> bool:
 @numba.njit(**INNER)
 def note_solved(state: Record, r: Rows, rank: int) -> None:
     state.solved_head, state.solved_end, state.rank = r.span.head, r.span.end, rank
+    state.refitted = 0
 
 
 @numba.njit(**INNER)
@@ -133,12 +135,16 @@ def _usable(s: Stream, r: Rows, n: int) -> bool:
 @numba.njit(**INNER)
 def _choose(s: Stream, r: Rows) -> int:
     """Choose a new core: all live rows but the oldest few, which leave next. Return its form."""
-    state, head, end = s.state, r.span.head, r.span.end
+    state, o, head, end = s.state, s.outside, r.span.head, r.span.end
     n, p = end - head, state.width + state.has_intercept
     tail = min(n, state.tail) if state.shrinks == 1 else 0
     if n > p and unpenalised(r, state):
         tail = min(tail, max(1, (n - p) // 2))
     core = n - tail
+    if state.valid == 1:
+        for kept in (o.rows, o.images, o.schur, o.residual):
+            fill(kept, 0.0)
+        fill(o.weight, 0.0)
     state.tail_start, state.core_start, state.core_end = head, head + tail, end
     state.placed, state.released, state.valid = end, head, 0
     return FORM if core > p or (core == p and n > p) else FORM_DUAL
@@ -193,11 +199,9 @@ def _enclose(s: Stream, r: Rows, margin: float) -> None:
     """Place the tail outside a core that was just solved."""
     state, c, o = s.state, s.core, s.outside
     tail = state.core_start - state.tail_start
-    for kept in (o.rows, o.images, o.schur, o.residual):
-        fill(kept, 0.0)
-    fill(o.weight, 0.0)
     state.refit = 0 if margin >= c.state.margin else 1
     state.valid = 1
+    note_first_needed(s)
     if state.refit == 0:
         place(c, o, r.x, r.y, state.tail_start, tail, tail - tail, state.has_intercept == 1)
         join_all(c, o, tail)
@@ -231,7 +235,7 @@ def learn_row(
     if not push(r, row, response, weight, leaving):
         return False
     if leaving > 0:
-        release(open_stream(store), r.span.head)
+        release(store, r.span.head)
     return True
 
 
@@ -255,7 +259,7 @@ def drop_rows(x: Matrix, y: Responses, span: Ints, count: int) -> None:
 @numba.njit(**KERNEL)
 def release_rows(span: Ints, store: Vector) -> None:
     """Overwrite all that was derived from rows that have left."""
-    release(open_stream(store), span_of(span).head)
+    release(store, span_of(span).head)
 
 
 @numba.njit(**KERNEL)

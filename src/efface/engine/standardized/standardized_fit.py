@@ -127,6 +127,7 @@ def reset_standard(store: Vector, rule: Rule) -> None:
     start_sums(open_standard(store).sums, True)
 
 
+@numba.njit(**KERNEL)
 def shift_standard(store: Vector, by: int) -> None:
     """Follow rows that have moved ``by`` places towards the front of their array."""
     s = open_standard(store)
@@ -330,12 +331,22 @@ def refresh_standard(s: StandardStream, r: Rows, watched: bool | None) -> int:
 
 
 @numba.njit(**KERNEL)
-def predict_standard(
-    x: Matrix, y: Responses, span: Ints, store: Vector, row: Vector, watched: bool | None
+def predict_standard_fixed(
+    x: Matrix, y: Responses, span: Ints, store: Vector, row: Vector
 ) -> tuple[float, int]:
-    """The prediction of one more row from the live rows, if the code is DONE."""
+    """The prediction of one more row, if the code is DONE; the penalty is fixed."""
     s = open_standard(store)
-    code = refresh_standard(s, open_rows(x, y, span), watched)
+    code = refresh_standard(s, open_rows(x, y, span), None)
+    return dot(s.coef, row) + s.state.intercept, code
+
+
+@numba.njit(**KERNEL)
+def predict_standard_adaptive(
+    x: Matrix, y: Responses, span: Ints, store: Vector, row: Vector
+) -> tuple[float, int]:
+    """The prediction of one more row, if the code is DONE; the penalty follows from the rows."""
+    s = open_standard(store)
+    code = refresh_standard(s, open_rows(x, y, span), True)
     return dot(s.coef, row) + s.state.intercept, code
 
 

@@ -325,14 +325,17 @@ def release_sums(s: Sums, head: int) -> None:
 
 @numba.njit(**INNER)
 def clear_total(s: Sums) -> None:
-    fill(s.total, 0.0)
-    fill(s.bounds, 0.0)
+    _clear_lower(s.total)
+    if s.state.bounded == 1:
+        fill(s.bounds, 0.0)
 
 
+@shared()
 def shift_down(s: Sums, by: int) -> None:
     """Follow rows that have moved ``by`` places towards the front of their array."""
     if s.state.seen != NEVER:
         s.state.seen -= by
     s.state.turn -= by
     s.state.anchor -= by
-    s.starts[:] -= by
+    for i in range(s.starts.size):
+        s.starts[i] -= by
