@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from efface.diagnostics.design import Design
-from efface.diagnostics.formatting import aligned, counted, figure, listed
+from efface.diagnostics.text import aligned, counted, figure, listed
 from efface.diagnostics.reference import Refit, refit_snapshot
 from efface.inputs.ids import Id, some_ids
 from efface.live import snapshot

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from efface.diagnostics.design import Design
-from efface.diagnostics.formatting import aligned, counted
+from efface.diagnostics.text import aligned, counted
 from efface.diagnostics.reference import refit_snapshot
 from efface.inputs.arrays import as_row
 from efface.models.linear import from_snapshot
