@@ -17,7 +17,7 @@ def index_of(ids, times=None):
     return index
 
 
-def test_rows_are_numbered_on_from_the_largest_live_int():
+def test_the_next_id_follows_the_largest_live_int():
     index = RowIndex()
     assert index.next_id() == 0
     for id in ("ann", 41, 7, -3):
@@ -37,7 +37,7 @@ def test_numbering_does_not_depend_on_rows_that_have_left():
     assert index.ids == []
 
 
-def test_a_run_of_numbers_may_start_anywhere_and_be_named_later():
+def test_consecutive_ids_may_start_anywhere_and_be_followed_by_names():
     index = index_of(range(100, 103))
     assert not index.named
     index.append("ann", None)
@@ -80,7 +80,7 @@ def test_rows_lie_in_order_of_time_and_ties_in_order_of_arrival():
     assert index.newest == 5.0
 
 
-def test_times_of_the_two_kinds():
+def test_times_are_calendar_times_or_numbers():
     assert index_of([0], [3]).times.dtype == np.int64
     assert index_of([0], [3.0]).times.dtype == np.float64
     assert index_of([0]).times is None
@@ -100,7 +100,7 @@ def test_kinds_of_times_do_not_mix(had, got, text):
         index_of(["a"], had).refuse_time(got)
 
 
-def test_the_kind_is_free_again_once_no_row_is_left():
+def test_any_kind_of_time_is_accepted_once_no_row_is_left():
     index = index_of(["a"], [1.0])
     index.drop(1)
     index.refuse_time(None)
@@ -111,7 +111,7 @@ def test_the_kind_is_free_again_once_no_row_is_left():
     st.lists(st.one_of(st.none(), st.integers(-3, 12), st.sampled_from("abc")), max_size=30),
     st.data(),
 )
-def test_against_a_plain_list(names, data):
+def test_random_events_equal_a_plain_list(names, data):
     index, rows = RowIndex(), []
     for name in names:
         id = max([i for i in rows if isinstance(i, int)] + [-1]) + 1 if name is None else name

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from efface.live.memory import Memory, Penalty
 from twins import regression as naive
 
 from efface import rolling
 from efface.engine.jit.views import weighed
 from efface.engine.linalg.cancellation import note_terms
 from efface.engine.linalg.refit import refit
+from efface.live.memory import Memory, Penalty
 
 
 def test_the_largest_term_of_each_coefficient_is_noted():

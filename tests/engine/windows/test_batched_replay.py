@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from efface.live.memory import Penalty
 from twins import regression as naive
 from twins.diagnostics import Window
 
@@ -11,6 +10,7 @@ from efface.engine.events.penalty import ADAPTIVE, FIXED, PILOT
 from efface.engine.events.pilot import AUTO, RESIDUAL, RESPONSE
 from efface.engine.linalg.dense import SAFE
 from efface.engine.windows.batched_replay import stride_windows
+from efface.live.memory import Penalty
 
 ADAPTED = {"delta": 0.05, "theta_max": 2.0, "noise": "response"}
 RULES = {
