@@ -56,11 +56,14 @@ def measure(s: int, settings: Settings) -> dict[str, Any]:
     """Both on the same stream in turns; they must agree."""
     from efface.paper.experiments import Comparison
 
-    panel = Comparison("standardized", HORIZON // (5 if settings.quick else 1), "fig3", s=s)
-    ours, theirs = panel.run(0, 0), loop(panel)
-    runs: dict[str, Run] = {"loop": lambda: loop(panel), "efface": lambda: panel.run(0, 0)}
+    comparison = Comparison("standardized", HORIZON // (5 if settings.quick else 1), "fig3", s=s)
+    ours, theirs = comparison.run(0, 0), loop(comparison)
+    runs: dict[str, Run] = {
+        "loop": lambda: loop(comparison),
+        "efface": lambda: comparison.run(0, 0),
+    }
     timings = interleave(runs, settings.rounds)
-    steps = panel.horizon - s
+    steps = comparison.horizon - s
     return {
         "loop_us": 1e6 * timings["loop"].median / steps,
         "efface_us": 1e6 * timings["efface"].median / steps,
@@ -70,22 +73,22 @@ def measure(s: int, settings: Settings) -> dict[str, Any]:
     }
 
 
-def loop(panel: Any) -> dict[str, Any]:
+def loop(comparison: Any) -> dict[str, Any]:
     """What one writes first: draw the stream, then one `numpy.linalg.solve` a step and method."""
     from efface.paper.simulate import linear_stream
 
-    data = linear_stream(0, 0, panel.horizon, panel.d)
-    X, y, theta, s, d = data.X, data.y, data.theta, panel.s, panel.d
-    constant = np.sqrt(2 * s * np.log(2 * d / panel.delta))
-    regret, l2 = (np.empty((len(panel.lines), len(y) - s)) for _ in range(2))
-    for m, (_, fixed) in enumerate(panel.lines):
+    data = linear_stream(0, 0, comparison.horizon, comparison.d)
+    X, y, theta, s, d = data.X, data.y, data.theta, comparison.s, comparison.d
+    constant = np.sqrt(2 * s * np.log(2 * d / comparison.delta))
+    regret, l2 = (np.empty((len(comparison.lines), len(y) - s)) for _ in range(2))
+    for m, (_, fixed) in enumerate(comparison.lines):
         for t in range(s, len(y)):
             rows, responses = X[t - s : t], y[t - s : t]
             lam = fixed or constant * responses.std(ddof=1) * np.abs(rows).max()
             coef = np.linalg.solve(rows.T @ rows + lam * np.eye(d), rows.T @ responses)
             regret[m, t - s] = (X[t] @ coef - data.signal[t]) ** 2
             l2[m, t - s] = np.linalg.norm(coef - theta)
-    at = panel.times - s - 1
+    at = comparison.times - s - 1
     return {"regret": np.cumsum(regret, axis=1)[:, at], "l2": l2[:, at]}
 
 

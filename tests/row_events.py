@@ -22,12 +22,12 @@ def rows_of(kind, n, d, rng):
 
 
 def event_lists(kinds, most):
-    """What may happen to a solver: rows are learned, many too, drop, are removed; a rebuild."""
+    """Events of a solver: learn (l), extend (e), drop (d), remove (r), rebuild (b)."""
     return st.lists(st.tuples(st.sampled_from(kinds), st.integers(0, 10**6)), max_size=most)
 
 
 def run_events(solver, events, X, y, check):
-    """Let events happen; now and then ``check`` the solver against the rows that are alive."""
+    """Run events; after some of them ``check`` the solver against the live rows."""
     live, arrived = [], 0
     for name, number in events:
         if name == "l":

@@ -12,15 +12,21 @@ from efface import OLS, AdaptiveRidge, Ridge, SwitchingRidge, WindowScaler, audi
 from efface.models.river import Regressor
 
 EVENTS = 500  # per model
+EVERY = 25  # events between two checks
+START = np.datetime64("2024-01-01")
 MODELS = {
     "OLS": OLS,
-    "Ridge": lambda **given: Ridge(alpha=0.7, **given),
+    "Ridge": lambda **options: Ridge(alpha=0.7, **options),
     "AdaptiveRidge": AdaptiveRidge,
-    "AdaptiveRidge, paper": lambda **given: AdaptiveRidge(noise="response", theta_max=1.0, **given),
-    "SwitchingRidge": lambda **given: SwitchingRidge(switch_at=4.0, **given),
+    "AdaptiveRidge, paper": lambda **options: AdaptiveRidge(
+        noise="response", theta_max=1.0, **options
+    ),
+    "SwitchingRidge": lambda **options: SwitchingRidge(switch_at=4.0, **options),
 }
-WINDOWS = {"12 rows": 12, "40 rows": 40, "9 units of time": "9h", "on request": None}
-OUTSIDE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CodeType)
+WINDOWS = {"12 rows": 12, "40 rows": 40, "9 hours": "9h", "on request": None}
+# Every pair of an intercept, weights and standardised features.
+OPTIONS = [(False, False, False), (False, True, True), (True, False, True), (True, True, False)]
+SHARED = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CodeType)
 
 
 def reachable(root):
@@ -28,13 +34,17 @@ def reachable(root):
     seen, pending = {}, [root]
     while pending:
         found = pending.pop()
-        if id(found) in seen or isinstance(found, OUTSIDE):
+        if id(found) in seen or isinstance(found, SHARED):
             continue
         seen[id(found)] = found
         pending += gc.get_referents(found)
         if isinstance(found, np.ndarray) and found.base is not None:
             pending.append(found.base)
     return list(seen.values())
+
+
+def arrays_in(root):
+    return [each for each in reachable(root) if isinstance(each, np.ndarray)]
 
 
 def numbers_in(root):
@@ -49,92 +59,111 @@ def numbers_in(root):
 
 
 def assert_no_trace(root, departed):
-    """None of the values of the departed rows, nor any of their sums with another, is there."""
-    kept = numbers_in(root)
-    assert not np.isin(departed, kept).any()
+    """None of the values of departed rows can be reached."""
+    assert not np.isin(departed, numbers_in(root)).any()
 
 
 class Stream:
-    """Distinct random values, and which of them have left."""
+    """Rows of distinct random values, with ids that are their numbers."""
 
-    def __init__(self, d, seed):
+    def __init__(self, seed, *, timed=False, weighted=False):
         self.rng = np.random.default_rng(seed)
-        self.X = self.rng.normal(size=(4 * EVENTS, d)) * [1.0, 10.0, 0.1][:d] + 3.0
-        self.y = self.X @ np.arange(1.0, d + 1.0) + self.rng.normal(size=len(self.X))
+        self.X = self.rng.normal(size=(4 * EVENTS, 3)) * [1.0, 10.0, 0.1] + 3.0
+        self.y = self.X @ np.arange(1.0, 4.0) + self.rng.normal(size=len(self.X))
+        self.weights = 0.5 + np.arange(len(self.X)) % 5 / 2.0 if weighted else np.ones(len(self.X))
+        self.timed = timed
         self.arrived = 0
 
     def take(self, count=1):
-        rows = np.arange(self.arrived, self.arrived + count)
+        """The numbers of the next rows."""
         self.arrived += count
-        return rows
+        return np.arange(self.arrived - count, self.arrived)
 
-    def departed(self, model):
-        live = set(model.ids_)
-        gone = [k for k in range(self.arrived) if k not in live]
+    def times(self, rows):
+        """The times of rows, one per hour."""
+        return START + rows.astype("m8[h]") if self.timed else None
+
+    def departed(self, live):
+        """The values of the rows that have arrived and are not among the live ids."""
+        gone = np.setdiff1d(np.arange(self.arrived), live)
         return np.concatenate([self.X[gone].ravel(), self.y[gone]])
 
 
-def random_event(model, stream, timed):
-    """One event of any kind; ids are row numbers."""
-    at = (
-        (lambda rows: rows.astype(float))
-        if False
-        else (
-            (lambda rows: np.datetime64("2024-01-01") + rows.astype("m8[h]"))
-            if timed
-            else (lambda _: None)
-        )
-    )
-    kind = stream.rng.choice(
-        ["learn", "predict", "batch", "replay", "forget", "expire", "ask"],
-        p=[0.45, 0.25, 0.06, 0.06, 0.08, 0.04, 0.06],
-    )
-    X, y = stream.X, stream.y
-    if kind == "learn":
-        (t,) = rows = stream.take()
-        when = None if not timed else at(rows)[0]
-        model.learn_one(X[t], y[t], id=int(t), at=when, weight=float(stream.weight(t)))
-    elif kind == "predict":
-        model.predict_one(X[stream.arrived])
-    elif kind in ("batch", "replay"):
-        rows = stream.take(int(stream.rng.integers(1, 20)))
-        given = {"ids": rows.tolist(), "at": at(rows), "sample_weight": stream.weight(rows)}
-        if kind == "batch":
-            model.partial_fit(X[rows], y[rows], **given)
-        else:
-            asked = {"diagnostics": bool(stream.rng.integers(2))}
-            replay(model, X[rows], y[rows], **given, **asked)
-    elif kind == "forget" and model.n_rows_:
+def learn(model, stream):
+    (t,) = rows = stream.take()
+    at = stream.times(rows)[0] if stream.timed else None
+    model.learn_one(stream.X[t], stream.y[t], id=int(t), at=at, weight=float(stream.weights[t]))
+
+
+def predict(model, stream):
+    model.predict_one(stream.X[stream.arrived])
+
+
+def learn_batch(model, stream):
+    rows, options = next_batch(stream)
+    model.partial_fit(stream.X[rows], stream.y[rows], **options)
+
+
+def replay_batch(model, stream):
+    rows, options = next_batch(stream)
+    diagnostics = bool(stream.rng.integers(2))
+    replay(model, stream.X[rows], stream.y[rows], diagnostics=diagnostics, **options)
+
+
+def next_batch(stream):
+    rows = stream.take(int(stream.rng.integers(1, 20)))
+    options = {"ids": rows.tolist(), "at": stream.times(rows)}
+    return rows, {**options, "sample_weight": stream.weights[rows]}
+
+
+def forget(model, stream):
+    if model.n_rows_:
         model.forget(stream.rng.choice(model.ids_, size=min(3, model.n_rows_)).tolist())
-    elif kind == "expire" and timed:
-        model.expire(at(np.array([stream.arrived + 2]))[0])
-    elif kind == "ask" and model.n_rows_:
-        model.predict_interval(X[stream.arrived : stream.arrived + 2])
+
+
+def expire(model, stream):
+    if stream.timed:
+        model.expire(stream.times(np.array([stream.arrived + 2]))[0])
+
+
+def inspect(model, stream):
+    if model.n_rows_:
+        model.predict_interval(stream.X[stream.arrived : stream.arrived + 2])
         _ = model.coef_, model.rank_
 
 
-@pytest.mark.parametrize("standardize", [False, True], ids=["plain", "standardized"])
-@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
-@pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
+SHARES = {
+    learn: 0.45,
+    predict: 0.25,
+    learn_batch: 0.06,
+    replay_batch: 0.06,
+    forget: 0.08,
+    expire: 0.04,
+    inspect: 0.06,
+}
+
+
+def random_events(model, stream, count):
+    """Let random events happen to a model that has no rows; yield the number of each."""
+    model.partial_fit(stream.X[:0], stream.y[:0])
+    kinds, shares = list(SHARES), list(SHARES.values())
+    for event in range(1, count + 1):
+        kinds[stream.rng.choice(len(kinds), p=shares)](model, stream)
+        yield event
+
+
+@pytest.mark.parametrize(("intercept", "weighted", "standardize"), OPTIONS)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("name", MODELS)
 def test_no_array_of_a_model_holds_a_value_of_a_departed_row(
     name, window, intercept, weighted, standardize
 ):
     seed = len(name) + len(window) + 2 * intercept + 4 * weighted + 8 * standardize
-    stream = Stream(3, seed)
-    stream.weight = (
-        (lambda rows: 0.5 + (rows % 5) / 2.0)
-        if weighted
-        else (lambda rows: np.ones(np.shape(rows)))
-    )
+    stream = Stream(seed, timed=window == "9 hours", weighted=weighted)
     model = MODELS[name](window=WINDOWS[window], fit_intercept=intercept, standardize=standardize)
-    model.partial_fit(stream.X[:0], stream.y[:0])
-    for event in range(EVENTS):
-        random_event(model, stream, timed=window == "9 units of time")
-        if event % 7 == 0:
-            assert_no_trace(model, stream.departed(model))
-    assert_no_trace(model, stream.departed(model))
+    for event in random_events(model, stream, EVENTS):
+        if event % EVERY == 0:  # the last one too
+            assert_no_trace(model, stream.departed(model.ids_))
 
 
 def test_learning_alone_overwrites_what_a_prediction_left():
@@ -149,7 +178,7 @@ def test_learning_alone_overwrites_what_a_prediction_left():
         assert_no_trace(model, X[:71])
 
 
-def test_the_walk_finds_what_is_there():
+def test_a_value_of_a_live_row_is_found():
     model = Ridge(window=5).fit(np.arange(12.0).reshape(6, 2) + 0.125, np.zeros(6))
     with pytest.raises(AssertionError):
         assert_no_trace(model, np.array([10.125]))
@@ -157,10 +186,9 @@ def test_the_walk_finds_what_is_there():
 
 @pytest.mark.parametrize("window", [12, None])
 def test_no_array_of_a_scaler_holds_a_value_of_a_departed_row(window):
-    stream = Stream(3, 5)
-    scaler = WindowScaler(window)
+    stream, scaler = Stream(5), WindowScaler(window)
     scaler.partial_fit(stream.X[:2], ids=stream.take(2).tolist())
-    for event in range(EVENTS):
+    for event in range(1, EVENTS + 1):
         kind = stream.rng.choice(["learn", "transform", "batch", "roll", "forget"])
         if kind == "learn":
             (t,) = stream.take()
@@ -169,52 +197,36 @@ def test_no_array_of_a_scaler_holds_a_value_of_a_departed_row(window):
             scaler.transform_one(stream.X[-1])
         elif kind in ("batch", "roll"):
             rows = stream.take(int(stream.rng.integers(1, 6)))
-            way = scaler.partial_fit if kind == "batch" else scaler.rolling_transform
-            way(stream.X[rows], ids=rows.tolist())
+            method = scaler.partial_fit if kind == "batch" else scaler.rolling_transform
+            method(stream.X[rows], ids=rows.tolist())
         elif kind == "forget" and scaler.n_rows_ > 1:
             scaler.forget([int(stream.rng.choice(scaler.ids_))])
-        if event % 7 == 0:
-            assert_no_trace(scaler, stream.departed(scaler))
+        if event % EVERY == 0:
+            assert_no_trace(scaler, stream.departed(scaler.ids_))
 
 
 def test_no_array_of_the_river_wrapper_holds_a_value_of_a_departed_row():
-    stream = Stream(3, 6)
-    wrapper = Regressor(AdaptiveRidge(window=15))
-    for t in range(EVENTS // 2):
-        names = "abc" if t % 3 else "abd"
-        x = dict(zip(names, stream.X[t].tolist(), strict=True))
+    stream, wrapper = Stream(6), Regressor(AdaptiveRidge(window=15))
+    for event in range(1, EVENTS + 1):
+        (t,) = stream.take()
+        x = dict(zip("abc" if t % 3 else "abd", stream.X[t].tolist(), strict=True))
         wrapper.predict_one(x)
-        wrapper.learn_one(x, float(stream.y[t]), id=t)
+        wrapper.learn_one(x, float(stream.y[t]), id=int(t))
         if t % 11 == 10:
             wrapper.forget(wrapper.ids[3])
-        live = set(wrapper.ids)
-        gone = [k for k in range(t + 1) if k not in live]
-        departed = np.concatenate([stream.X[gone].ravel(), stream.y[gone]])
-        if t % 7 == 0:
+        if event % EVERY == 0:
             del x
-            assert_no_trace(wrapper, departed)
+            assert_no_trace(wrapper, stream.departed(wrapper.ids))
 
 
-@pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("standardize", [False, True], ids=["plain", "standardized"])
-def test_an_audit_changes_no_byte(name, standardize, tmp_path):
-    stream = Stream(3, 9)
-    stream.weight = lambda rows: np.ones(np.shape(rows))
+@pytest.mark.parametrize("name", MODELS)
+def test_an_audit_changes_no_byte(name, standardize):
+    stream = Stream(9)
     model = MODELS[name](window=20, standardize=standardize)
-    model.partial_fit(stream.X[:0], stream.y[:0])
-    for event in range(120):
-        random_event(model, stream, timed=False)
-        if event % 10 == 9:
-            before = {
-                id(each): each.tobytes()
-                for each in reachable(model)
-                if isinstance(each, np.ndarray)
-            }
+    for event in random_events(model, stream, 120):
+        if event % 10 == 0:
+            before = {id(array): array.tobytes() for array in arrays_in(model)}
             assert audit(model).holds
-            after = {
-                id(each): each.tobytes()
-                for each in reachable(model)
-                if isinstance(each, np.ndarray)
-            }
-            assert before == after
-            assert_no_trace(model, stream.departed(model))
+            assert {id(array): array.tobytes() for array in arrays_in(model)} == before
+            assert_no_trace(model, stream.departed(model.ids_))

@@ -12,7 +12,7 @@ from efface import OLS, AdaptiveRidge, KeepFor, Ridge, replay
 from efface.errors import EffaceError
 from efface.files.job import Job, run
 from efface.files.model_options import MODELS
-from efface.files.schema import ColumnRoles
+from efface.files.schema import RequestedColumns
 
 RNG = np.random.default_rng(9)
 N = 260
@@ -40,7 +40,7 @@ def predictions(path):
 
 
 def test_groups_times_text_and_gaps_together(file, tmp_path):
-    roles = ColumnRoles("y", ["a", "b"], time="when", group="shop", one_hot={"sky": ()})
+    roles = RequestedColumns("y", ["a", "b"], time="when", group="shop", one_hot={"sky": ()})
     job = Job(
         file, roles, model="ridge", options={"alpha": 0.1}, keep="5d", missing="skip", compare=True
     )
@@ -82,7 +82,7 @@ def weighted(tmp_path):
 @pytest.mark.parametrize("standardize", [False, True])
 @pytest.mark.parametrize("kind", ["ridge", "adaptive"])
 def test_weights_and_scaling_equal_the_library(weighted, tmp_path, kind, standardize):
-    roles = ColumnRoles("y", group="shop", weight="hours")
+    roles = RequestedColumns("y", group="shop", weight="hours")
     job = Job(weighted, roles, model=kind, window=40, options={"standardize": standardize})
     job = replace(job, forget=str(tmp_path / "ids"))
     summary = run(job, tmp_path / "out")
@@ -111,7 +111,7 @@ def test_weights_and_scaling_equal_the_library(weighted, tmp_path, kind, standar
 
 
 def test_baselines_use_the_same_weights_and_scaling(weighted, tmp_path):
-    roles = ColumnRoles("y", ["a", "b"], weight="hours")
+    roles = RequestedColumns("y", ["a", "b"], weight="hours")
     job = Job(
         weighted,
         roles,
@@ -132,7 +132,10 @@ def test_times_may_be_numbers(tmp_path):
         "t,x,y\n"
         + "".join(f"{t / 2},{x},{y}\n" for t, (x, _), y in zip(range(N), X, Y, strict=True))
     )
-    run(Job(str(path), ColumnRoles("y", ["x"], time="t"), model="ols", keep="20"), tmp_path / "out")
+    run(
+        Job(str(path), RequestedColumns("y", ["x"], time="t"), model="ols", keep="20"),
+        tmp_path / "out",
+    )
     expected = replay(OLS(KeepFor(20)), X[:, :1], Y, at=np.arange(N) / 2)
     np.testing.assert_allclose(
         predictions(tmp_path / "out")["prediction"], expected.prediction, rtol=1e-9, atol=1e-9
@@ -141,7 +144,7 @@ def test_times_may_be_numbers(tmp_path):
 
 def test_progress_is_reported(file, tmp_path):
     reported = []
-    roles = ColumnRoles("y", ["a"])
+    roles = RequestedColumns("y", ["a"])
     run(
         Job(file, roles),
         tmp_path / "out",
@@ -152,11 +155,13 @@ def test_progress_is_reported(file, tmp_path):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_can_be_used(file, tmp_path, model):
-    summary = run(Job(file, ColumnRoles("y", ["a", "b"]), model=model, window=30), tmp_path / "out")
+    summary = run(
+        Job(file, RequestedColumns("y", ["a", "b"]), model=model, window=30), tmp_path / "out"
+    )
     assert summary["left"] == {"asked": 0, "window_full": N - 30, "time_up": 0}
 
 
 def test_nothing_is_written_after_an_error(file, tmp_path):
     with pytest.raises(EffaceError):
-        run(Job(file, ColumnRoles("nothing")), tmp_path / "out")
+        run(Job(file, RequestedColumns("nothing")), tmp_path / "out")
     assert [each.name for each in tmp_path.iterdir()] == ["rows.csv"]

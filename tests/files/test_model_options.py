@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 import efface
-from efface.cli.replay import replay
+from efface.cli.replay_file import replay
 from efface.errors import InvalidValue
 from efface.files.model_options import MODELS, OPTIONS, accepted_by, factory, phrases, values_of
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from efface.charts.themes import DARK, LIGHT
 from efface.files.job import Job, run
-from efface.files.schema import ColumnRoles
+from efface.files.schema import RequestedColumns
 
 NAMES = (
     "predictions",
@@ -43,7 +43,7 @@ def report(tmp_path_factory):
     place = tmp_path_factory.mktemp("report")
     write_rows(place / "rows.csv")
     (place / "requests.csv").write_text("row,id\n900,880\n1500,3\n1500,7777\n")
-    roles = ColumnRoles(f"y{EVIL}", ["a", EVIL], time="when")
+    roles = RequestedColumns(f"y{EVIL}", ["a", EVIL], time="when")
     job = Job(str(place / "rows.csv"), roles, model="ridge", window=100, compare=True)
     run(Job(**{**vars(job), "forget": str(place / "requests.csv")}), place / "out")
     return place / "out" / "report.html"

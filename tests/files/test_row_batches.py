@@ -11,7 +11,7 @@ import pytest
 from efface.errors import BadTable
 from efface.files.readers import open_table
 from efface.files.row_batches import read_rows
-from efface.files.schema import ColumnRoles, resolve_schema
+from efface.files.schema import RequestedColumns, resolve_schema
 
 TEXT = """when,who,sky,x,z,y
 2011-01-01,7,clear,1,10,1.5
@@ -33,7 +33,7 @@ def rows_of(found, roles, missing="raise", skipped=int):
 
 
 def test_all_roles(tmp_path):
-    roles = ColumnRoles("y", ["z", "x"], time="when", id="who", group="sky")
+    roles = RequestedColumns("y", ["z", "x"], time="when", id="who", group="sky")
     rows = rows_of(table(tmp_path), roles)
     np.testing.assert_array_equal(rows.X, [[10, 1], [20, 2], [30, 3], [40, 4]])
     np.testing.assert_array_equal(rows.y, [1.5, 2.5, 3.5, 4.5])
@@ -44,11 +44,11 @@ def test_all_roles(tmp_path):
 
 
 def test_text_becomes_one_column_per_level_after_the_first(tmp_path):
-    roles = ColumnRoles("y", ["sky"], one_hot={"sky": ()})
+    roles = RequestedColumns("y", ["sky"], one_hot={"sky": ()})
     np.testing.assert_array_equal(
         rows_of(table(tmp_path), roles).X, [[0, 0], [1, 0], [0, 0], [0, 1]]
     )
-    roles = ColumnRoles(
+    roles = RequestedColumns(
         "y", ["x"], one_hot={"sky": ("rain", "snow", "clear")}
     )  # in the order given
     np.testing.assert_array_equal(
@@ -57,7 +57,7 @@ def test_text_becomes_one_column_per_level_after_the_first(tmp_path):
 
 
 def test_an_unknown_level_is_refused_with_its_line(tmp_path):
-    roles = ColumnRoles("y", ["x"], one_hot={"sky": ("clear", "rain")})
+    roles = RequestedColumns("y", ["x"], one_hot={"sky": ("clear", "rain")})
     with pytest.raises(BadTable, match=r"at line 5, column 'sky' is 'snow': expected one of"):
         rows_of(table(tmp_path), roles)
 
@@ -66,19 +66,19 @@ def test_the_levels_of_a_pipe_must_be_named(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
     found = open_table("-")
     with pytest.raises(BadTable, match=r"--one-hot sky=first,second"):
-        resolve_schema(found, ColumnRoles("y", ["x"], one_hot={"sky": ()}))
-    named = ColumnRoles("y", ["x"], one_hot={"sky": ("clear", "rain", "snow")})
+        resolve_schema(found, RequestedColumns("y", ["x"], one_hot={"sky": ()}))
+    named = RequestedColumns("y", ["x"], one_hot={"sky": ("clear", "rain", "snow")})
     assert rows_of(found, named).X.shape == (4, 3)
 
 
 def test_a_weight_column_is_not_a_feature(tmp_path):
     found = table(tmp_path)
-    roles = ColumnRoles("y", time="when", id="who", group="sky", weight="z")
+    roles = RequestedColumns("y", time="when", id="who", group="sky", weight="z")
     assert resolve_schema(found, roles).names == ["x"]
     rows = rows_of(found, roles)
     np.testing.assert_array_equal(rows.weights, [10, 20, 30, 40])
     np.testing.assert_array_equal(rows.part(1, 3).weights, [20, 30])
-    assert rows_of(found, ColumnRoles("y", ["x"])).weights is None
+    assert rows_of(found, RequestedColumns("y", ["x"])).weights is None
 
 
 @pytest.mark.parametrize("weight", ["-0.5", "inf", "-inf"])
@@ -86,14 +86,14 @@ def test_a_weight_column_is_not_a_feature(tmp_path):
 def test_unusable_weights_are_refused_with_their_line(tmp_path, weight, missing):
     found = table(tmp_path, f"x,n,y\n1,0,1\n2,{weight},2\n3,1,3\n")
     with pytest.raises(BadTable) as refused:
-        rows_of(found, ColumnRoles("y", ["x"], weight="n"), missing)
+        rows_of(found, RequestedColumns("y", ["x"], weight="n"), missing)
     place = f"at line 3, column 'n' is {float(weight)}: expected a finite number of at least 0"
     assert place in str(refused.value)
 
 
 def test_a_missing_weight_is_a_gap(tmp_path):
     found = table(tmp_path, "x,n,y\n1,2,1\n2,,2\n3,0,3\n")
-    roles = ColumnRoles("y", ["x"], weight="n")
+    roles = RequestedColumns("y", ["x"], weight="n")
     with pytest.raises(BadTable, match="at line 3, column 'n' is missing: expected a value"):
         rows_of(found, roles)
     np.testing.assert_array_equal(rows_of(found, roles, "skip").weights, [2, 0])
@@ -105,10 +105,10 @@ GAPS = "x,w,y\n1,a,1\n,b,2\n3,c,\n4,,4\nNaN,d,5\n6,e,6\n"
 @pytest.mark.parametrize(
     ("roles", "line", "column"),
     [
-        (ColumnRoles("y", ["x"]), 3, "x"),
-        (ColumnRoles("y", ["y2"]), 4, "y"),
-        (ColumnRoles("x", ["y"]), 3, "x"),
-        (ColumnRoles("x2", ["y2"], id="w"), 5, "w"),
+        (RequestedColumns("y", ["x"]), 3, "x"),
+        (RequestedColumns("y", ["y2"]), 4, "y"),
+        (RequestedColumns("x", ["y"]), 3, "x"),
+        (RequestedColumns("x2", ["y2"], id="w"), 5, "w"),
     ],
 )
 def test_a_gap_is_refused_with_its_line_and_column(tmp_path, roles, line, column):
@@ -120,7 +120,9 @@ def test_a_gap_is_refused_with_its_line_and_column(tmp_path, roles, line, column
 
 def test_rows_with_gaps_are_skipped_and_counted(tmp_path):
     counted = []
-    rows = rows_of(table(tmp_path, GAPS), ColumnRoles("y", ["x"], id="w"), "skip", counted.append)
+    rows = rows_of(
+        table(tmp_path, GAPS), RequestedColumns("y", ["x"], id="w"), "skip", counted.append
+    )
     assert rows.ids == ["a", "e"]
     np.testing.assert_array_equal(rows.number, [0, 5])
     assert counted == [4]
@@ -128,7 +130,7 @@ def test_rows_with_gaps_are_skipped_and_counted(tmp_path):
 
 def test_the_text_na_is_not_a_gap(tmp_path):
     found = table(tmp_path, "where,sky,x,y\nNA,NA,1,1\nDE,rain,2,2\n,rain,3,3\nDE,,4,4\n")
-    roles = ColumnRoles("y", ["x"], group="where", one_hot={"sky": ()})
+    roles = RequestedColumns("y", ["x"], group="where", one_hot={"sky": ()})
     assert resolve_schema(found, roles).names == ["x", "sky=rain"]
     rows = rows_of(found, roles, "skip")
     assert rows.groups == ["NA", "DE"]
@@ -138,7 +140,7 @@ def test_the_text_na_is_not_a_gap(tmp_path):
 def test_infinity_is_refused_even_if_gaps_are_skipped(tmp_path):
     found = table(tmp_path, "x,y\n1,2\ninf,3\n")
     with pytest.raises(BadTable, match=r"at line 3, column 'x' is inf: expected a finite number"):
-        rows_of(found, ColumnRoles("y"), "skip")
+        rows_of(found, RequestedColumns("y"), "skip")
 
 
 @pytest.mark.parametrize(
@@ -151,20 +153,20 @@ def test_infinity_is_refused_even_if_gaps_are_skipped(tmp_path):
 def test_decreasing_times_are_refused(tmp_path, times, line, value):
     found = table(tmp_path, "t,x,y\n" + "".join(f"{time},1,1\n" for time in times))
     with pytest.raises(BadTable, match=rf"at line {line}, column 't' is {value}: expected no earl"):
-        rows_of(found, ColumnRoles("y", ["x"], time="t"))
+        rows_of(found, RequestedColumns("y", ["x"], time="t"))
 
 
 def test_decreasing_times_are_refused_across_chunks(tmp_path):
     lines = [f"{k},{k}.000000000000000,1\n" for k in range(300_000)]
     found = table(tmp_path, "t,x,y\n" + "".join(lines) + "5,1,1\n")
     with pytest.raises(BadTable, match=r"at line 300002, column 't' is 5.0: expected no earlier"):
-        list(read_rows(found, resolve_schema(found, ColumnRoles("y", ["x"], time="t"))))
+        list(read_rows(found, resolve_schema(found, RequestedColumns("y", ["x"], time="t"))))
 
 
 def test_times_may_have_another_format(tmp_path):
     (tmp_path / "t.csv").write_text("t,x,y\n31/01/2011 14:00,1,1\n01/02/2011 09:00,1,1\n")
     found = open_table(str(tmp_path / "t.csv"), times="%d/%m/%Y %H:%M")
-    rows = rows_of(found, ColumnRoles("y", ["x"], time="t"))
+    rows = rows_of(found, RequestedColumns("y", ["x"], time="t"))
     assert str(rows.at[0]).startswith("2011-01-31T14:00")
     with pytest.raises(BadTable, match="add --time-format"):
-        resolve_schema(open_table(str(tmp_path / "t.csv")), ColumnRoles("y", ["x"], time="t"))
+        resolve_schema(open_table(str(tmp_path / "t.csv")), RequestedColumns("y", ["x"], time="t"))

@@ -6,7 +6,7 @@ import pytest
 
 from efface.errors import BadTable
 from efface.files.readers import open_table
-from efface.files.schema import ColumnRoles, resolve_schema
+from efface.files.schema import RequestedColumns, resolve_schema
 
 TEXT = """when,who,sky,x,z,y
 2011-01-01,7,clear,1,10,1.5
@@ -23,49 +23,55 @@ def table(tmp_path, text=TEXT, name="t.csv"):
 
 
 def test_by_default_all_columns_without_a_role_are_features(tmp_path):
-    roles = ColumnRoles("y", time="when", id="who", one_hot={"sky": ()})
+    roles = RequestedColumns("y", time="when", id="who", one_hot={"sky": ()})
     assert resolve_schema(table(tmp_path), roles).names == ["sky=rain", "sky=snow", "x", "z"]
 
 
 @pytest.mark.parametrize(
     ("roles", "expected"),
     [
-        (ColumnRoles("Y"), "has no column 'Y': did you mean 'y'?"),
-        (ColumnRoles("y", ["q"]), "has no column 'q': check its name. Its columns are when, who"),
+        (RequestedColumns("Y"), "has no column 'Y': did you mean 'y'?"),
         (
-            ColumnRoles("y", ["sky"]),
+            RequestedColumns("y", ["q"]),
+            "has no column 'q': check its name. Its columns are when, who",
+        ),
+        (
+            RequestedColumns("y", ["sky"]),
             "at line 2, column 'sky' is 'clear': expected a number; add --one-hot sky",
         ),
         (
-            ColumnRoles("y", ["when"]),
+            RequestedColumns("y", ["when"]),
             "column 'when' holds times: expected numbers; name it with --time when",
         ),
-        (ColumnRoles("y", ["x", "y"]), "'y' is already the --target"),
-        (ColumnRoles("y", ["x", "x"]), "'x' is named twice"),
-        (ColumnRoles("y", ["x"], id="y"), "column 'y' holds numbers: expected ids"),
+        (RequestedColumns("y", ["x", "y"]), "'y' is already the --target"),
+        (RequestedColumns("y", ["x", "x"]), "'x' is named twice"),
+        (RequestedColumns("y", ["x"], id="y"), "column 'y' holds numbers: expected ids"),
         (
-            ColumnRoles("y", ["x"], time="sky"),
+            RequestedColumns("y", ["x"], time="sky"),
             "column 'sky' is 'clear': expected a number or a time",
         ),
-        (ColumnRoles("y", ["x"], weight="heft"), "has no column 'heft'"),
+        (RequestedColumns("y", ["x"], weight="heft"), "has no column 'heft'"),
         (
-            ColumnRoles("y", ["x", "z"], weight="z"),
+            RequestedColumns("y", ["x", "z"], weight="z"),
             "'z' is already the --weight: remove it from the feat",
         ),
-        (ColumnRoles("y", ["x"], weight="y"), "'y' is already the --target: name another --weight"),
         (
-            ColumnRoles("y", ["x"], id="who", weight="who"),
+            RequestedColumns("y", ["x"], weight="y"),
+            "'y' is already the --target: name another --weight",
+        ),
+        (
+            RequestedColumns("y", ["x"], id="who", weight="who"),
             "'who' is already the --id: name another",
         ),
         (
-            ColumnRoles("y", ["x"], weight="sky"),
+            RequestedColumns("y", ["x"], weight="sky"),
             "at line 2, column 'sky' is 'clear': expected a number; name another --weight.",
         ),
         (
-            ColumnRoles("y", ["x"], weight="when"),
+            RequestedColumns("y", ["x"], weight="when"),
             "column 'when' holds times: expected weights, which are numbers; name another",
         ),
-        (ColumnRoles("y", []), "has no column left to predict 'y' from"),
+        (RequestedColumns("y", []), "has no column left to predict 'y' from"),
     ],
 )
 def test_unusable_roles_are_refused(tmp_path, roles, expected):
@@ -78,6 +84,6 @@ def test_too_many_levels_are_refused(tmp_path):
     text = "name,y\n" + "".join(f"n{k},1\n" for k in range(101))
     found = table(tmp_path, text)
     with pytest.raises(BadTable, match="more than 100 different texts"):
-        resolve_schema(found, ColumnRoles("y", one_hot={"name": ()}))
+        resolve_schema(found, RequestedColumns("y", one_hot={"name": ()}))
     with pytest.raises(BadTable, match=r"is 'n0': expected a number; choose --features without it"):
-        resolve_schema(found, ColumnRoles("y"))
+        resolve_schema(found, RequestedColumns("y"))

@@ -17,7 +17,7 @@ from efface.files.readers import open_table
 from efface.files.requests import Request, Requests
 from efface.files.row_batches import RowBatch
 from efface.files.run_log import STEP_COLUMNS
-from efface.files.schema import ColumnRoles, resolve_schema
+from efface.files.schema import RequestedColumns, resolve_schema
 from efface.files.streaming import StreamRun, stream_table
 
 RNG = np.random.default_rng(7)
@@ -167,7 +167,7 @@ def test_a_repeated_id_in_a_table_is_refused_with_the_line(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y,id\n1,2,a\n2,1,b\n\n3,3,a\n")
     table = open_table(str(path))
-    schema = resolve_schema(table, ColumnRoles("y", ["x"], id="id"))
+    schema = resolve_schema(table, RequestedColumns("y", ["x"], id="id"))
     with pytest.raises(BadTable, match=r"at line 5, column 'id' is 'a': expected an id that no li"):
         list(stream_table(table, schema, StreamRun(lambda: OLS(50), "m")))
 

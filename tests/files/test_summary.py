@@ -6,14 +6,16 @@ import json
 
 import efface.files.summary
 from efface.files.job import Job, run
-from efface.files.schema import ColumnRoles
+from efface.files.schema import RequestedColumns
 
 
 def test_every_key_is_documented_and_present(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y\n" + "".join(f"{k % 7},{k % 5}\n" for k in range(60)))
     (tmp_path / "ids").write_text("59\n")
-    job = Job(str(path), ColumnRoles("y"), model="ols", window=20, forget=str(tmp_path / "ids"))
+    job = Job(
+        str(path), RequestedColumns("y"), model="ols", window=20, forget=str(tmp_path / "ids")
+    )
     found = run(job, tmp_path / "out")
     documented = [
         line.split()[0]
@@ -31,7 +33,7 @@ def test_every_key_is_documented_and_present(tmp_path):
 def test_figures_that_do_not_exist_are_null(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y\n1,2\n")
-    found = run(Job(str(path), ColumnRoles("y")), tmp_path / "out")
+    found = run(Job(str(path), RequestedColumns("y")), tmp_path / "out")
     assert found["errors"]["AdaptiveRidge"]["mae"] is None
     assert found["interval"]["coverage"] is None
     assert found["span"] is None

@@ -1,4 +1,4 @@
-"""Rows in strides and rows one by one: the same numbers, and the same solver after them."""
+"""A replay in batches of windows equals a replay row by row, and so does the solver after it."""
 
 from itertools import pairwise
 
@@ -10,7 +10,7 @@ from row_events import rows_of
 from twins import regression as naive
 
 from efface import OLS, AdaptiveRidge, KeepFor, Ridge, SwitchingRidge, replay
-from efface.live import batches as passage
+from efface.live import batches
 from efface.live import live_rows as live
 from efface.live.batches import SlidingReplay
 from efface.live.penalties import AUTO, RESIDUAL, RESPONSE, Fixed, Lemma3
@@ -25,40 +25,40 @@ PENALTIES = {
     "ridge": Fixed(0.5),
     "adaptive": Lemma3(),
     "switching": Lemma3(switch_at=5.0),
-    "plugged": Lemma3(theta_max=AUTO, noise=RESIDUAL),
+    "residual noise": Lemma3(theta_max=AUTO, noise=RESIDUAL),
     "auto": Lemma3(theta_max=AUTO, noise=RESPONSE),
-    "plugged, switching": Lemma3(theta_max=2.0, switch_at=5.0, noise=RESIDUAL),
+    "residual noise, switching": Lemma3(theta_max=2.0, switch_at=5.0, noise=RESIDUAL),
 }
-WORLDS = ["plain", "scaled", "tiny", "huge", "duplicated", "correlated", "shifted", "constant"]
+STREAMS = ["plain", "scaled", "tiny", "huge", "duplicated", "correlated", "shifted", "constant"]
 
 
 @pytest.fixture
-def strides(monkeypatch):
-    """Counts the windows that went through the kernel; every run is long enough for it."""
+def batched(monkeypatch):
+    """The number of windows in each call of the kernel; every replay is long enough for it."""
     counts = []
-    kernel = passage.stride_windows
+    kernel = batches.stride_windows
 
     def counted(*arguments):
         margin = kernel(*arguments)
         counts.append(margin.size)
         return margin
 
-    monkeypatch.setattr(passage, "stride_windows", counted)
+    monkeypatch.setattr(batches, "stride_windows", counted)
     monkeypatch.setattr(live, "LONG", 0)
     return counts
 
 
-def world(kind, n, d, seed=0):
+def rows_like(kind, n, d, seed=0):
     rng = np.random.default_rng(seed)
     X, y = rows_of(kind, n, d, rng)
-    if kind == "constant":  # now and then
+    if kind == "constant":  # in some windows
         X[60:200, 0] = 1.5
         X[220:260, -1] = 0.0
     return X, y
 
 
 def slide(n, s):
-    """The schedule of a window of s rows, from none on."""
+    """The schedule of a window of s rows that starts empty."""
     return np.zeros(n, np.int64), (np.arange(n) >= s).astype(np.int64)
 
 
@@ -66,7 +66,7 @@ def one_by_one(solver, X, y, before, after, asked, *, intercept):
     return solver.replay(X, y, before, after, asked)
 
 
-def in_strides(solver, X, y, before, after, asked, *, intercept):
+def in_batches(solver, X, y, before, after, asked, *, intercept):
     return SlidingReplay(solver, asked).batched(X, y, before, after, np.ones(y.size))
 
 
@@ -91,7 +91,7 @@ def assert_same(found, expected, X, *, penalised, rel=1e-9):
         agree(getattr(found, name), getattr(expected, name), rel)
     for name in ("reach", "unexplained", "scatter", "size"):
         agree(getattr(found.gauges, name), getattr(expected.gauges, name), rel)
-    if not penalised:  # what else it would be is not said
+    if not penalised:  # else it is not defined
         agree(found.gauges.stretch, expected.gauges.stretch, rel)
 
 
@@ -104,18 +104,18 @@ def agree(found, expected, rel):
 
 @pytest.mark.parametrize("name", PENALTIES)
 @pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("kind", WORLDS)
+@pytest.mark.parametrize("kind", STREAMS)
 @pytest.mark.parametrize(("d", "s"), [(2, 4), (3, 22), (6, 40)])
-def test_in_strides_as_one_by_one(strides, name, intercept, kind, d, s):
+def test_a_replay_in_batches_equals_one_row_by_row(batched, name, intercept, kind, d, s):
     if kind == "shifted" and not intercept:
         pytest.skip("means of 1e6 without an intercept: a condition beyond 1e4")
-    X, y = world(kind, N, d, seed=d)
+    X, y = rows_like(kind, N, d, seed=d)
     solver, twin = (
         solver_for(d, PENALTIES[name], intercept=intercept, shrinks=True) for _ in range(2)
     )
-    found = through(in_strides, solver, X, y, s, intercept)
+    found = through(in_batches, solver, X, y, s, intercept)
     expected = through(one_by_one, twin, X, y, s, intercept)
-    assert strides == [N - s]
+    assert batched == [N - s]
     assert_same(found, expected, X, penalised=name != "OLS")
     agree(found.phi2, expected.phi2, 1e-12)
     agree(found.condition, expected.condition, 1e-12)
@@ -124,13 +124,14 @@ def test_in_strides_as_one_by_one(strides, name, intercept, kind, d, s):
 
 
 @pytest.mark.parametrize(("d", "intercept"), [(27, True), (28, False)])
-def test_with_as_many_features_as_there_may_be(strides, d, intercept):
-    X, y = world("plain", 400, d)
+def test_the_largest_number_of_features_is_replayed_in_batches(batched, d, intercept):
+    X, y = rows_like("plain", 400, d)
     solver, twin = (
-        solver_for(d, PENALTIES["plugged"], intercept=intercept, shrinks=True) for _ in range(2)
+        solver_for(d, PENALTIES["residual noise"], intercept=intercept, shrinks=True)
+        for _ in range(2)
     )
-    found = through(in_strides, solver, X, y, 90, intercept)
-    assert strides == [310]
+    found = through(in_batches, solver, X, y, 90, intercept)
+    assert batched == [310]
     assert_same(found, through(one_by_one, twin, X, y, 90, intercept), X, penalised=True)
 
 
@@ -151,13 +152,13 @@ def twin_rule(penalty):
 @pytest.mark.parametrize("name", PENALTIES)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("kind", ["plain", "constant", "scaled"])
-def test_predictions_and_penalties_equal_refits(strides, name, intercept, kind):
+def test_predictions_and_penalties_equal_refits(batched, name, intercept, kind):
     d, s = 3, 15
-    X, y = world(kind, 300, d, seed=4)
+    X, y = rows_like(kind, 300, d, seed=4)
     penalty = PENALTIES[name]
     rule = twin_rule(penalty)
     solver = solver_for(d, penalty, intercept=intercept, shrinks=True)
-    found = through(in_strides, solver, X, y, s, intercept)
+    found = through(in_batches, solver, X, y, s, intercept)
     unit = np.abs(X).max(axis=0)
     for t in range(s, 300, 7):
         window, responses = X[t - s : t], y[t - s : t]
@@ -169,29 +170,29 @@ def test_predictions_and_penalties_equal_refits(strides, name, intercept, kind):
         assert found.rank[t] == rank
 
 
-@pytest.mark.parametrize("name", ["OLS", "ridge", "plugged"])
-def test_chunks_change_no_more_than_rounding(strides, name):
-    X, y = world("plain", 1500, 4)
+@pytest.mark.parametrize("name", ["OLS", "ridge", "residual noise"])
+def test_chunks_change_no_more_than_rounding(batched, name):
+    X, y = rows_like("plain", 1500, 4)
     solver, whole = (solver_for(4, PENALTIES[name], intercept=True, shrinks=True) for _ in range(2))
-    found = through(in_strides, solver, X, y, 30, True, cuts=(7, 300, 301, 600, 930))
-    expected = through(in_strides, whole, X, y, 30, True)
-    assert len(strides) > 3
+    found = through(in_batches, solver, X, y, 30, True, cuts=(7, 300, 301, 600, 930))
+    expected = through(in_batches, whole, X, y, 30, True)
+    assert len(batched) > 3
     assert_same(found, expected, X, penalised=name != "OLS", rel=1e-12)
 
 
 @settings(deadline=None, max_examples=25)
 @given(
     name=st.sampled_from(list(PENALTIES)),
-    kind=st.sampled_from(WORLDS[:6]),
+    kind=st.sampled_from(STREAMS[:6]),
     intercept=st.booleans(),
     s=st.integers(5, 60),
     cuts=st.lists(st.integers(1, 1399), max_size=3, unique=True),
     gone=st.lists(st.integers(0, 10**6), max_size=4),
     asked=st.tuples(st.booleans(), st.booleans(), st.booleans()),
 )
-def test_rows_forgotten_between_chunks(name, kind, intercept, s, cuts, gone, asked):
-    """Forgetting makes room: the window grows again before it slides."""
-    X, y = world(kind, 1400, 3, seed=s)
+def test_rows_may_be_forgotten_between_chunks(name, kind, intercept, s, cuts, gone, asked):
+    """After forgetting, the window grows again before it slides."""
+    X, y = rows_like(kind, 1400, 3, seed=s)
     solver, twin = (
         solver_for(3, PENALTIES[name], intercept=intercept, shrinks=True) for _ in range(2)
     )
@@ -200,7 +201,7 @@ def test_rows_forgotten_between_chunks(name, kind, intercept, s, cuts, gone, ask
         left = np.maximum(solver.rows.n_rows + np.arange(1, b - a + 1) - s, 0)
         after, none = np.diff(left, prepend=0), np.zeros(b - a, np.int64)
         rows = X[a:b], y[a:b], none, after, Asked(*asked)
-        found = in_strides(solver, *rows, intercept=intercept)
+        found = in_batches(solver, *rows, intercept=intercept)
         expected = one_by_one(twin, *rows, intercept=intercept)
         for one, other in zip(found, expected, strict=True):
             assert (one is None) == (other is None)
@@ -213,12 +214,12 @@ def test_rows_forgotten_between_chunks(name, kind, intercept, s, cuts, gone, ask
         assert solver.coef.tolist() == twin.coef.tolist()  # the state follows from the rows
 
 
-@pytest.mark.parametrize("name", ["OLS", "plugged"])
-def test_nothing_of_rows_that_left_stays(strides, name):
-    X, y = world("plain", N, 3)
+@pytest.mark.parametrize("name", ["OLS", "residual noise"])
+def test_no_number_of_rows_that_have_left_remains(batched, name):
+    X, y = rows_like("plain", N, 3)
     X[250], y[250] = 12345.678, -98765.25
     solver = solver_for(3, PENALTIES[name], intercept=True, shrinks=True)
-    through(in_strides, solver, X, y, 20, True)
+    through(in_batches, solver, X, y, 20, True)
     never = solver_for(3, PENALTIES[name], intercept=True, shrinks=True)
     never.extend(X[-20:], y[-20:])
     assert solver.rows.clean
@@ -230,25 +231,25 @@ def test_nothing_of_rows_that_left_stays(strides, name):
 @pytest.mark.parametrize(
     ("d", "s", "n"), [(3, 4, 330), (28, 60, 330), (3, 20, 200), (3, 4000, 4300), (40, 100, 400)]
 )
-def test_what_is_too_short_or_too_wide_passes_one_by_one(strides, d, s, n):
-    X, y = world("plain", n, d)
+def test_short_replays_and_many_features_go_row_by_row(batched, d, s, n):
+    X, y = rows_like("plain", n, d)
     solver = EventSolver(d, Fixed(1.0), intercept=True)
-    found = through(in_strides, solver, X, y, s, True, asked=Asked(False, False, False))
+    found = through(in_batches, solver, X, y, s, True, asked=Asked(False, False, False))
     twin = EventSolver(d, Fixed(1.0), intercept=True)
     expected = through(one_by_one, twin, X, y, s, True, asked=Asked(False, False, False))
-    assert not strides
+    assert not batched
     assert (found.prediction == expected.prediction).all()
 
 
-def test_only_the_longest_run_of_a_schedule_is_strided(strides):
-    X, y = world("plain", 800, 3)
+def test_only_the_longest_regular_part_of_a_schedule_is_batched(batched):
+    X, y = rows_like("plain", 800, 3)
     before, after = slide(800, 30)
     before[[5, 400, 790]] += 2
     after[100] = 0
     solver, twin = (EventSolver(3, Fixed(), intercept=True) for _ in range(2))
-    found = in_strides(solver, X, y, before, after, ALL, intercept=True)
+    found = in_batches(solver, X, y, before, after, ALL, intercept=True)
     expected = one_by_one(twin, X, y, before, after, ALL, intercept=True)
-    assert strides == [389]
+    assert batched == [389]
     assert_same(found, expected, X, penalised=False)
 
 
@@ -264,8 +265,8 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("method", ["gaussian", "self-normalized"])
-def test_a_long_replay_of_a_model(monkeypatch, name, method):
-    X, y = world("plain", 700, 4, seed=3)
+def test_a_long_replay_of_a_model_equals_short_ones(monkeypatch, name, method):
+    X, y = rows_like("plain", 700, 4, seed=3)
     options = {"diagnostics": True, "coef": True, "interval": 0.9, "method": method}
     short, long = MODELS[name](25), MODELS[name](25)
     expected = replay(short, X, y, **options)
@@ -279,21 +280,21 @@ def test_a_long_replay_of_a_model(monkeypatch, name, method):
     assert long.coef_.tolist() == short.coef_.tolist()
 
 
-def test_a_clock_that_ticks_evenly_is_a_window_too(strides):
-    X, y = world("plain", 600, 3)
+def test_a_duration_over_evenly_spaced_times_is_batched_too(batched):
+    X, y = rows_like("plain", 600, 3)
     at = np.arange(600.0)
     found = replay(OLS(KeepFor(26)), X, y, at=at)
     expected = replay(OLS(25), X, y)
-    assert strides == [600 - 25 - 1, 600 - 25]
+    assert batched == [600 - 25 - 1, 600 - 25]
     agree(found.prediction, expected.prediction, 1e-9)
 
 
-def test_a_stream_is_long_once_its_rows_are_many(monkeypatch):
-    X, y = world("plain", 900, 3)
+def test_batches_begin_once_enough_rows_have_come(monkeypatch):
+    X, y = rows_like("plain", 900, 3)
     monkeypatch.setattr(live, "LONG", 700)
     calls = []
-    kernel = passage.stride_windows
-    monkeypatch.setattr(passage, "stride_windows", lambda *given: calls.append(1) or kernel(*given))
+    kernel = batches.stride_windows
+    monkeypatch.setattr(batches, "stride_windows", lambda *given: calls.append(1) or kernel(*given))
     model = Ridge(20)
     for start in (0, 300):
         replay(model, X[start : start + 300], y[start : start + 300])

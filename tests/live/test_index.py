@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from efface.errors import BadTime, InvalidValue, UnknownId
-from efface.inputs.ids import as_id, as_ids, some_ids
+from efface.errors import BadTime, UnknownId
 from efface.live.index import RowIndex
 
 
@@ -21,54 +17,7 @@ def index_of(ids, times=None):
     return index
 
 
-@pytest.mark.parametrize(
-    ("id", "plain"), [(7, 7), (np.uint8(7), 7), ("ann", "ann"), (np.str_("ann"), "ann"), (-1, -1)]
-)
-def test_ids_are_ints_and_texts(id, plain):
-    assert as_id(id) == plain
-    assert type(as_id(id)) is type(plain)
-
-
-@pytest.mark.parametrize("id", [True, np.True_, 1.0, None, b"ann", (1,), math.nan])
-def test_other_ids_are_refused(id):
-    with pytest.raises(InvalidValue, match=r"'id' is .*: expected an int or a str"):
-        as_id(id)
-
-
-@pytest.mark.parametrize(
-    "ids", [[1, 2], np.array([1, 2]), pd.Series([1, 2]), range(1, 3), iter([1, 2])]
-)
-def test_ids_of_many_rows(ids):
-    found = as_ids(ids, 2)
-    assert found == [1, 2]
-    assert all(type(id) is int for id in found)
-
-
-def test_ids_of_many_rows_in_a_text_array():
-    assert as_ids(np.array(["a", "b"]), 2) == ["a", "b"]
-
-
-@pytest.mark.parametrize("ids", ["ab", 3, None])
-def test_a_single_id_is_not_one_a_row(ids):
-    with pytest.raises(InvalidValue, match=r"'ids' is .*: expected 2 ids"):
-        as_ids(ids, 2)
-
-
-def test_too_few_ids():
-    with pytest.raises(InvalidValue, match="'ids' is '1 long': expected 2 ids"):
-        as_ids([1], 2)
-
-
-def test_some_ids_takes_one_or_many_each_once():
-    assert some_ids("ann") == ["ann"]
-    assert some_ids(np.int64(3)) == [3]
-    assert some_ids([3, "ann", 3]) == [3, "ann"]
-    assert some_ids(np.array([], dtype=int)) == []
-    with pytest.raises(InvalidValue, match="'id' is None"):
-        some_ids(None)
-
-
-def test_rows_are_numbered_on_from_the_largest_live_int():
+def test_the_next_id_follows_the_largest_live_int():
     index = RowIndex()
     assert index.next_id() == 0
     for id in ("ann", 41, 7, -3):
@@ -81,14 +30,14 @@ def test_rows_are_numbered_on_from_the_largest_live_int():
     assert index.next_id() == 0
 
 
-def test_numbering_remembers_nothing_of_rows_that_left():
+def test_numbering_does_not_depend_on_rows_that_have_left():
     index = index_of(range(5))
     index.drop(5)
     assert index.next_id() == 0
     assert index.ids == []
 
 
-def test_a_run_of_numbers_may_start_anywhere_and_be_named_later():
+def test_consecutive_ids_may_start_anywhere_and_be_followed_by_names():
     index = index_of(range(100, 103))
     assert not index.named
     index.append("ann", None)
@@ -131,7 +80,7 @@ def test_rows_lie_in_order_of_time_and_ties_in_order_of_arrival():
     assert index.newest == 5.0
 
 
-def test_times_of_the_two_kinds():
+def test_times_are_calendar_times_or_numbers():
     assert index_of([0], [3]).times.dtype == np.int64
     assert index_of([0], [3.0]).times.dtype == np.float64
     assert index_of([0]).times is None
@@ -151,7 +100,7 @@ def test_kinds_of_times_do_not_mix(had, got, text):
         index_of(["a"], had).refuse_time(got)
 
 
-def test_the_kind_is_free_again_once_no_row_is_left():
+def test_any_kind_of_time_is_accepted_once_no_row_is_left():
     index = index_of(["a"], [1.0])
     index.drop(1)
     index.refuse_time(None)
@@ -162,7 +111,7 @@ def test_the_kind_is_free_again_once_no_row_is_left():
     st.lists(st.one_of(st.none(), st.integers(-3, 12), st.sampled_from("abc")), max_size=30),
     st.data(),
 )
-def test_against_a_plain_list(names, data):
+def test_random_events_equal_a_plain_list(names, data):
     index, rows = RowIndex(), []
     for name in names:
         id = max([i for i in rows if isinstance(i, int)] + [-1]) + 1 if name is None else name

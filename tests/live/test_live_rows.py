@@ -1,4 +1,4 @@
-"""Live rows under a policy: order, expiry, and that many rows at once equal them one by one."""
+"""Live rows under a policy: order, expiry, and batches that equal their rows one by one."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_rows_leave_as_the_policy_says(name):
         same(live, twin)
 
 
-def test_rows_leave_when_their_time_is_up():
+def test_rows_leave_at_the_age_of_the_policy():
     live, twin = twins("age")
     X, y = data(12)
     for t, at in enumerate([0, 0, 1, 5, 6, 6, 7, 12, 30, 30, 31, 36]):
@@ -66,7 +66,7 @@ def test_rows_leave_when_their_time_is_up():
 
 
 @pytest.mark.parametrize("name", list(POLICIES))
-def test_late_rows_go_where_their_time_belongs(name):
+def test_late_rows_are_placed_by_their_time(name):
     live, twin = twins(name)
     X, y = data(40)
     times = np.random.default_rng(1).integers(0, 15, size=40).astype(float)
@@ -76,7 +76,7 @@ def test_late_rows_go_where_their_time_belongs(name):
         same(live, twin)
 
 
-def test_a_row_that_is_too_old_on_arrival_never_enters():
+def test_a_row_that_is_too_old_on_arrival_is_not_learned():
     live = live_rows(KeepFor("1d"))
     today = datetime(2024, 5, 1)
     live.learn_one(np.ones(2), 1.0, "new", today)
@@ -99,7 +99,7 @@ rows_of_arrivals = st.lists(
 
 
 def one_by_one(name, batches, timed):
-    """The live rows after each row on its own, or the first error's kind."""
+    """The live rows after each single row, or the type of the first error."""
     live = live_rows(POLICIES[name][0])
     for batch in batches:
         X, y = data(len(batch), seed=len(batch))
@@ -126,7 +126,7 @@ def ways():
 @pytest.mark.parametrize("name", list(POLICIES))
 @given(st.lists(rows_of_arrivals, min_size=1, max_size=3), st.booleans(), st.booleans())
 @settings(deadline=None, max_examples=60)
-def test_many_rows_at_once_equal_them_one_by_one(name, way, batches, in_order, named):
+def test_a_batch_equals_its_rows_one_by_one(name, way, batches, in_order, named):
     timed = name == "age" or not named
     batches = [
         [
@@ -163,7 +163,7 @@ def test_many_rows_at_once_equal_them_one_by_one(name, way, batches, in_order, n
         assert (got == want).all()
 
 
-def test_numbering_starts_anew_when_no_row_is_left_amid_a_batch():
+def test_numbering_restarts_when_no_row_is_left_within_a_batch():
     live, twin = twins("add")
     X, y = data(7)
     for t in range(2):
@@ -177,7 +177,7 @@ def test_numbering_starts_anew_when_no_row_is_left_amid_a_batch():
     same(live, twin)
 
 
-def test_forgetting_takes_rows_from_anywhere():
+def test_rows_at_any_position_can_be_forgotten():
     live, twin = twins("all")
     for x, y in zip(*data(9), strict=True):
         live.learn_one(x, y, None, None)
@@ -196,7 +196,7 @@ def test_an_unknown_id_forgets_nothing():
     assert live.index.ids == [0]
 
 
-def test_expiring_by_the_clock():
+def test_rows_expire_by_a_given_time():
     live = live_rows(KeepFor("10s"))
     start = datetime(2024, 5, 1)
     for second in range(5):
@@ -208,13 +208,13 @@ def test_expiring_by_the_clock():
     assert live.solver.rows.n_rows == 0
 
 
-def test_the_past_brings_nothing_back_and_expires_nothing():
+def test_an_earlier_time_expires_nothing():
     live = live_rows(KeepFor(10))
     live.learn_one(np.ones(2), 1.0, None, 100)
     assert live.expire(5) == 0
 
 
-def test_only_a_duration_expires():
+def test_only_a_policy_of_a_duration_can_expire_rows():
     live = live_rows(FIFD(5))
     with pytest.raises(InvalidValue, match=r"'window' is FIFD\(rows=5\): expected a duration"):
         live.expire(3)
@@ -224,7 +224,7 @@ def test_only_a_duration_expires():
     ("policy", "first", "second"),
     [(KeepAll(), 1.0, None), (KeepAll(), None, 1.0), (FIFD(3), 1.0, datetime(2024, 5, 1))],
 )
-def test_times_of_another_kind_change_nothing(policy, first, second):
+def test_times_of_another_kind_are_refused_without_a_change(policy, first, second):
     live = live_rows(policy)
     live.learn_one(np.ones(2), 1.0, None, first)
     with pytest.raises(BadTime, match="as for the live rows"):
@@ -234,7 +234,7 @@ def test_times_of_another_kind_change_nothing(policy, first, second):
     assert live.index.ids == [0]
 
 
-def test_an_id_may_come_again_once_its_row_has_left():
+def test_an_id_can_be_used_again_once_its_row_has_left():
     live = live_rows(KeepFor(10))
     live.learn_one(np.ones(2), 1.0, "ann", 0)
     live.learn_one(np.zeros(2), 2.0, "ann", 10)  # the first leaves as this one comes
@@ -243,7 +243,7 @@ def test_an_id_may_come_again_once_its_row_has_left():
         live.learn_one(np.ones(2), 1.0, "ann", 11)
 
 
-def test_replay_of_late_rows_predicts_from_what_was_alive():
+def test_a_replay_predicts_late_rows_from_the_rows_live_then():
     policy, plain = POLICIES["age"]
     live, twin = live_rows(policy), naive.NaiveModel(OLS, plain, True, 2)
     X, y = data(30)
@@ -257,14 +257,14 @@ def test_replay_of_late_rows_predicts_from_what_was_alive():
     same(live, twin)
 
 
-def test_wiping_leaves_nothing():
+def test_a_wiped_model_has_no_row():
     live = live_rows(KeepAll())
     live.learn(live.arrivals(*data(5), None, None))
     live.wipe()
     assert live.solver.rows.n_rows == len(live.index) == 0
 
 
-def test_a_walk_takes_rows_in_order_and_leaves_others_alone():
+def test_a_walk_takes_rows_in_order_only():
     live = LiveRows(1, Fixed(), intercept=True, policy=FIFD(2))
     new = live.arrivals(np.arange(4.0)[:, np.newaxis], np.zeros(4), None, None)
 

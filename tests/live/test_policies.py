@@ -1,4 +1,4 @@
-"""Policies: what leaves, when, and that one arrival at a time equals a whole schedule."""
+"""Policies: which rows leave when, and schedules that equal their arrivals one by one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_window_stands_for_a_policy(window, policy):
 
 
 @pytest.mark.parametrize("window", [2.5, True, [5], KeepAll])
-def test_what_is_no_window_is_refused(window):
+def test_an_invalid_window_is_refused(window):
     with pytest.raises(
         InvalidValue, match=r"'window' is .*: expected a number of rows, a duration"
     ):
@@ -47,12 +47,12 @@ def test_a_window_holds_at_least_one_row(window):
 
 
 @pytest.mark.parametrize("arguments", [(0,), (1.5,), (2, 0), (2, 3), (2, 1, -1)])
-def test_add_drop_refuses(arguments):
+def test_add_drop_refuses_invalid_counts(arguments):
     with pytest.raises(InvalidValue):
         AddDrop(*arguments)
 
 
-def test_add_drop_says_why_it_may_not_drop_more_than_it_adds():
+def test_add_drop_may_not_drop_more_than_it_adds():
     with pytest.raises(InvalidValue, match="'drop' is 3: expected at most add, which is 2; "):
         AddDrop(2, 3)
 
@@ -102,21 +102,21 @@ def test_policies_without_a_duration_take_any_time():
         assert policy.expired([0.0], 1e9) == 0
 
 
-def test_plus_three_minus_one():
+def test_add_three_drop_one():
     assert AddDrop(3, 1).schedule(0, 9, 0, None).after.tolist() == [0, 0, 1] * 3
 
 
-def test_the_first_arrivals_can_be_let_off():
+def test_the_first_arrivals_can_be_exempt():
     assert AddDrop(2, 1, start=3).schedule(0, 8, 0, None).after.tolist() == [0] * 4 + [1, 0, 1, 0]
     assert AddDrop(1, 1, start=3).schedule(0, 6, 0, None).after.tolist() == [0] * 3 + [1] * 3
 
 
-def test_add_drop_never_drops_more_than_there_is():
+def test_add_drop_never_drops_more_rows_than_there_are():
     assert AddDrop(4, 4).after(2, 3) == (2, 0)
     assert AddDrop(4, 4).schedule(0, 2, 3, None).after.tolist() == [1, 0]
 
 
-def test_the_earliest_times_do_not_wrap_around():
+def test_the_earliest_times_do_not_overflow():
     earliest = np.iinfo(np.int64).min + 1
     times = np.array([earliest, earliest + 5])
     assert KeepFor("100000d").schedule(0, 2, 0, times).leaving == 0
@@ -132,7 +132,7 @@ policies = st.one_of(
 
 
 @given(policies, st.integers(0, 10), st.integers(0, 25), st.integers(0, 10))
-def test_a_schedule_is_its_arrivals_one_by_one(policy, n_rows, arrivals, phase):
+def test_a_schedule_equals_its_arrivals_one_by_one(policy, n_rows, arrivals, phase):
     phase = min(phase, policy.start + policy.add - 1) if isinstance(policy, AddDrop) else 0
     plan = policy.schedule(n_rows, arrivals, phase, None)
     for leaving in plan.after:
@@ -147,7 +147,7 @@ def test_a_schedule_is_its_arrivals_one_by_one(policy, n_rows, arrivals, phase):
 @given(
     st.lists(st.integers(0, 40), max_size=25).map(sorted), st.integers(1, 20), st.integers(0, 25)
 )
-def test_a_schedule_by_age_is_its_arrivals_one_by_one(times, length, n_rows):
+def test_a_schedule_by_age_equals_its_arrivals_one_by_one(times, length, n_rows):
     n_rows, policy = min(n_rows, len(times)), KeepFor(length)
     plan = policy.schedule(n_rows, len(times) - n_rows, 0, np.array(times, dtype=float))
     live = times[:n_rows]
@@ -164,13 +164,13 @@ def test_a_schedule_by_age_is_its_arrivals_one_by_one(times, length, n_rows):
         KeepAll(),
     ],
 )
-def test_a_window_survives_as_plain_values(window):
+def test_a_window_is_restored_from_plain_values(window):
     again = from_plain(to_plain(window))
     assert again == window
     assert as_policy(again) == as_policy(window)
 
 
-def test_a_policy_of_ones_own_cannot_be_written():
+def test_a_custom_policy_cannot_be_saved():
     class FIFD(KeepAll):
         pass
 

@@ -1,4 +1,4 @@
-"""Model files: what they hold, that they are the same bytes, and every way to spoil one."""
+"""Model files: their content, equal bytes for equal rows, and damaged files."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def sealed(content):
 
 
 def altered(**changes):
-    """A file whose checksum is right and whose header is not."""
+    """A file with a right checksum and a wrong header."""
     name, header, rest = encode(ROWS)[:-32].split(b"\n", 2)
     fields = {**json.loads(header), **changes}
     return sealed(b"\n".join([name, json.dumps(fields).encode(), rest]))
 
 
-def test_everything_comes_back(tmp_path):
+def test_a_snapshot_is_read_back_unchanged(tmp_path):
     write(tmp_path / "model", ROWS)
     again = read(tmp_path / "model")
     for name in ("model", "parameters", "phase", "features", "ids"):
@@ -47,7 +47,7 @@ def test_everything_comes_back(tmp_path):
         assert getattr(again, name).dtype == getattr(ROWS, name).dtype
 
 
-def test_times_may_be_missing_and_rows_too():
+def test_times_and_rows_may_be_missing():
     empty = replace(ROWS, ids=[], times=None, X=np.empty((0, 2)), y=np.empty(0))
     again = decode(encode(empty), "f")
     assert again.times is None
@@ -70,7 +70,7 @@ def test_the_layout_is_the_documented_one():
     assert len(rest) == 8 * (6 + 3 + 3) + 32
 
 
-def test_the_same_rows_are_the_same_bytes():
+def test_equal_rows_give_equal_bytes():
     other = replace(
         ROWS, parameters=dict(reversed(ROWS.parameters.items())), X=np.asfortranarray(ROWS.X)
     )
@@ -87,7 +87,7 @@ def test_weights_are_the_last_array_of_a_later_version():
     assert decode(content, "f").weights.tolist() == [1.0, 0.0, 2.5]
 
 
-def test_without_weights_a_file_is_what_it_always_was():
+def test_without_weights_a_file_has_the_first_version():
     content = encode(ROWS)
     assert content.startswith(b"efface model 1\n")
     assert b"weights" not in content
@@ -96,7 +96,7 @@ def test_without_weights_a_file_is_what_it_always_was():
     assert again.weighed.tolist() == [1.0, 1.0, 1.0]
 
 
-def test_every_flipped_bit_is_noticed():
+def test_every_flipped_bit_is_found():
     content = encode(ROWS)
     for at in range(len(content)):
         spoiled = bytearray(content)
@@ -105,7 +105,7 @@ def test_every_flipped_bit_is_noticed():
             decode(bytes(spoiled), "f")
 
 
-def test_every_cut_is_noticed():
+def test_every_truncated_file_is_refused():
     content = encode(ROWS)
     for length in range(1, len(content)):
         with pytest.raises(DamagedFile, match=r"'f' is damaged: .*; restore it from a backup"):
@@ -158,12 +158,12 @@ def test_a_header_that_contradicts_the_rows_is_refused(changes):
         replace(ROWS, weights=np.ones(2)),
     ],
 )
-def test_rows_that_cannot_be_are_refused(rows):
+def test_invalid_rows_are_refused(rows):
     with pytest.raises(DamagedFile, match="its content contradicts itself"):
         decode(encode(rows), "f")
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path, monkeypatch):
+def test_a_failed_write_keeps_the_old_file_and_leaves_no_other(tmp_path, monkeypatch):
     path = tmp_path / "model"
     write(path, ROWS)
     before = path.read_bytes()
@@ -178,7 +178,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path, monk
     assert os.listdir(tmp_path) == ["model"]
 
 
-def test_a_write_replaces_what_was_there(tmp_path):
+def test_a_write_replaces_an_existing_file(tmp_path):
     path = tmp_path / "model"
     write(path, ROWS)
     write(path, replace(ROWS, phase=0))

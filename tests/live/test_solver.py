@@ -21,7 +21,7 @@ RULES = {
 
 
 def assert_exact(solver, X, y, rule, intercept, tolerance=1e-9):
-    """The solver's answer against an exact refit of its rows."""
+    """Compare the solution with an exact refit of the live rows."""
     coef, level, penalty, _ = naive.refit(X, y, rule, intercept)
     unit = np.abs(X - X.mean(0) * intercept).max(axis=0) if len(X) else np.ones(X.shape[1])
     unit[unit == 0] = 1.0
@@ -69,7 +69,7 @@ def test_any_interleaving_of_events_equals_a_refit(events, rule, intercept, seed
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("intercept", [False, True])
-def test_a_giant_row_leaves_no_number_behind(rule, intercept):
+def test_no_number_of_a_huge_row_remains(rule, intercept):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(90, 4)), rng.normal(size=90)
     X[20] *= 1e8
@@ -85,7 +85,7 @@ def test_a_giant_row_leaves_no_number_behind(rule, intercept):
             assert np.abs(store[np.isfinite(store)]).max() < 1e5
 
 
-def test_a_model_that_never_shrinks_grows_through_all_its_forms():
+def test_a_growing_solver_passes_from_the_dual_to_the_primal_form():
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(120, 5)), rng.normal(size=120)
     solver = EventSolver(5, Fixed(), intercept=True, shrinks=False)
@@ -94,7 +94,7 @@ def test_a_model_that_never_shrinks_grows_through_all_its_forms():
         assert_exact(solver, X[: t + 1], y[: t + 1], ("OLS", {}), True)
 
 
-def test_many_rows_cost_one_solution():
+def test_many_rows_are_solved_once():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(500, 3)), rng.normal(size=500)
     solver = EventSolver(3, Fixed(), intercept=False)
@@ -105,7 +105,7 @@ def test_many_rows_cost_one_solution():
     assert solver.rows.n_rows == 250
 
 
-def test_removed_rows_are_overwritten_and_the_rest_starts_anew():
+def test_removed_rows_are_overwritten_and_the_state_is_reset():
     rng = np.random.default_rng(4)
     X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
     seen, never = (EventSolver(2, Lemma3(), intercept=True) for _ in range(2))
@@ -124,7 +124,7 @@ def test_removed_rows_are_overwritten_and_the_rest_starts_anew():
         assert seen.coef.tolist() == never.coef.tolist()
 
 
-def test_rebuilding_makes_two_histories_one():
+def test_after_a_rebuild_the_state_depends_on_the_live_rows_alone():
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
     slid, fresh = EventSolver(3, Fixed(), intercept=True), EventSolver(3, Fixed(), intercept=True)
@@ -136,7 +136,7 @@ def test_rebuilding_makes_two_histories_one():
     assert slid.coef.tolist() == fresh.coef.tolist()
 
 
-def test_rank_is_that_of_the_live_rows_also_under_a_penalty():
+def test_the_rank_is_that_of_the_live_rows_with_a_penalty_too():
     X = np.eye(4)[[0, 1, 1, 2]]
     for penalty in (Fixed(), Fixed(1.0)):
         solver = EventSolver(4, penalty, intercept=False)
@@ -159,7 +159,7 @@ def test_the_working_store_does_not_grow_with_the_rows_seen():
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_ten_million_slides_do_not_wear_it():
+def test_accuracy_stays_the_same_over_ten_million_slides():
     rng = np.random.default_rng(7)
     solver, n = EventSolver(5, Fixed(), intercept=False), 100_000
     after = np.ones(n, np.int64)
@@ -175,7 +175,7 @@ def test_ten_million_slides_do_not_wear_it():
     assert np.mean(errors[50:]) < 3 * np.mean(errors[:50])
 
 
-def test_the_places_of_rows_that_left_hold_zeros():
+def test_the_places_of_rows_that_have_left_hold_zeros():
     rng = np.random.default_rng(0)
     solver = EventSolver(3, Fixed(), intercept=True)
     for t in range(300):
@@ -188,7 +188,7 @@ def test_the_places_of_rows_that_left_hold_zeros():
     assert not solver.rows.clean
 
 
-def test_other_rows_in_the_place_of_all_leave_no_trace():
+def test_replaced_rows_leave_no_trace():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(300, 3)), rng.normal(size=300)
     solver, never = (EventSolver(3, Lemma3(), intercept=True) for _ in range(2))

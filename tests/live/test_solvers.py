@@ -1,4 +1,4 @@
-"""A solver with a pilot fit beside it: both hold the same rows, whatever happens to them."""
+"""A solver with a pilot fit: both are fits of the same rows after any events."""
 
 from functools import partial
 
@@ -81,7 +81,7 @@ def test_rows_are_kept_once_with_a_pilot_fit():
     assert solver.working_store > plain.working_store + plain.stores[0].nbytes - 8
 
 
-def test_other_rows_in_the_place_of_all_are_in_both():
+def test_replaced_rows_are_used_by_both_fits():
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
     solver, never = (EventSolver(2, PENALTY, intercept=True) for _ in range(2))

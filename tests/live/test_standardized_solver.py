@@ -1,4 +1,4 @@
-"""Models with ``standardize=True``: a scaler of the live rows in front, exactly, at every step."""
+"""Models with ``standardize=True`` equal a refit on the standardised live rows at every step."""
 
 from __future__ import annotations
 
@@ -35,7 +35,17 @@ from twins import intervals as naive_intervals
 from twins import regression as naive
 from twins import scaling as naive_scaling
 
-from efface import OLS, AdaptiveRidge, Ridge, WindowScaler, audit, diagnose, load, replay
+from efface import (
+    FIFD,
+    OLS,
+    AdaptiveRidge,
+    Ridge,
+    WindowScaler,
+    audit,
+    diagnose,
+    load,
+    replay,
+)
 from efface.engine.events.state import stream_state
 from efface.engine.standardized.standardized_fit import open_standard
 from efface.errors import InvalidValue
@@ -49,11 +59,11 @@ def twin_of(name, policy, intercept, width):
 
 
 def rounded(Z, y, lam, weights):
-    """What coefficients of standardised rows are good to: that z is rounded is seen in them.
+    """The relative error of coefficients that the rounding of z allows.
 
-    Up to a condition of 1e4 what is promised; beyond, rows and responses off by a few EPS move the
-    least squares by EPS (2 k / cos + k^2 tan), k their condition and the angle that of the
-    responses to their span (Golub and Van Loan, theorem 5.3.1).
+    Up to a condition k of 1e4 it is the promised one. Beyond, errors of a few EPS in rows and
+    responses change the least squares by EPS (2 k / cos + k^2 tan), where the angle is that between
+    the responses and the span of the rows (Golub and Van Loan, theorem 5.3.1).
     """
     k = condition(Z, lam, True, weights)
     if k <= 1e4 or promised(k) == math.inf:
@@ -70,9 +80,9 @@ def rounded(Z, y, lam, weights):
 
 
 def check_exact(model, twin):
-    """Everything the model says against a refit on the scaled rows of its twin.
+    """Compare a model with a refit on the scaled rows of its twin.
 
-    With the model's own penalty, as in ``histories``.
+    The refit has the penalty of the model, as in ``histories``.
     """
     lam = twin.penalty()
     coef, level, rank = twin.regress(model.penalty_)
@@ -120,8 +130,26 @@ def test_so_they_do_where_weights_are_many_powers_of_ten_apart(name, kind, **his
     equals_a_refit(name, kind, **history)
 
 
+@pytest.mark.xfail(
+    raises=AssertionError,
+    reason="the error of the coefficients is 1.12e-9, slightly above the bound",
+)
+def test_a_history_with_weights_from_1e_6_to_1e6_equals_a_refit_on_scaled_rows():
+    steps = [*[("learn", 1)] * 4, ("learn", 4), ("learn many", 9), ("learn", 4)]
+    equals_a_refit(
+        "SwitchingRidge, residual and auto",
+        "a giant row of weight 0",
+        window=(FIFD(5), ("rows", 5)),
+        intercept=False,
+        d=3,
+        steps=steps,
+        weighing="from 1e-6 to 1e6",
+        seed=60,
+    )
+
+
 @pytest.mark.parametrize("name", list(RULES))
-def test_nothing_remains_of_a_row_a_hundred_million_times_larger(name):
+def test_no_number_of_a_huge_row_remains(name):
     X, y = data(60, 4)
     X[20] *= 1e8
     model = build(name, window=15, standardize=True)
@@ -131,7 +159,7 @@ def test_nothing_remains_of_a_row_a_hundred_million_times_larger(name):
 
 @pytest.mark.parametrize("name", list(RULES))
 @pytest.mark.parametrize("intercept", [False, True])
-def test_it_is_a_window_scaler_in_front_refitted_at_every_step(name, intercept):
+def test_a_model_equals_a_window_scaler_and_a_refit_at_every_step(name, intercept):
     X, y = data(50, 3)
     X = X * [1.0, 100.0, 1e-3] + [0.0, 500.0, 1.0]
     model = build(name, window=12, fit_intercept=intercept, standardize=True)
@@ -151,7 +179,7 @@ def test_it_is_a_window_scaler_in_front_refitted_at_every_step(name, intercept):
 @pytest.mark.parametrize("name", list(RULES))
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("flaw", ["none", "a constant feature", "a copied feature", "few rows"])
-def test_a_replay_is_the_loop(name, intercept, flaw):
+def test_a_replay_equals_a_loop(name, intercept, flaw):
     X, y = data(70, 4)
     if flaw == "a constant feature":
         X[:, 1] = 0.1
@@ -195,7 +223,7 @@ def test_intervals_are_those_of_scaled_rows(name, method):
 
 
 @pytest.mark.parametrize("name", ["OLS", "Ridge", "AdaptiveRidge, residual and auto"])
-def test_conformal_intervals_score_rows_by_those_before_them_scaled_by_themselves(name):
+def test_conformal_scores_use_the_scaled_rows_before_each_row(name):
     X, y = data(60, 3)
     X = X * [1.0, 100.0, 1e-3] + [0.0, 500.0, 1.0]
     scores = []
@@ -220,14 +248,14 @@ def test_the_units_of_the_features_do_not_matter(name):
     assert other.coef_ * units == pytest.approx(one.coef_, rel=1e-9)
 
 
-def test_least_squares_of_full_rank_is_what_it_is_without():
+def test_least_squares_of_full_rank_does_not_depend_on_scaling():
     X, y = data(40, 4)
     scaled, plain = (OLS(standardize=s).fit(X * [1, 10, 100, 1000], y) for s in (True, False))
     assert scaled.coef_ == pytest.approx(plain.coef_, rel=1e-9)
     assert scaled.intercept_ == pytest.approx(plain.intercept_, rel=1e-9)
 
 
-def test_least_squares_of_deficient_rank_is_smallest_in_units_of_spread():
+def test_least_squares_of_deficient_rank_has_the_smallest_scaled_coefficients():
     X = np.array([[1.0, 100.0], [2.0, 200.0], [4.0, 400.0]])
     model = OLS(standardize=True).fit(X, [1.0, 2.0, 4.0])
     assert model.rank_ == 1
@@ -236,7 +264,7 @@ def test_least_squares_of_deficient_rank_is_smallest_in_units_of_spread():
 
 @pytest.mark.parametrize("name", list(RULES))
 @pytest.mark.parametrize("level", [0.0, 1.0, 0.1, 1e6])
-def test_a_feature_without_spread_has_coefficient_zero(name, level):
+def test_a_constant_feature_has_the_coefficient_0(name, level):
     X, y = data(30, 3)
     X[:, 1] = level
     model = build(name, window=20, standardize=True)
@@ -263,7 +291,7 @@ def test_no_row_and_one_row(name):
     assert model.predict_one([5.0, 5.0]) == 0.0
 
 
-def test_a_standard_scaler_in_front_remembers_what_was_deleted():
+def test_a_standard_scaler_that_is_not_refitted_depends_on_deleted_rows():
     X, y = data(30, 2)
     X[7] = 1e6
     pipeline = make_pipeline(StandardScaler(), Ridge()).fit(X, y)
@@ -294,7 +322,7 @@ def test_forgetting_leaves_the_bytes_of_a_model_that_never_saw_the_rows(name, tm
 
 
 @pytest.mark.parametrize("name", list(RULES))
-def test_what_was_saved_or_pickled_continues_bit_for_bit(name, tmp_path):
+def test_a_saved_or_pickled_model_continues_bit_for_bit(name, tmp_path):
     X, y = data(80, 4)
     model = build(name, window=25, standardize=True)
     replay(model, X[:50], y[:50])
@@ -320,7 +348,7 @@ def test_an_audit_holds_on_every_kind_of_rows(name, kind):
     assert found.rank == model.rank_
 
 
-def test_an_audit_finds_a_model_that_remembers():
+def test_an_audit_finds_a_model_that_depends_on_a_deleted_row():
     X, y = data(30, 3)
     model = Ridge(standardize=True).fit(X, y)
     expected = model.coef_
@@ -328,7 +356,7 @@ def test_an_audit_finds_a_model_that_remembers():
     assert not audit(model).holds
 
 
-def test_rows_that_left_are_zeroed_and_scratch_is_of_the_live_rows():
+def test_rows_that_have_left_are_overwritten():
     X, y = data(40, 3)
     model = AdaptiveRidge(window=10, standardize=True).fit(X, y)
     model.predict_one(X[0])
@@ -349,7 +377,7 @@ def test_the_solver_is_chosen_by_the_parameter():
 
 
 @parametrize_with_checks([kind(standardize=True) for kind in MODELS])
-def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
+def test_scikit_learn_accepts_the_estimators(estimator, check):
     check(estimator)
 
 
@@ -362,7 +390,7 @@ def test_a_grid_search_over_penalties_and_scaling():
     assert set(KINDS) == {kind.__name__ for kind in MODELS}
 
 
-def test_out_of_order_rows_lie_in_the_order_of_their_times():
+def test_late_rows_are_placed_by_their_time():
     X, y = data(30, 3)
     order = np.random.default_rng(0).permutation(30)
     one = Ridge("20d", standardize=True).fit(

@@ -1,4 +1,4 @@
-"""What a replay tells: only what was asked for, and part after part."""
+"""The results of a replay: only what was requested, and parts joined in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from efface.live.trace import DIAGNOSTICS, Asked, Gauges, Trace, joined
 
 
 def trace(n, asked, start=0.0):
-    """Numbers that tell where they come from."""
+    """Numbers that identify their column and row."""
     states = start + np.arange(8.0 * n).reshape(8, n)
     columns = [start + k + np.arange(n) for k in range(len(Gauges._fields))]
     return Trace.of(
@@ -23,7 +23,7 @@ def trace(n, asked, start=0.0):
 
 
 @pytest.mark.parametrize("diagnostics", [False, True])
-def test_diagnostics_are_told_where_they_are_asked_for(diagnostics):
+def test_diagnostics_are_given_where_they_are_requested(diagnostics):
     found = trace(3, Asked(False, diagnostics, False))
     for row, name in enumerate(("prediction", "penalty", "intercept")):
         assert getattr(found, name).tolist() == [3.0 * row, 3.0 * row + 1, 3.0 * row + 2]

@@ -14,7 +14,7 @@ from twins import intervals as naive_intervals
 
 from efface import OLS, AdaptiveRidge, AddDrop, KeepFor, Ridge, SwitchingRidge, load, replay
 from efface.errors import InvalidValue, NotFitted
-from efface.models.intervals import METHODS, Interval, adapted_quantile, student_quantiles
+from efface.models.intervals import METHODS, Interval, student_quantiles
 
 RULES = {
     "OLS": (OLS, {}),
@@ -351,21 +351,6 @@ def test_interpolated_quantiles_equal_exact_ones(low, high, beyond):
     np.testing.assert_allclose(student_quantiles(freedom, beyond), each, rtol=2e-12)
     freedom[3] = np.nan
     assert np.isnan(student_quantiles(freedom, beyond)[3])
-
-
-def test_the_adapted_quantile_equals_that_of_the_twin():
-    rng = np.random.default_rng(0)
-    for m in (1, 3, 4, 9, 10, 100):
-        scores = np.abs(rng.normal(size=m)) * np.linspace(1, 2, m)
-        want = naive_intervals.adapted(scores.tolist(), 0.2, 0.05)
-        assert adapted_quantile(scores, 0.2, 0.05) == pytest.approx(want, rel=1e-12)
-
-
-def test_growing_scores_give_a_larger_quantile():
-    scores = np.linspace(1.0, 2.0, 200)
-    assert adapted_quantile(scores.copy(), 0.1, 0.02) > adapted_quantile(
-        scores[::-1].copy(), 0.1, 0.02
-    )
 
 
 # -- refused input -----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Figures draw the given rows: every panel, every line, every number."""
+"""Figures draw the given rows: every plot, every line, every number."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rows(figure):
 
 
 @pytest.mark.parametrize("figure", SHAPES)
-def test_a_figure_has_one_panel_per_setting_and_labelled_axes(figure):
+def test_a_figure_has_one_plot_per_setting_and_labelled_axes(figure):
     drawn = plots.draw(figure, rows(figure))
     down, along = SHAPES[figure]
     assert len(drawn.axes) == down * along
@@ -96,7 +96,7 @@ def test_the_same_rows_give_the_same_bytes(tmp_path):
     assert "s = 500" in (tmp_path / "a.svg").read_text("utf-8")
 
 
-def test_labels_beside_a_panel_do_not_overlap():
+def test_labels_beside_a_plot_do_not_overlap():
     heights = plots.draw("fig5", rows("fig5")).axes[0].texts
     places = sorted(text.get_position()[1] for text in heights)
     assert np.diff(places).min() > 0.15

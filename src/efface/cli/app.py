@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import efface
-from efface.cli import replay, reproduce
+from efface.cli import replay_file, reproduce
 
 app = typer.Typer(
     help="Linear regression that forgets exactly.",
@@ -34,6 +34,6 @@ def _common(
     """Linear regression that forgets exactly."""
 
 
-app.command(epilog=replay.REPLAY_EXAMPLE)(replay.replay)
-app.command(epilog=replay.SAMPLE_EXAMPLE)(replay.sample)
+app.command(epilog=replay_file.REPLAY_EXAMPLE)(replay_file.replay)
+app.command(epilog=replay_file.SAMPLE_EXAMPLE)(replay_file.sample)
 app.command(epilog=reproduce.EXAMPLE)(reproduce.reproduce)

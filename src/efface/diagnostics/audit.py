@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from efface.diagnostics.design import Design
-from efface.diagnostics.formatting import aligned, counted, figure, listed
 from efface.diagnostics.reference import Refit, refit_snapshot
+from efface.diagnostics.text import aligned, counted, figure, listed
 from efface.inputs.ids import Id, some_ids
 from efface.live import snapshot
 from efface.live.snapshot import Snapshot

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from efface.diagnostics.design import Design
-from efface.diagnostics.formatting import aligned, counted
 from efface.diagnostics.reference import refit_snapshot
+from efface.diagnostics.text import aligned, counted
 from efface.inputs.arrays import as_row
 from efface.models.linear import from_snapshot
 from efface.models.regression import Model

@@ -20,7 +20,7 @@ from efface.files.readers import open_table
 from efface.files.report import write_report
 from efface.files.requests import NONE, Requests, read_requests
 from efface.files.row_batches import Missing
-from efface.files.schema import ColumnRoles, Schema, resolve_schema
+from efface.files.schema import RequestedColumns, Schema, resolve_schema
 from efface.files.streaming import StreamRun, stream_table
 from efface.files.summary import summarise
 from efface.inputs.parameters import probability
@@ -37,7 +37,7 @@ class Job:
     """What to do. ``options`` are those of ``model_options``; None means the default."""
 
     file: str
-    roles: ColumnRoles
+    roles: RequestedColumns
     model: str = "adaptive"
     options: Mapping[str, Any] = field(default_factory=dict)
     window: int | None = None

@@ -21,7 +21,7 @@ _ZONED = pa.timestamp("ns", "UTC")
 
 
 @dataclass(frozen=True)
-class ColumnRoles:
+class RequestedColumns:
     """The roles that the user gave to columns; None where no column has the role.
 
     ``features`` None means all columns without another role. ``one_hot`` maps text columns to their
@@ -80,7 +80,7 @@ class Schema:
         return self.id is not None and bool(pa.types.is_string(self.types[self.id]))
 
 
-def resolve_schema(table: Table, roles: ColumnRoles) -> Schema:
+def resolve_schema(table: Table, roles: RequestedColumns) -> Schema:
     """Check the roles against the columns of a table."""
     for column in (*roles.taken, *roles.one_hot):
         table.require(column)
@@ -100,7 +100,7 @@ def resolve_schema(table: Table, roles: ColumnRoles) -> Schema:
     return Schema(*named, levels, types, roles.weight)
 
 
-def _features(table: Table, roles: ColumnRoles) -> tuple[str, ...]:
+def _features(table: Table, roles: RequestedColumns) -> tuple[str, ...]:
     taken = roles.taken
     if roles.features is None:
         found = [name for name in table.columns if name not in taken]

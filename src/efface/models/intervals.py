@@ -17,12 +17,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, Self, final
 
-import numba
 import numpy as np
 from numpy.polynomial import Chebyshev
 from scipy.special import stdtrit
 
-from efface.engine.jit.compilation import KERNEL
+from efface.engine.linalg.quantiles import adapted_quantile
 from efface.errors import invalid
 from efface.inputs.frames import FrameColumns
 from efface.inputs.parameters import probability
@@ -260,32 +259,6 @@ def _scores(scratch: Solver, X: Matrix, y: Vector, weights: Vector, count: int) 
     reach = trace.gauges.reach if trace.gauges is not None else np.zeros(count)
     scores = np.abs(y[first:] - trace.prediction) / np.sqrt(1.0 / weights[first:] + reach)
     return np.asarray(scores[np.isfinite(reach)])
-
-
-@numba.njit(**KERNEL)
-def adapted_quantile(scores: Vector, alpha: float, gamma: float) -> float:
-    """The quantile of the scores at the level that adapts to them in order; sorts ``scores``."""
-    m, level = scores.size, alpha
-    for j in range(m):
-        score = scores[j]
-        if (j + 1) * alpha >= 1.0:  # with fewer scores the interval is infinite
-            missed = 1.0 if score > _ranked(scores, j, level) else 0.0
-            level += gamma * (alpha - missed)
-        k = j  # insertion sort
-        while k > 0 and scores[k - 1] > score:
-            scores[k] = scores[k - 1]
-            k -= 1
-        scores[k] = score
-    return _ranked(scores, m, level) if (m + 1) * alpha >= 1.0 - 1e-9 else np.inf
-
-
-@numba.njit(**KERNEL)
-def _ranked(scores: Vector, count: int, level: float) -> float:
-    """The (count + 1) (1 - level)-th smallest of ``count`` sorted scores, interpolated."""
-    place = min(max((count + 1) * (1.0 - level) - 1.0, 0.0), count - 1.0)
-    below = int(place)
-    above = min(below + 1, count - 1)
-    return scores[below] + (place - below) * (scores[above] - scores[below])
 
 
 def student_quantiles(freedom: Vector, beyond: float) -> Vector:

@@ -17,9 +17,9 @@ from efface.inputs.arrays import as_matrix, as_row, is_row, refuse_no_row
 from efface.inputs.ids import Id
 from efface.inputs.parameters import boolean
 from efface.inputs.types import Matrix, Vector
+from efface.live.feature_moments import FeatureMoments
 from efface.live.live_rows import Arrivals, LiveRows
 from efface.live.policies import Policy, as_policy
-from efface.live.spread import Spread
 from efface.models.base import Batch, LiveEstimator, NotFittedModel
 
 
@@ -27,36 +27,36 @@ from efface.models.base import Batch, LiveEstimator, NotFittedModel
 class ScaledRows(LiveRows):
     """Live rows that need a mean and a variance only, no regression."""
 
-    solver: Any  # a Spread, which has the methods of a Solver that change rows
+    solver: Any  # a FeatureMoments: it has the methods of a Solver that change rows
 
     def __init__(self, width: int, policy: Policy, *, with_mean: bool, with_std: bool) -> None:
         self.with_mean = with_mean
         self.with_std = with_std
-        fresh: Any = partial(Spread, width, shrinks=policy.shrinks)
+        fresh: Any = partial(FeatureMoments, width, shrinks=policy.shrinks)
         self._begin(fresh, width, policy)
 
     @property
-    def spread(self) -> Spread:
-        spread: Spread = self.solver
-        return spread
+    def moments(self) -> FeatureMoments:
+        moments: FeatureMoments = self.solver
+        return moments
 
     def scaled(self, X: Matrix) -> Matrix:
         """Rows scaled by the live rows; NaN if there is no live row."""
-        if not self.spread.n_rows:
+        if not self.moments.n_rows:
             return np.full_like(X, np.nan)
-        X = X - self.spread.mean if self.with_mean else X.copy()
-        return np.asarray(X / self.spread.scale if self.with_std else X)
+        X = X - self.moments.mean if self.with_mean else X.copy()
+        return np.asarray(X / self.moments.scale if self.with_std else X)
 
     def unscaled(self, X: Matrix) -> Matrix:
         """The inverse of ``scaled``."""
-        X = X * self.spread.scale if self.with_std else X.copy()
-        return X + self.spread.mean if self.with_mean else X
+        X = X * self.moments.scale if self.with_std else X.copy()
+        return X + self.moments.mean if self.with_mean else X
 
     def roll(self, new: Arrivals, joined: bool) -> Matrix:
         """Scale each row by the live rows, then learn it; with ``joined`` learn it first."""
         options = self.with_mean, self.with_std, joined
         scaled = self.walk(
-            new, lambda plan: self.spread.scaled(new.X, plan.before, plan.after, options)
+            new, lambda plan: self.moments.scaled(new.X, plan.before, plan.after, options)
         )
         if scaled is None:
             scaled = np.array([self._roll_one(new.since(t), joined) for t in range(len(new))])
@@ -128,7 +128,7 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledR
         """One row, scaled by the live rows."""
         live = self._not_empty()
         row = _as_row(x, live.shape)
-        return live.spread.scaled_one(row, live.with_mean, live.with_std)
+        return live.moments.scaled_one(row, live.with_mean, live.with_std)
 
     def inverse_transform(self, X: Any) -> Matrix:
         """The original rows of scaled ones."""
@@ -160,18 +160,18 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledR
     @property
     def mean_(self) -> Vector:
         """The mean of each feature; NaN if there is no live row."""
-        return self._alive().spread.mean
+        return self._alive().moments.mean
 
     @property
     def var_(self) -> Vector:
         """The population variance of each feature; NaN if there is no live row."""
-        return self._alive().spread.variance
+        return self._alive().moments.variance
 
     @property
     def scale_(self) -> Vector | None:
         """The divisor of each feature; None if ``with_std`` is False."""
         live = self._alive()
-        return live.spread.scale if live.with_std else None
+        return live.moments.scale if live.with_std else None
 
     # -- checks ----------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ def made(d, p, k, rows):
 
 
 def coefficients(core, outside, chosen, d, intercept):
-    """theta + r' S^-1 Z over the chosen rows outside the core, then undone of its centre."""
+    """theta + r' S^-1 Z over the chosen rows outside the core, moved back from the centre."""
     schur, theta = outside.schur[np.ix_(chosen, chosen)], core.theta.copy()
     for g in range(2):
         theta[g] += np.linalg.solve(schur, outside.residual[g, chosen]) @ outside.images[chosen]
@@ -43,7 +43,7 @@ def coefficients(core, outside, chosen, d, intercept):
 @pytest.mark.parametrize(("rows", "penalty"), [(20, 0.0), (20, 2.0), (3, 0.5)])
 @pytest.mark.parametrize("one_by_one", [False, True])
 @pytest.mark.parametrize("heavy", [False, True])
-def test_rows_outside_the_core_come_and_go_by_their_index(
+def test_any_subset_of_the_rows_outside_the_core_gives_its_refit(
     intercept, rows, penalty, one_by_one, heavy
 ):
     rng = np.random.default_rng(rows)
@@ -71,7 +71,7 @@ def test_rows_outside_the_core_come_and_go_by_their_index(
         assert level == pytest.approx(intercept_, rel=1e-9, abs=1e-10)
 
 
-def test_a_centre_that_no_longer_fits_is_left():
+def test_a_centre_far_from_the_mean_is_replaced():
     X, y = np.random.default_rng(0).normal(size=(80, 2)), np.arange(80.0) * 0.01
     X[40:] += 1e6
     sums, _core, _outside, _held = made(2, 3, 2, 80)
@@ -81,7 +81,7 @@ def test_a_centre_that_no_longer_fits_is_left():
     assert np.abs(sums.centre[:2] - 1e6).max() < 10.0
 
 
-def test_a_constant_feature_beside_an_intercept_is_not_trusted():
+def test_a_constant_feature_with_an_intercept_is_not_trusted():
     X, y = np.random.default_rng(0).normal(size=(30, 2)), np.ones(30)
     X[:, 1] = 0.1
     sums, core, _outside, _held = made(2, 3, 2, 30)
@@ -92,7 +92,7 @@ def test_a_constant_feature_beside_an_intercept_is_not_trusted():
 def test_a_constant_feature_under_a_penalty_has_the_coefficient_0():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
-    X[:20, 1], X[20:, 1] = 1e6 + 0.1, 0.1  # constant again and again, around another value
+    X[:20, 1], X[20:, 1] = 1e6 + 0.1, 0.1  # constant in each window, at two values
     sums, core, _outside, _held = made(2, 3, 2, 60)
     for a in (0, 1, 20, 25):
         gather(sums, X, weighed(y), a, a + 20 - a % 20, 1, True)
@@ -107,8 +107,8 @@ def test_a_constant_feature_under_a_penalty_has_the_coefficient_0():
 def test_a_core_that_weights_make_singular_is_not_trusted(intercept):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 4)), rng.normal(size=30)
-    for heard in (0, 1, 3):
-        w = np.where(np.arange(30) < heard, 2.0, 0.0)
+    for counted in (0, 1, 3):
+        w = np.where(np.arange(30) < counted, 2.0, 0.0)
         sums, core, _outside, _held = made(4, 4 + intercept, 2, 30)
         gather(sums, X, weighed(y, w), 0, 30, 1, intercept)
         assert not form_primal(core, sums.total, 4, 0.0, intercept) >= 1e-4

@@ -18,7 +18,7 @@ def stream(n, d, seed=0):
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("s", [3, 20])
-def test_a_replay_is_the_same_events_one_by_one(penalty, intercept, s):
+def test_a_replay_equals_its_events_one_by_one(penalty, intercept, s):
     X, y = stream(70, 4)
     batch, single = (EventSolver(4, penalty, intercept=intercept) for _ in range(2))
     n = np.arange(70)
@@ -37,7 +37,7 @@ def test_a_replay_is_the_same_events_one_by_one(penalty, intercept, s):
 
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("s", [3, 12, 40])
-def test_diagnostics_are_the_papers_quantities(penalty, s):
+def test_diagnostics_equal_the_quantities_of_the_paper(penalty, s):
     X, y = stream(s + 40, 5, seed=s)
     solver = EventSolver(5, penalty, intercept=False)
     solver.extend(X[:s], y[:s])
@@ -51,7 +51,7 @@ def test_diagnostics_are_the_papers_quantities(penalty, s):
         assert trace.rank[t] == np.linalg.matrix_rank(window)
 
 
-def test_leverage_with_an_intercept_counts_the_mean():
+def test_leverages_with_an_intercept_include_the_constant_column():
     X, y = stream(60, 3)
     solver = EventSolver(3, Fixed(), intercept=True)
     solver.extend(X[:30], y[:30])
@@ -63,7 +63,7 @@ def test_leverage_with_an_intercept_counts_the_mean():
         assert trace.leverage_old[t] == pytest.approx(hat[0, 0], rel=1e-9)
 
 
-def test_what_was_not_asked_for_is_not_there():
+def test_results_that_were_not_requested_are_none():
     X, y = stream(10, 2)
     none = np.zeros(10, np.int64)
     trace = EventSolver(2, Fixed(1.0), intercept=True).replay(

@@ -28,7 +28,7 @@ def units(n, d, seed=0):
 
 
 def inverse(X, penalty, intercept, w):
-    """The inverse of the live rows' system, what rows are measured from, and what is added."""
+    """The inverse of the system of the live rows, their mean, and the term of the intercept."""
     heft = w.sum()
     mean = np.average(X, axis=0, weights=w) if intercept and heft else np.zeros(X.shape[1])
     system = (X - mean).T @ (w[:, None] * (X - mean)) + penalty * np.eye(X.shape[1])
@@ -48,7 +48,7 @@ weighings = pytest.mark.parametrize("weighed", [False, True])
 @pytest.mark.parametrize("s", [3, 7, 20])
 @intercepts
 @penalties
-def test_leverages_of_a_replay_through_any_rank(penalty, intercept, s, rows, weighed):
+def test_leverages_equal_dense_algebra_at_any_rank(penalty, intercept, s, rows, weighed):
     X, y = rows(s + 25, 5, seed=s)
     w = weigh(s + 25, weighed)
     solver = EventSolver(5, penalty, intercept=intercept)
@@ -75,7 +75,7 @@ def test_leverages_of_a_replay_through_any_rank(penalty, intercept, s, rows, wei
 @pytest.mark.parametrize("s", [4, 6, 7, 30])
 @intercepts
 @penalties
-def test_gauges_are_sums_over_the_live_rows(penalty, intercept, s, weighed):
+def test_gauges_equal_sums_over_the_live_rows(penalty, intercept, s, weighed):
     X, y = stream(s + 30, 5, seed=s)
     w = weigh(s + 30, weighed)
     solver = EventSolver(5, penalty, intercept=intercept)
@@ -99,7 +99,7 @@ def test_gauges_are_sums_over_the_live_rows(penalty, intercept, s, weighed):
 
 @intercepts
 @penalties
-def test_a_row_that_was_a_giant_leaves_nothing_in_the_gauges(penalty, intercept):
+def test_a_huge_row_that_has_left_does_not_change_the_gauges(penalty, intercept):
     X, y = stream(60, 3)
     X[5], y[5] = 1e8 * X[5], 1e9
     solver = EventSolver(3, penalty, intercept=intercept)
@@ -114,7 +114,7 @@ def test_a_row_that_was_a_giant_leaves_nothing_in_the_gauges(penalty, intercept)
 
 
 @intercepts
-def test_a_row_outside_the_span_is_out_of_reach(intercept):
+def test_a_row_outside_the_span_has_an_infinite_leverage(intercept):
     X, y = np.eye(4)[[0, 1, 2, 0, 1, 2, 1]], np.arange(7.0)
     solver = EventSolver(4, Fixed(), intercept=intercept)
     solver.extend(X, y)

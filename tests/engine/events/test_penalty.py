@@ -7,7 +7,7 @@ from efface.live.solver import EventSolver
 
 
 @pytest.mark.parametrize("intercept", [False, True])
-def test_the_largest_row_takes_its_maximum_along(intercept):
+def test_the_maximum_follows_the_live_rows_when_the_largest_row_leaves(intercept):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
     X[10, 1] = 50.0
@@ -19,7 +19,7 @@ def test_the_largest_row_takes_its_maximum_along(intercept):
         assert solver.penalty_value == pytest.approx(expected, rel=1e-12, abs=1e-300)
 
 
-def test_with_an_intercept_a_shift_changes_nothing():
+def test_with_an_intercept_a_shift_of_the_data_changes_nothing():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
     here, there = (EventSolver(2, Lemma3(), intercept=True) for _ in range(2))
@@ -29,7 +29,7 @@ def test_with_an_intercept_a_shift_changes_nothing():
     np.testing.assert_allclose(here.coef, there.coef, rtol=1e-9)
 
 
-def test_switching_drops_the_penalty_past_its_number_of_rows():
+def test_there_is_no_penalty_past_the_switch():
     rng = np.random.default_rng(2)
     solver = EventSolver(3, Lemma3(switch_at=2.0), intercept=False)
     penalties = []
@@ -50,11 +50,11 @@ def test_a_constant_response_needs_no_penalty():
 
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("scale", [1.0, 0.2])
-def test_rows_count_as_often_as_they_weigh(intercept, scale):
+def test_the_penalty_of_weighted_rows_equals_that_of_the_twin(intercept, scale):
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(80, 3)) + 20.0, rng.normal(size=80) + 1e5
     w = scale * rng.integers(0, 4, size=80)
-    X[30], y[30], w[30] = 1e8, 1e8, 0.0  # the largest of them says nothing
+    X[30], y[30], w[30] = 1e8, 1e8, 0.0  # the largest row has no weight
     solver = EventSolver(3, Lemma3(delta=0.1, theta_max=2.0), intercept=intercept)
     for t in range(80):
         solver.learn(X[t], y[t], int(solver.rows.n_rows == 12), w[t])
@@ -63,7 +63,7 @@ def test_rows_count_as_often_as_they_weigh(intercept, scale):
         assert solver.penalty_value == pytest.approx(expected, rel=1e-9, abs=1e-300)
 
 
-def test_switching_counts_weights():
+def test_the_switch_is_at_a_sum_of_weights():
     rng = np.random.default_rng(4)
     solver = EventSolver(3, Lemma3(switch_at=2.0), intercept=False)
     penalties = []

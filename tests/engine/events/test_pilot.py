@@ -1,4 +1,4 @@
-"""The pilot fit: its noise level and degrees of freedom, in every form that a core can take."""
+"""The pilot fit: its noise level and degrees of freedom, in the primal and the dual form."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ BOTH = Lemma3(theta_max=AUTO, noise=RESIDUAL)
 
 
 def direct(X, y, intercept, w):
-    """The penalty from singular values, for more features than fractions have time for."""
+    """The penalty from singular values, where rational arithmetic would be too slow."""
     X, y, w = X[w > 0], y[w > 0], w[w > 0]
     (m, d), n = X.shape, w.sum()
     A, b = X, y
@@ -67,7 +67,7 @@ def test_a_sliding_window_equals_its_singular_values(d, s, weighing, intercept):
 
 
 @pytest.mark.parametrize("noise", [RESPONSE, RESIDUAL])
-def test_without_an_event_nothing_is_plugged_in(noise):
+def test_fewer_than_two_rows_have_no_penalty(noise):
     pilot = EventSolver(2, Lemma3(theta_max=AUTO, noise=noise), intercept=True)
     assert pilot.penalty_value == 0.0
     pilot.learn(np.ones(2), 1.0, 0)
@@ -75,7 +75,7 @@ def test_without_an_event_nothing_is_plugged_in(noise):
 
 
 @pytest.mark.parametrize("intercept", [False, True])
-def test_limits_are_finite(intercept):
+def test_degenerate_rows_have_a_finite_penalty(intercept):
     for noise in (RESPONSE, RESIDUAL):
         penalty = Lemma3(theta_max=AUTO, noise=noise)
         cases = {
@@ -96,14 +96,14 @@ def test_limits_are_finite(intercept):
             assert found == pytest.approx(expected, rel=1e-9, abs=1e-20), name
 
 
-def test_no_coefficient_at_all_gives_the_largest_penalty_there_is():
+def test_coefficients_of_zero_give_the_largest_penalty():
     X, y = np.array([[1.0], [-1.0], [1.0], [-1.0]]), np.array([1.0, 1.0, -1.0, -1.0])
     pilot = EventSolver(1, BOTH, intercept=False)
     pilot.extend(X, y)
     assert pilot.penalty_value == pytest.approx(np.sqrt(8 * np.log(40)) * 2.0)
 
 
-def test_past_the_switch_the_pilot_rests():
+def test_there_is_no_penalty_past_the_switch():
     rng = np.random.default_rng(0)
     pilot = EventSolver(3, replace(BOTH, switch_at=2.0), intercept=True)
     for t in range(9):
@@ -111,8 +111,8 @@ def test_past_the_switch_the_pilot_rests():
         pilot.learn(rng.normal(size=3), float(rng.normal()), 0)
 
 
-def test_from_the_papers_penalty_the_iteration_runs_away():
-    """Why the pilot fit is hardly penalised: refitting at each new penalty shrinks all away."""
+def test_an_iteration_from_the_penalty_of_the_paper_diverges():
+    """Why the pilot fit has a tiny penalty: refits at each new penalty shrink all coefficients."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(60, 5))
     y = X @ np.full(5, 10.0) + rng.normal(size=60)

@@ -1,4 +1,4 @@
-"""The solution of the live rows follows the penalty of the moment, near or far."""
+"""The solution has the present penalty, near that of the core or far from it."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from efface.live.penalties import Lemma3
 from efface.live.solver import EventSolver
 
 
-def test_a_jump_of_the_penalty_is_followed_at_once():
-    """A response a thousand times larger arrives, and leaves: too far to bridge, both times."""
+def test_a_solution_after_a_jump_of_the_penalty_equals_a_refit():
+    """A response that is 1000 times larger comes and leaves. Both times a new core is formed."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 4)), rng.normal(size=80)
     y[30] = 1000.0

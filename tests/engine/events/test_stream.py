@@ -14,7 +14,7 @@ def test_tails_grow_with_the_number_of_features():
 
 
 @pytest.mark.parametrize("width", [3, 40])
-def test_asking_twice_changes_nothing(width):
+def test_a_second_prediction_equals_the_first(width):
     rng = np.random.default_rng(1)
     solver = EventSolver(width, Fixed(), intercept=True)
     solver.extend(rng.normal(size=(60, width)), rng.normal(size=60))
@@ -24,7 +24,7 @@ def test_asking_twice_changes_nothing(width):
 
 
 @pytest.mark.parametrize(("kind", "s"), [("plain", 20), ("scaled", 60), ("rotated", 20)])
-def test_rank_swings_event_by_event(kind, s):
+def test_windows_of_changing_rank_equal_least_squares(kind, s):
     rng = np.random.default_rng(s)
     X = np.eye(20)[rng.integers(0, 20, size=200)]
     if kind == "scaled":
@@ -44,7 +44,7 @@ def test_rank_swings_event_by_event(kind, s):
 @pytest.mark.slow
 @pytest.mark.parametrize("s", [20, 60])
 @pytest.mark.parametrize("kind", ["plain", "scaled", "rotated"])
-def test_rank_swings_for_five_thousand_steps(kind, s):
+def test_five_thousand_windows_of_changing_rank_equal_least_squares(kind, s):
     rng = np.random.default_rng(s + 1)
     X = np.eye(20)[rng.integers(0, 20, size=5000)]
     if kind == "scaled":

@@ -1,4 +1,4 @@
-"""A frame lies in a store of its own, wholly and without overlap."""
+"""The layout of a frame in its store."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from efface.engine.standardized.correlations import lay_out_frame
 
 
 @pytest.mark.parametrize("d", [1, 4])
-def test_a_frame_takes_all_of_its_room_and_nothing_twice(d):
+def test_the_parts_of_a_frame_fill_the_store_and_do_not_overlap(d):
     store = np.zeros(words(lay_out_frame, d))
     frame, end = lay_out_frame(store, 0, d)
     for name in frame.state.dtype.names:

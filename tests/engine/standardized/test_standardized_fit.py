@@ -1,4 +1,4 @@
-"""Every window of an array, regressed on as standardised by itself."""
+"""Regressions on every window of an array, each standardised by its own rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from twins import scaling as naive_scaling
 from efface.engine.standardized.standardized_fit import slide_standardized
 
 
-def world(kind, n=60, d=3):
+def rows_like(kind, n=60, d=3):
     rng = np.random.default_rng([n, d])
     X = rng.normal(size=(n, d))
     if kind == "scaled and shifted":
@@ -18,9 +18,9 @@ def world(kind, n=60, d=3):
         X[:, 1] = 0.1
     if kind == "repeated rows":
         X = X[rng.integers(0, 3, size=n)]
-    if kind == "a level that jumps":
+    if kind == "a mean that jumps":
         X[n // 2 :, 0] += 1e7
-    if kind == "one giant row":
+    if kind == "one huge row":
         X[n // 3] *= 1e8
     return X, X @ (rng.normal(size=d) / np.maximum(X.std(axis=0), 1e-4)) + rng.normal(size=n)
 
@@ -36,12 +36,12 @@ def world(kind, n=60, d=3):
         "scaled and shifted",
         "a constant feature",
         "repeated rows",
-        "a level that jumps",
-        "one giant row",
+        "a mean that jumps",
+        "one huge row",
     ],
 )
-def test_every_window_equals_a_refit_on_its_scores(kind, s, intercept, penalty, weighed):
-    X, y = world(kind)
+def test_every_window_equals_a_refit_on_its_standardised_rows(kind, s, intercept, penalty, weighed):
+    X, y = rows_like(kind)
     first, rng = 2, np.random.default_rng(1)
     w = rng.choice([0.0, 0.5, 1.0, 2.5], size=len(y)) if weighed else np.ones(len(y))
     coef, level, rank = slide_standardized(X, y, s, penalty, intercept, first, w)
@@ -49,16 +49,16 @@ def test_every_window_equals_a_refit_on_its_scores(kind, s, intercept, penalty, 
     for t in range(first, len(y), 3):
         window = slice(max(0, t - s + 1), t + 1)
         expected = naive_scaling.regress(X[window], y[window], penalty, intercept, w[window])
-        heard = w[window] > 0
-        if not heard.any():
+        counted = w[window] > 0
+        if not counted.any():
             assert not coef[t].any()
             continue
-        Z, _, sd = naive_scaling.standardise(X[window][heard], w[window][heard])
-        Z = np.sqrt(w[window][heard])[:, np.newaxis] * Z
+        Z, _, sd = naive_scaling.standardise(X[window][counted], w[window][counted])
+        Z = np.sqrt(w[window][counted])[:, np.newaxis] * Z
         sigma = np.linalg.svd(Z, compute_uv=False)
         known = sigma[sigma > 1e-12 * sigma[0]]
         if penalty == 0.0 and known.size and known[0] > 1e4 * known[-1]:
-            continue  # the giant row's windows
+            continue  # windows with the huge row
         largest = np.abs(expected[0] * sd).max()
         assert np.abs((coef[t] - expected[0]) * sd).max() <= 1e-9 * largest
         assert level[t] == pytest.approx(expected[1], rel=1e-9, abs=1e-9 * np.abs(y).max())

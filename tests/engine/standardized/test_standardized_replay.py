@@ -1,4 +1,4 @@
-"""Events on standardised features, compiled: leverages and gauges against dense algebra."""
+"""Events on standardised features: leverages and gauges against dense algebra."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def rows(n=30, d=3):
 @pytest.mark.parametrize("alpha", [0.0, 1.5])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("window", [3, 15])
-def test_states_are_those_of_dense_algebra(alpha, intercept, window):
+def test_a_replay_equals_dense_algebra(alpha, intercept, window):
     X, y = rows()
     solver = StandardizedSolver(3, Fixed(alpha), intercept=intercept)
     none = np.zeros(30, np.int64)
@@ -51,7 +51,7 @@ def test_states_are_those_of_dense_algebra(alpha, intercept, window):
             assert np.isinf(gauges.reach[t])
 
 
-def test_a_value_never_seen_of_a_constant_feature_is_out_of_reach():
+def test_a_new_value_of_a_constant_feature_has_an_infinite_leverage():
     X, y = rows()
     X[:, 1] = 0.1
     solver = StandardizedSolver(3, Fixed(0.0), intercept=True)
@@ -62,4 +62,4 @@ def test_a_value_never_seen_of_a_constant_feature_is_out_of_reach():
     penalised = StandardizedSolver(3, Fixed(2.0), intercept=True)
     penalised.extend(X, y)
     near, far = penalised.gauge(new).reach
-    assert far - near == pytest.approx(0.1**2 / 2.0)  # not scaled, as a scaler would not
+    assert far - near == pytest.approx(0.1**2 / 2.0)  # not scaled, as by a scaler

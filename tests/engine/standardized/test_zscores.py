@@ -1,4 +1,4 @@
-"""Rows standardised themselves: centred at any mean, at any scale, with or without spread."""
+"""Standardised rows at any mean and scale, with constant features too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def rows(n=20, d=3):
 
 @pytest.mark.parametrize("unit", [1e-200, 1e-8, 1.0, 1e8, 1e200, 1e300])
 @pytest.mark.parametrize("mean", [0.0, 1e6])
-def test_scores_have_no_mean_and_a_deviation_of_one(unit, mean):
+def test_scores_have_the_mean_0_and_the_deviation_1(unit, mean):
     X = (rows() + mean) * unit
     found = scores(X, np.ones(len(X)))
     assert np.abs(found.rows.mean(axis=0)).max() <= 1e-15
@@ -26,7 +26,7 @@ def test_scores_have_no_mean_and_a_deviation_of_one(unit, mean):
 
 
 @pytest.mark.parametrize("level", [0.0, 0.1, 1e6, 1e300])
-def test_a_feature_that_is_constant_but_for_rounding_has_scores_of_zero(level):
+def test_a_feature_that_is_constant_up_to_rounding_has_scores_of_0(level):
     X = rows()
     X[:, 1] = level * (1 + np.tile([1e-16, -1e-16], 10))
     found = scores(X, np.ones(len(X)))
@@ -38,7 +38,7 @@ def test_a_feature_that_is_constant_but_for_rounding_has_scores_of_zero(level):
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("n", [2, 3, 20])
 @pytest.mark.parametrize("weighed", [False, True])
-def test_a_refit_is_that_of_the_twin(n, penalty, intercept, weighed):
+def test_a_refit_equals_that_of_the_twin(n, penalty, intercept, weighed):
     X, coef = rows(n) * [1.0, 50.0, 1e-3] + [0.0, 9.0, 1.0], np.empty(3)
     y = X @ [1.0, 0.1, 40.0] + np.arange(n)
     w = np.linspace(0.0, 3.0, n) if weighed else np.ones(n)

@@ -24,7 +24,7 @@ def made(d, rows, unit):
 
 
 def direct(sums, x, y, a, b, weights=None):
-    """The Gram matrix of the rows around the sums' own centre, as NumPy has it."""
+    """The Gram matrix of the rows around the centre of the sums, by NumPy."""
     rows = np.column_stack([x[a:b], np.ones(b - a), y[a:b]]) - sums.centre
     weights = np.ones(b - a) if weights is None else weights[a:b]
     return np.tril(rows.T @ (weights[:, None] * rows))
@@ -66,7 +66,7 @@ def test_the_centre_of_a_constant_feature_is_its_value_to_the_last_bit():
         assert (sums.centre[1] == 0.1) == (weights is not None)
 
 
-def test_nothing_of_a_giant_row_remains_once_it_is_out_of_range():
+def test_no_number_of_a_huge_row_remains_once_it_is_out_of_range():
     x, y = np.ones((60, 2)), np.ones(60)
     x[5] = 1e8
     sums, floats = made(2, 60, 4)
@@ -75,7 +75,7 @@ def test_nothing_of_a_giant_row_remains_once_it_is_out_of_range():
     assert np.abs(floats[np.isfinite(floats)]).max() < 1e3
 
 
-def test_a_giant_without_weight_moves_neither_centre_nor_bounds():
+def test_a_huge_row_without_weight_changes_neither_centre_nor_bounds():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(40, 2)), rng.normal(size=40)
     x[5], y[5] = 1e8, 1e8
@@ -88,7 +88,7 @@ def test_a_giant_without_weight_moves_neither_centre_nor_bounds():
     assert sums.bounds[0].tolist() == x[kept].max(axis=0).tolist()
 
 
-def test_bounds_follow_the_largest_row_out():
+def test_bounds_follow_the_range_when_the_largest_row_leaves():
     x, y = np.arange(40.0)[::-1, None].copy(), np.zeros(40)
     sums, _held = made(1, 40, 2)
     start_sums(sums, True)
@@ -114,7 +114,7 @@ def test_rows_that_move_in_their_array_keep_their_sums():
 
 
 @pytest.mark.parametrize("centred", [True, False])
-def test_only_a_centred_sum_moves_the_features(centred):
+def test_features_are_centred_only_on_request(centred):
     x, y = np.full((10, 1), 7.0), np.full(10, 3.0)
     sums, _held = made(1, 10, 1)
     slide_to(sums, x, weighed(y), 0, 10, 1, centred)
@@ -122,8 +122,8 @@ def test_only_a_centred_sum_moves_the_features(centred):
 
 
 @pytest.mark.parametrize("unit", [1, 3, 8])
-def test_the_stack_never_runs_out_of_room(unit):
-    """Else rows would be added again and again: the time per slide would grow with the range."""
+def test_the_stack_never_is_full(unit):
+    """With a full stack the time per slide would grow with the range."""
     x, y = np.ones((6000, 1)), np.ones(6000)
     sums, _held = made(1, 1500, unit)
     for a in range(0, 4500, unit):

@@ -1,17 +1,17 @@
-"""Mean and variance of a sliding range of rows, feature by feature, rounded once.
+"""Mean and variance of each feature over a sliding range of rows, rounded once.
 
-The range is [head, end) of an array of rows. Sums of x - c and of its square are kept in twice the
-precision and made by addition alone: those of every end piece of the rows before a *turn*, and one
-running sum of the rows from the turn on. The centre c is the row before the turn; when that row
-leaves, the turn moves to the end of the range. So a row costs O(d), and whatever is kept is made
-of live rows.
+The range is [head, end) of an array of rows. Let c be a centre. The sums of x - c and of its square
+are kept in double-double precision and made by addition alone. The range is split at a *turn*:
+suffix sums over [i, turn) for each row i before the turn, and one running sum over [turn, end). The
+centre is the row before the turn. When that row leaves, the turn moves to the end of the range. So
+a row costs O(d), and all that is kept is made of live rows.
 
-From such sums the mean and the variance follow with some thirty digits, of which a double keeps
-sixteen: which double it is does not depend on how the sums came about, unless the digits cut off
-are so close to where rounding changes that the sums' own rounding decides. Then the feature is
-called doubtful, and its exact sums decide (after Ziv). The limit between two doubles is not midway,
-where sums of a power of two of numbers often lie, but at the golden section, which no fraction with
-a small denominator comes near: so doubts are rarer than one in a million.
+Mean and variance follow from these sums with about thirty digits, and are rounded to sixteen. The
+result does not depend on how the sums were made, unless the exact value is so close to a rounding
+boundary that the rounding errors of the sums decide. Then the feature is marked as doubtful, and
+the caller must compute it from exact sums (Ziv's strategy). The rounding boundary between two
+doubles is not the midpoint, where sums of 2^k numbers often lie, but the golden section, which is
+far from all fractions with a small denominator. So fewer than one feature in a million is doubtful.
 """
 
 from __future__ import annotations
@@ -22,44 +22,45 @@ import numba
 import numpy as np
 
 from efface.engine.jit.compilation import INNER, KERNEL
+from efface.engine.jit.records import record
 from efface.engine.jit.views import Ints, Matrix, Vector
 from efface.engine.linalg.dense import EPS, copy, fill
 from efface.engine.linalg.double_double import over, plus, times, two_product, two_sum
 
-# Places in the dials: the range; the turn; up to where rows are in the sums; whether rows leave by
-# themselves, so that end pieces are worth keeping; whether mean and variance are up to date.
-HEAD, END, TURN, SEEN, SHRINKS, KNOWN = range(6)
-DIALS = 6
+# ``seen``: the rows before it are in the sums. ``shrinks``: do rows leave by themselves, so that
+# suffix sums are worth keeping? ``known``: are mean and variance up to date?
+range_state, _STATE = record(ints=["head", "end", "turn", "seen", "shrinks", "known"])
+
 DONE, DOUBTFUL, FULL = range(3)
-_GRAIN = 2.0**-100  # of a sum: less is the rounding of two doubles, with some bits to spare
-_FAINT = 1e-250  # squares below have lost digits
-SECTION = 0.6180339887498949  # of the gap between two doubles: from here on up, else down
-NOTHING = 2.0**-90  # of the deviation, times the rows: a mean below is 0
-_SUMS = 4  # of x - c and of its square, each as a double and the rest
+_ROUNDING = 2.0**-100  # relative error of a double-double sum, with some bits to spare
+_LEAST_SQUARES = 1e-250  # sums of squares below have lost digits
+SECTION = 0.6180339887498949  # of the gap between two doubles: round up from here on
+NO_MEAN = 2.0**-90  # a mean below this, times the deviation and the number of rows, is 0
+_SUMS = 4  # of x - c and of its square, each as two doubles
 
 
-class Range(NamedTuple):
-    """Rows, those of them that are in range, and what is known of them."""
+class MomentRange(NamedTuple):
+    """An array of rows, the range of the live rows in it, and their sums and moments."""
 
     x: Matrix  # (places, d)
-    dials: Ints
-    pieces: Matrix  # (places, 4 d): sums from row i up to the turn; (1, 4 d) unless rows leave
-    recent: Vector  # (4 d,): sums from the turn on
+    state: Ints  # see ``range_state``
+    suffixes: Matrix  # (places, 4 d): sums over [i, turn); (1, 4 d) unless rows leave
+    recent: Vector  # (4 d,): sums over [turn, end)
     centre: Vector  # (d,)
-    found: Matrix  # (3, d): mean, variance, and 1 where they are in doubt
+    moments: Matrix  # (3, d): mean, variance, and 1 where they are doubtful
 
 
-def range_of(x: Matrix, *, shrinks: bool) -> Range:
-    """Rows of which none is in range yet."""
+def empty_range(x: Matrix, *, shrinks: bool) -> MomentRange:
+    """An array of rows, none of which is live."""
     places, d = x.shape
-    dials = np.zeros(DIALS, np.int64)
-    dials[SHRINKS] = shrinks
-    pieces = np.zeros((places if shrinks else 1, _SUMS * d))
-    return Range(x, dials, pieces, np.zeros(_SUMS * d), np.zeros(d), np.zeros((3, d)))
+    words = np.zeros(_STATE, np.int64)
+    range_state(words).shrinks = shrinks
+    suffixes = np.zeros((places if shrinks else 1, _SUMS * d))
+    return MomentRange(x, words, suffixes, np.zeros(_SUMS * d), np.zeros(d), np.zeros((3, d)))
 
 
 @numba.njit(**INNER)
-def _join(row: Vector, centre: Vector, sums: Vector) -> None:
+def _add(row: Vector, centre: Vector, sums: Vector) -> None:
     """Add a row to sums."""
     d = row.size
     for j in range(d):
@@ -72,174 +73,187 @@ def _join(row: Vector, centre: Vector, sums: Vector) -> None:
 
 
 @numba.njit(**INNER)
-def _turn_over(r: Range) -> None:
-    """Start anew from the rows in range."""
-    head = r.dials[HEAD]
-    turn = r.dials[END] if r.dials[SHRINKS] == 1 else head + 1
+def _turn_over(r: MomentRange) -> None:
+    """Start anew from the live rows."""
+    state = range_state(r.state)
+    head = state.head
+    turn = state.end if state.shrinks == 1 else head + 1
     copy(r.x[turn - 1], r.centre)
     fill(r.recent, 0.0)
     for i in range(turn - 1, head - 1, -1):
-        _join(r.x[i], r.centre, r.recent)
-        copy(r.recent, r.pieces[i])
+        _add(r.x[i], r.centre, r.recent)
+        copy(r.recent, r.suffixes[i])
     fill(r.recent, 0.0)
-    r.dials[TURN], r.dials[SEEN] = turn, turn
+    state.turn, state.seen = turn, turn
 
 
 @numba.njit(**INNER)
-def _settle(r: Range) -> int:
-    """Find mean and variance of the rows in range, some; DOUBTFUL where a last digit is open."""
-    if r.dials[KNOWN] == 1:
+def _update(r: MomentRange) -> int:
+    """``update_moments`` for compiled callers."""
+    state = range_state(r.state)
+    if state.known == 1:
         return DONE
-    head, end, code = r.dials[HEAD], r.dials[END], DONE
-    if head >= r.dials[TURN]:
+    head, end, code = state.head, state.end, DONE
+    if head >= state.turn:
         _turn_over(r)
-    for i in range(r.dials[SEEN], end):
-        _join(r.x[i], r.centre, r.recent)
-    r.dials[SEEN] = end
+    for i in range(state.seen, end):
+        _add(r.x[i], r.centre, r.recent)
+    state.seen = end
     for j in range(r.centre.size):
-        r.found[2, j] = 0.0
-        if not _round(r, r.pieces[head], j, float(end - head)):
-            r.found[2, j], code = 1.0, DOUBTFUL
-    r.dials[KNOWN] = 1 if code == DONE else 0
+        r.moments[2, j] = 0.0
+        if not _round_moments(r, r.suffixes[head], j, float(end - head)):
+            r.moments[2, j], code = 1.0, DOUBTFUL
+    state.known = 1 if code == DONE else 0
     return code
 
 
 @numba.njit(**INNER)
-def _round(r: Range, old: Vector, j: int, n: float) -> bool:
-    """The mean and variance of a feature from its sums; are they the nearest doubles for sure?"""
+def _round_moments(r: MomentRange, old: Vector, j: int, n: float) -> bool:
+    """Set mean and variance of feature j from its sums; False where rounding errors could decide.
+
+    ``old`` has the sums over [head, turn).
+    """
     new, d, centre = r.recent, r.centre.size, r.centre[j]
     high, low = plus(new[j], new[d + j], old[j], old[d + j])
     k = 2 * d + j
-    square, rest = plus(new[k], new[d + k], old[k], old[d + k])
-    mean, beside = over(high, low, n)
-    less, error = times(high, low, mean, beside)
-    variance, dust = plus(square, rest, -less, -error)
-    variance, dust = over(variance, dust, n)
-    mean, beside = plus(mean, beside, centre, 0.0)
-    error = _GRAIN * (abs(centre) + np.sqrt(n * square))
-    nothing = NOTHING * n * np.sqrt(max(variance, 0.0))
-    if abs(mean) + error < nothing:
-        mean, certain = 0.0, True
+    square, square_low = plus(new[k], new[d + k], old[k], old[d + k])
+    mean, mean_low = over(high, low, n)
+    product, product_low = times(high, low, mean, mean_low)
+    variance, variance_low = plus(square, square_low, -product, -product_low)
+    variance, variance_low = over(variance, variance_low, n)
+    mean, mean_low = plus(mean, mean_low, centre, 0.0)
+    error = _ROUNDING * (abs(centre) + np.sqrt(n * square))
+    least = NO_MEAN * n * np.sqrt(max(variance, 0.0))
+    if abs(mean) + error < least:
+        mean, mean_certain = 0.0, True
     else:
-        mean, certain = _rounded(mean, beside, error)
-        certain = certain and (abs(mean) > nothing + error or square == 0.0)
-    variance, sure = _rounded(variance, dust, _GRAIN * (1.0 + 8.0 / n) * square)
-    r.found[0, j], r.found[1, j] = mean, variance
-    return certain and sure and (square == 0.0 or square > _FAINT)
+        mean, mean_certain = _rounded(mean, mean_low, error)
+        mean_certain = mean_certain and (abs(mean) > least + error or square == 0.0)
+    error = _ROUNDING * (1.0 + 8.0 / n) * square
+    variance, variance_certain = _rounded(variance, variance_low, error)
+    r.moments[0, j], r.moments[1, j] = mean, variance
+    return mean_certain and variance_certain and (square == 0.0 or square > _LEAST_SQUARES)
 
 
 @numba.njit(**INNER)
 def _rounded(high: float, low: float, error: float) -> tuple[float, bool]:
-    """high + low as one double, and whether that is so for all within ``error`` of it."""
+    """high + low as one double, and whether all numbers within ``error`` round to the same."""
     sign = -1.0 if high < 0.0 else 1.0
     high, low = sign * high, sign * low
     below = high * (1.0 - 0.5 * EPS)
-    limit = (SECTION - 1.0) * (high - below)
-    return sign * (below if low < limit else high), abs(low - limit) > error or error == 0.0
+    boundary = (SECTION - 1.0) * (high - below)
+    return sign * (below if low < boundary else high), abs(low - boundary) > error or error == 0.0
 
 
 @numba.njit(**KERNEL)
-def settle_range(r: Range) -> int:
-    """Find mean and variance of the rows in range, of which there must be some."""
-    return _settle(r)
+def update_moments(r: MomentRange) -> int:
+    """Compute mean and variance of the live rows; DOUBTFUL if a last digit is uncertain.
+
+    There must be a live row.
+    """
+    return _update(r)
 
 
 @numba.njit(**KERNEL)
-def drop_range(r: Range, count: int) -> None:
-    """The oldest rows leave; what was kept of them is zeroed at once."""
+def drop_oldest(r: MomentRange, count: int) -> None:
+    """Remove the oldest rows, and overwrite all sums that contain them."""
     if count == 0:
         return
-    head = r.dials[HEAD]
-    fill(r.found, 0.0)
+    state = range_state(r.state)
+    head = state.head
+    fill(r.moments, 0.0)
     for i in range(head, head + count):
         fill(r.x[i], 0.0)
-        if i < r.pieces.shape[0]:
-            fill(r.pieces[i], 0.0)
-    r.dials[HEAD], r.dials[KNOWN] = head + count, 0
-    if r.dials[HEAD] >= r.dials[TURN]:  # the centre has left
+        if i < r.suffixes.shape[0]:
+            fill(r.suffixes[i], 0.0)
+    state.head, state.known = head + count, 0
+    if state.head >= state.turn:  # the row of the centre has left
         fill(r.recent, 0.0)
         fill(r.centre, 0.0)
-        r.dials[TURN], r.dials[SEEN] = 0, 0
+        state.turn, state.seen = 0, 0
 
 
 @numba.njit(**KERNEL)
-def scales_of(r: Range, scale: Vector) -> None:
-    """scale <- the standard deviations found, 1 for a feature that is constant but for rounding.
+def set_scales(r: MomentRange, scale: Vector) -> None:
+    """scale <- the standard deviations, 1 for a feature that is constant up to rounding.
 
     The limit is that of scikit-learn's StandardScaler, after Chan, Golub and LeVeque.
     """
-    n = float(r.dials[END] - r.dials[HEAD])
+    state = range_state(r.state)
+    n = float(state.end - state.head)
     for j in range(scale.size):
-        variance, dust = r.found[1, j], n * r.found[0, j] * EPS
-        constant = variance <= n * EPS * variance + dust * dust
+        variance, rounding = r.moments[1, j], n * r.moments[0, j] * EPS
+        constant = variance <= n * EPS * variance + rounding * rounding
         scale[j] = 1.0 if constant else np.sqrt(variance)
 
 
 @numba.njit(**KERNEL, nogil=True)
 def scale_rows(
-    r: Range,
+    r: MomentRange,
     rows: Matrix,
     before: Ints,  # (n,): how many of the oldest rows leave before row t comes
-    after: Ints,  # (n,): and once it has joined
-    options: tuple[bool, bool, bool],  # take the mean off, divide by the deviation, join first
+    after: Ints,  # (n,): how many leave after row t was learned
+    options: tuple[bool, bool, bool],  # subtract the mean, divide by the deviation, learn first
     scaled: Matrix,
     start: int,
-    sure: int,
+    decided: int,
 ) -> tuple[int, int]:
-    """Scale each row by those in range, and let it join before or after; NaN where there are none.
+    """Scale each row by the live rows, and learn it before or after; NaN if no row is live.
 
-    The row at which something else is to be done first, and what; or the end, DONE. At row ``sure``
-    what was found is right as it is.
+    Return the end and DONE; or the row where the caller must act first, and FULL or DOUBTFUL. The
+    doubts at row ``decided`` have been resolved by the caller.
     """
     with_mean, with_std, joined = options
+    state = range_state(r.state)
     for t in range(start, rows.shape[0]):
-        if t != sure:
-            if r.dials[END] == r.x.shape[0]:
+        if t != decided:
+            if state.end == r.x.shape[0]:
                 return t, FULL
-            drop_range(r, before[t])
+            drop_oldest(r, before[t])
             if joined:
                 _append(r, rows[t])
-                drop_range(r, after[t])
-            if r.dials[END] > r.dials[HEAD] and _settle(r) == DOUBTFUL:
+                drop_oldest(r, after[t])
+            if state.end > state.head and _update(r) == DOUBTFUL:
                 return t, DOUBTFUL
         fill(scaled[t], np.nan)
-        if r.dials[END] > r.dials[HEAD]:
+        if state.end > state.head:
             _scale(r, rows[t], with_mean, with_std, scaled[t])
         if not joined:
             _append(r, rows[t])
-            drop_range(r, after[t])
+            drop_oldest(r, after[t])
     return rows.shape[0], DONE
 
 
 @numba.njit(**INNER)
-def _append(r: Range, row: Vector) -> None:
-    copy(row, r.x[r.dials[END]])
-    r.dials[END] += 1
-    r.dials[KNOWN] = 0
+def _append(r: MomentRange, row: Vector) -> None:
+    state = range_state(r.state)
+    copy(row, r.x[state.end])
+    state.end += 1
+    state.known = 0
 
 
 @numba.njit(**KERNEL)
-def join_range(r: Range, row: Vector, leaving: int) -> bool:
-    """A row comes as the newest, then the oldest ``leaving`` go; False if there is no place."""
-    if r.dials[END] == r.x.shape[0]:
+def learn_row(r: MomentRange, row: Vector, leaving: int) -> bool:
+    """Append the newest row, then drop the oldest ``leaving``; False if there is no free place."""
+    if range_state(r.state).end == r.x.shape[0]:
         return False
     _append(r, row)
-    drop_range(r, leaving)
+    drop_oldest(r, leaving)
     return True
 
 
 @numba.njit(**KERNEL)
-def scale_row(r: Range, row: Vector, with_mean: bool, with_std: bool, scaled: Vector) -> int:
-    """Scale a row by those in range, of which there must be some; unless it is DOUBTFUL."""
-    if _settle(r) == DOUBTFUL:
+def scale_row(r: MomentRange, row: Vector, with_mean: bool, with_std: bool, scaled: Vector) -> int:
+    """Scale a row by the live rows, of which there must be one; or return DOUBTFUL."""
+    if _update(r) == DOUBTFUL:
         return DOUBTFUL
     _scale(r, row, with_mean, with_std, scaled)
     return DONE
 
 
 @numba.njit(**INNER)
-def _scale(r: Range, row: Vector, with_mean: bool, with_std: bool, scaled: Vector) -> None:
-    scales_of(r, scaled)
+def _scale(r: MomentRange, row: Vector, with_mean: bool, with_std: bool, scaled: Vector) -> None:
+    set_scales(r, scaled)
     for j in range(row.size):
-        away = row[j] - r.found[0, j] if with_mean else row[j]
+        away = row[j] - r.moments[0, j] if with_mean else row[j]
         scaled[j] = away / scaled[j] if with_std else away

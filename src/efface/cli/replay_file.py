@@ -148,9 +148,11 @@ def replay(
 ) -> None:
     """Stream the rows of a file through a model: predict, learn, forget, and write a report."""
     from efface.files.job import Job
-    from efface.files.schema import ColumnRoles
+    from efface.files.schema import RequestedColumns
 
-    roles = ColumnRoles(target, _split(features), time, id, group, _levels(one_hot or []), weight)
+    roles = RequestedColumns(
+        target, _split(features), time, id, group, _levels(one_hot or []), weight
+    )
     job = Job(
         file,
         roles,
