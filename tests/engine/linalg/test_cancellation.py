@@ -6,14 +6,14 @@ from twins import regression as naive
 
 from efface import rolling
 from efface.engine.jit.views import weighed
-from efface.engine.linalg.cancellation import note_terms
+from efface.engine.linalg.cancellation import set_largest_terms
 from efface.engine.linalg.refit import refit
 from efface.live.memory import Memory, Penalty
 
 
 def test_the_largest_term_of_each_coefficient_is_noted():
     terms = np.full(2, 9.0)
-    note_terms(np.array([2.0, -3.0]), np.array([[1.0, -5.0], [2.0, 1.0]]), terms)
+    set_largest_terms(np.array([2.0, -3.0]), np.array([[1.0, -5.0], [2.0, 1.0]]), terms)
     assert terms.tolist() == [6.0, 10.0]
 
 

@@ -38,7 +38,7 @@ from efface.engine.jit.views import (
     part,
     take,
 )
-from efface.engine.linalg.cancellation import note_terms
+from efface.engine.linalg.cancellation import set_largest_terms
 from efface.engine.linalg.dense import (
     EPS,
     SAFE,
@@ -254,7 +254,7 @@ def form_dual(
             target[i] -= dot(rows[i], theta) + penalty * alpha[i]
         symmetric_times(inverse, target, step)
         add_rows(step, rows, 1.0, theta)
-        note_terms(alpha, rows, c.terms[response])
+        set_largest_terms(alpha, rows, c.terms[response])
     c.values[PENALTY], c.values[RHO], c.values[CONSTANT] = penalty, penalty, constant
     c.values[LEAST] = 10.0 * SAFE  # Z is what is left of a row: it has lost digits already
     c.dials[DUAL], c.dials[SIZE], c.dials[RESPONSES] = 1, n, responses

@@ -34,7 +34,7 @@ class Terms(NamedTuple):
 
 
 @shared()
-def note_terms(alpha: Vector, rows: Matrix, terms: Vector) -> None:
+def set_largest_terms(alpha: Vector, rows: Matrix, terms: Vector) -> None:
     """The largest |alpha_i rows_ij| of each j."""
     fill(terms, 0.0)
     for i in range(alpha.size):
@@ -61,7 +61,7 @@ def _square(t: Terms, j: int) -> float:
 
 
 @numba.njit(**INNER)
-def each_outlasts(t: Terms, d: int) -> bool:
+def each_keeps_digits(t: Terms, d: int) -> bool:
     """Is enough left in every coefficient? That of a constant feature has no terms."""
     if not t.dual:
         return _all_outlast(part(t.theta, 0, d), t.core[0], t.scale, _LEFT**2 * t.reach)
@@ -85,7 +85,7 @@ def _all_outlast(theta: Vector, core: Vector, scale: Vector, least: float) -> bo
 
 
 @numba.njit(**INNER)
-def largest_outlasts(t: Terms, squares: Vector, d: int) -> bool:
+def largest_keeps_digits(t: Terms, squares: Vector, d: int) -> bool:
     """Is enough left in the largest, features at one scale? ``squares`` are those of all rows."""
     largest, left = 0.0, 0.0
     for j in range(d):

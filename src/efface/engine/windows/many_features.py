@@ -23,7 +23,12 @@ from efface.engine.jit.simd import (
     solve_lanes,
 )
 from efface.engine.jit.views import ROOT, Ints, Matrix, Responses, Vector, block, part
-from efface.engine.linalg.cancellation import Terms, each_outlasts, largest_outlasts, note_terms
+from efface.engine.linalg.cancellation import (
+    Terms,
+    each_keeps_digits,
+    largest_keeps_digits,
+    set_largest_terms,
+)
 from efface.engine.linalg.dense import (
     SAFE,
     copy,
@@ -295,7 +300,7 @@ def _note_core(w: Block, responses: int) -> None:
         copy(w.scaled[n + k + g], part(alpha[0], 0, n))
         divide_rows(alpha, w.scaled, n)
         if dual:
-            note_terms(part(alpha[0], 0, n), part(w.rows, 0, n), w.terms[g])
+            set_largest_terms(part(alpha[0], 0, n), part(w.rows, 0, n), w.terms[g])
         else:
             for j in range(n):
                 w.terms[g, j] = abs(alpha[0, j])
@@ -315,14 +320,14 @@ def _outlasts(w: Block, x: Matrix, y: Responses, e: int, i: int, s: int, respons
         if weight > 0.0:
             reach = max(reach, weight * weight / w.weight[h])
     terms = Terms(theta, ones, slope, w.terms, reach, w.scale, w.dials[DUAL] == 1)
-    if each_outlasts(terms, d):
+    if each_keeps_digits(terms, d):
         return True
     squares = w.terms[2]
     fill(squares, 0.0)
     for row in range(max(first, e - s + 1), e + 1):
         for j in range(d):
             squares[j] += (y[row, ROOT] * (x[row, j] - w.sums.centre[j])) ** 2
-    return largest_outlasts(terms, squares, d)
+    return largest_keeps_digits(terms, squares, d)
 
 
 @numba.njit(**INNER, fastmath=FAST)
