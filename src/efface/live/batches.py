@@ -17,7 +17,7 @@ from efface.engine.events.leverage import GAUGES
 from efface.engine.jit.views import Ints, Matrix, Vector
 from efface.engine.linalg.dense import SAFE
 from efface.engine.linalg.spectrum import conditioning, rank_of
-from efface.engine.windows.batched_replay import MOST, stride_windows
+from efface.engine.windows.batched_replay import MOST_UNKNOWNS, replay_windows
 from efface.live.memory import Memory, departures
 from efface.live.trace import Asked, Gauges, Trace, joined
 
@@ -75,7 +75,7 @@ class Passage:
         """Are the rows of a run many enough, and their features few enough?"""
         unknowns = self.memory.width + self.intercept
         enough = run.last - run.first >= max(_FEW, run.size // _SHARE)
-        return enough and unknowns <= MOST and run.size > unknowns
+        return enough and unknowns <= MOST_UNKNOWNS and run.size > unknowns
 
     def one_by_one(
         self, X: Matrix, y: Vector, before: Ints, after: Ints, weights: Vector | None = None
@@ -107,7 +107,7 @@ class Passage:
         n, memory, asked = y.size - s, self.memory, self.asked
         states, coef = np.full((8, n), np.nan), np.empty((n if asked.coef else 0, memory.width))
         gauges = np.empty((GAUGES, n if asked.gauges else 0))
-        margin = stride_windows(X, y, s, memory.rule(s), self.intercept, states[:6], coef, gauges)
+        margin = replay_windows(X, y, s, memory.rule(s), self.intercept, states[:6], coef, gauges)
         rank = np.where(states[1] == 0.0, memory.width, -1)
         if asked.diagnostics:
             self._rank(rank, X, s, margin)

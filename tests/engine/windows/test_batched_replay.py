@@ -9,7 +9,7 @@ from efface.engine.events.leverage import GAUGES
 from efface.engine.events.penalty import ADAPTIVE, FIXED, PILOT
 from efface.engine.events.pilot import AUTO, RESIDUAL, RESPONSE
 from efface.engine.linalg.dense import SAFE
-from efface.engine.windows.batched_replay import stride_windows
+from efface.engine.windows.batched_replay import replay_windows
 from efface.live.memory import Penalty
 
 ADAPTED = {"delta": 0.05, "theta_max": 2.0, "noise": "response"}
@@ -36,7 +36,7 @@ def stride(X, y, s, rule, intercept):
     n, d = len(y) - s, X.shape[1]
     states, coef, gauges = np.empty((6, n)), np.empty((n, d)), np.empty((GAUGES, n))
     penalty = np.array(RULES[rule][0], dtype=float)
-    margin = stride_windows(X, y, s, penalty, intercept, states, coef, gauges)
+    margin = replay_windows(X, y, s, penalty, intercept, states, coef, gauges)
     return states, coef, gauges, margin
 
 
@@ -175,6 +175,6 @@ def test_coefficients_and_gauges_are_left_out_where_nobody_asks():
     X, y = stream(30, 2)
     states = np.empty((6, 20))
     rule = np.array(Penalty(), dtype=float)
-    margin = stride_windows(X, y, 10, rule, True, states, np.empty((0, 2)), np.empty((GAUGES, 0)))
+    margin = replay_windows(X, y, 10, rule, True, states, np.empty((0, 2)), np.empty((GAUGES, 0)))
     assert (states == stride(X, y, 10, "OLS", True)[0]).all()
     assert (margin >= SAFE).all()

@@ -98,11 +98,11 @@ from efface.engine.windows.systems import (
     trace_inverse,
 )
 
-MOST = 28  # unknowns: with more, a core that is solved once serves windows faster
+MOST_UNKNOWNS = 28  # unknowns: with more, a core that is solved once serves windows faster
 _VALUES = 11
 
 
-def stride_windows(
+def replay_windows(
     x: Matrix,
     y: Vector,
     s: int,
@@ -124,12 +124,12 @@ def stride_windows(
     store[lanes + floats : lanes + floats + rule.size] = rule
     margin, gauges[HEFT] = np.empty(y.size - s), s
     answers = states, coef, gauges, margin
-    _stride_windows(x, weighed(y), s, intercept, *answers, store, lanes, dials, depth)
+    _replay(x, weighed(y), s, intercept, *answers, store, lanes, dials, depth)
     return margin
 
 
 @numba.njit(**KERNEL, nogil=True)
-def _stride_windows(
+def _replay(
     x: Matrix,
     y: Responses,
     s: int,

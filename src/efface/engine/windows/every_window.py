@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from efface.engine.jit.views import Ints, Matrix, Vector, weighed
 from efface.engine.linalg.dense import SAFE
 from efface.engine.linalg.refit import refit
-from efface.engine.windows.few_features import MOST, slide_equations
+from efface.engine.windows.few_features import MOST_UNKNOWNS, slide_equations
 from efface.engine.windows.many_features import slide_blocks
 
 
@@ -40,7 +40,7 @@ def slide_windows(
     responses = weighed(y, weights)
     problem, answers = (x, responses, s, penalty, intercept), (coef, level, margin)
     # Each way is compiled only when windows need it.
-    begin = min(p, n) if p <= MOST and s > p else n
+    begin = min(p, n) if p <= MOST_UNKNOWNS and s > p else n
     t = slide_blocks(*problem, first, begin, *answers, length) if first < begin else first
     if t < n:
         slide_equations(*problem, t, *answers)

@@ -36,7 +36,7 @@ from efface.engine.sums.sliding import (
 )
 
 OWN = LANES - 1
-MOST = 28  # unknowns: with more, windows are solved faster from their core
+MOST_UNKNOWNS = 28  # unknowns: with more, windows are solved faster from their core
 
 
 def slide_equations(
