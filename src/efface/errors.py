@@ -12,6 +12,7 @@
     │   └── BadTable                   a file of rows that cannot be used
     ├── NotFitted (ValueError,         the model has not seen a row yet
     │              AttributeError)
+    ├── UnsupportedNumba (ImportError) the installed Numba is not one that efface is tested with
     └── UnreadableFile (ValueError)    ``load`` cannot use this file
         ├── ForeignFile                not written by efface
         ├── NewerFile                  written by a later efface
@@ -66,6 +67,10 @@ class BadTable(InvalidValue):
 
 class NotFitted(EffaceError, ValueError, AttributeError):
     """The model has not seen a row yet."""
+
+
+class UnsupportedNumba(EffaceError, ImportError):
+    """The installed Numba is not one that efface is tested with."""
 
 
 class UnreadableFile(EffaceError, ValueError):

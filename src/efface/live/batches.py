@@ -17,7 +17,8 @@ from efface.engine.events.leverage import GAUGES
 from efface.engine.jit.views import Ints, Matrix, Vector
 from efface.engine.linalg.dense import SAFE
 from efface.engine.linalg.spectrum import conditioning, rank_of
-from efface.engine.windows.batched_replay import MOST_UNKNOWNS, replay_windows
+from efface.engine.windows.batched_replay import replay_windows
+from efface.engine.windows.systems import MOST_UNKNOWNS
 from efface.live.memory import Memory, departures
 from efface.live.trace import Asked, Gauges, Trace, joined
 

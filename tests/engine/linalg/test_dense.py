@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from efface.engine.linalg.dense import (
-    PANEL_ROOM,
+    ROWS_SCRATCH,
     divide_rows,
     factorise,
     factorise_rows,
@@ -67,7 +67,7 @@ def test_rows_below_a_system_are_divided_by_its_factor(n, k):
     rng = np.random.default_rng(1)
     a, u = positive_definite(n, condition=30.0), rng.normal(size=(k, n))
     raw, scaled = np.vstack([np.tril(a), u]), np.zeros((n + k, n))
-    factorise_rows(raw, scaled, n, np.diag(a).copy(), np.empty(PANEL_ROOM))
+    factorise_rows(raw, scaled, n, np.diag(a).copy(), np.empty(ROWS_SCRATCH))
     np.testing.assert_allclose(scaled[n:] @ raw[n:].T, u @ np.linalg.solve(a, u.T), rtol=1e-9)
     answer = scaled[n:].copy()
     divide_rows(answer, scaled, n)

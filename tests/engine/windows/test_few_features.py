@@ -5,8 +5,8 @@ import pytest
 from twins import regression as naive
 
 from efface.engine.jit.views import weighed
-from efface.engine.windows.few_features import slide_equations
-from efface.engine.windows.many_features import slide_blocks
+from efface.engine.windows.few_features import slide_few_features
+from efface.engine.windows.many_features import slide_many_features
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -17,7 +17,7 @@ def test_windows_equal_refits_from_the_first_on(d, s, first, penalty, intercept)
     n = 45
     X, y = rng.normal(size=(n, d)), rng.normal(size=n)
     coef, level, margin = np.full((n, d), 7.0), np.full(n, 7.0), np.zeros(n)
-    slide_equations(X, weighed(y), s, penalty, intercept, first, coef, level, margin)
+    slide_few_features(X, weighed(y), s, penalty, intercept, first, coef, level, margin)
     assert (coef[:first] == 7.0).all()
     for t in range(first, n):
         lo = max(0, t - s + 1)
@@ -32,18 +32,20 @@ def test_a_window_in_which_a_feature_is_constant_is_not_trusted():
     X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
     X[:20, 1] = 5.0
     margin = np.full(40, np.inf)
-    slide_equations(X, weighed(y), 10, 0.0, True, 9, np.empty((40, 2)), np.empty(40), margin)
+    slide_few_features(X, weighed(y), 10, 0.0, True, 9, np.empty((40, 2)), np.empty(40), margin)
     assert not (margin[9:20] >= 1e-4).any()
     assert (margin[30:] >= 1e-4).all()
 
 
-@pytest.mark.parametrize("slide", [slide_equations, slide_blocks], ids=["equations", "blocks"])
+@pytest.mark.parametrize(
+    "slide", [slide_few_features, slide_many_features], ids=["few features", "many features"]
+)
 def test_a_constant_feature_under_a_penalty_needs_no_refit(slide):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
     X[:25, 1], X[25:, 1], X[:, 2] = 0.1, 3.1, np.arange(60) // 15 == 2
     coef, level, margin = np.empty((60, 3)), np.empty(60), np.full(60, np.inf)
-    end = (60,) if slide is slide_blocks else ()
+    end = (60,) if slide is slide_many_features else ()
     slide(X, weighed(y), 12, 0.5, True, 11, *end, coef, level, margin)
     assert (margin[11:] >= 1e-4).all()
     for t in range(11, 60):
@@ -60,7 +62,7 @@ def test_weighted_windows_are_refits_or_not_trusted(intercept):
     w = np.repeat(rng.choice([0.0, 1.0, 2.5], size=24), 5)
     w[40:55] = 0.0
     coef, level, margin = np.empty((120, 3)), np.empty(120), np.full(120, np.inf)
-    slide_equations(X, weighed(y, w), 10, 0.0, intercept, 9, coef, level, margin)
+    slide_few_features(X, weighed(y, w), 10, 0.0, intercept, 9, coef, level, margin)
     for t in range(9, 120):
         rows = slice(t - 9, t + 1)
         heard = np.count_nonzero(w[rows])

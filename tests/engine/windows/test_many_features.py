@@ -5,7 +5,7 @@ import pytest
 from twins import regression as naive
 
 from efface.engine.jit.views import weighed
-from efface.engine.windows.many_features import slide_blocks
+from efface.engine.windows.many_features import slide_many_features
 
 
 @pytest.mark.parametrize("length", [1, 2, 5, 16])
@@ -16,7 +16,9 @@ def test_windows_equal_refits(d, s, penalty, intercept, length):
     n, first = 40, s - 1
     X, y = rng.normal(size=(n, d)), rng.normal(size=n)
     coef, level, margin = np.empty((n, d)), np.empty(n), np.zeros(n)
-    end = slide_blocks(X, weighed(y), s, penalty, intercept, first, n, coef, level, margin, length)
+    end = slide_many_features(
+        X, weighed(y), s, penalty, intercept, first, n, coef, level, margin, length
+    )
     assert end == n
     assert (margin[first:] > 1e-4).all()
     for t in range(first, n):
@@ -30,7 +32,7 @@ def test_the_last_block_is_the_one_that_reaches_the_stop():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
     answers = np.empty((60, 3)), np.empty(60), np.full(60, -1.0)
-    end = slide_blocks(X, weighed(y), 20, 1.0, False, 19, 30, *answers, 8)
+    end = slide_many_features(X, weighed(y), 20, 1.0, False, 19, 30, *answers, 8)
     assert 30 <= end < 38
     assert (answers[2][end:] == -1.0).all()
 
@@ -43,7 +45,7 @@ def test_weighted_windows_are_refits_or_not_trusted(s, penalty, intercept):
     w = rng.choice([0.2, 1.0, 9.0], size=90)
     w[30:35], w[60] = 0.0, 0.0
     coef, level, margin = np.empty((90, 8)), np.empty(90), np.zeros(90)
-    slide_blocks(X, weighed(y, w), s, penalty, intercept, s - 1, 90, coef, level, margin, 5)
+    slide_many_features(X, weighed(y, w), s, penalty, intercept, s - 1, 90, coef, level, margin, 5)
     for t in range(s - 1, 90):
         rows = slice(t - s + 1, t + 1)
         if s == 6 and penalty == 0.0 and not w[rows].all():

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from efface.engine.events.core import gather
-from efface.engine.jit.simd import LANES, aligned
+from efface.engine.jit.simd import LANES, TILE, aligned
 from efface.engine.jit.views import weighed
 from efface.engine.sums.sliding import NEVER, SEEN, carve_sums, depth_for, room_for_sums
 from efface.engine.windows.systems import (
@@ -16,13 +15,14 @@ from efface.engine.windows.systems import (
     PENALTY,
     SPREAD,
     SQUARES,
-    Block,
+    Batch,
+    add_moments,
     factorise,
     form,
-    places_for,
-    prepare,
-    solve,
+    offsets_for,
+    solve_measured,
     trace_inverse,
+    write_measured_rows,
 )
 
 S, N = 30, 45
@@ -34,7 +34,8 @@ class Systems:
     def __init__(self, d, windows, intercept):
         rng = np.random.default_rng(d)
         self.X, self.y = rng.normal(size=(N, d)) + 2.0, rng.normal(size=N) + 5.0
-        self.block, self.intercept, self.at = Block(S, windows, S), intercept, places_for(d)
+        self.batch, self.intercept = Batch(S, windows, S), intercept
+        self.at = offsets_for(d, intercept, False)
         self._store = aligned(self.at.size * LANES)
         self.f = self._store.reshape(-1, LANES)
         depth = depth_for(S, LANES)
@@ -43,9 +44,9 @@ class Systems:
         sums = carve_sums(self._floats, self._ints, d, depth)
         sums.dials[SEEN] = NEVER
         responses = weighed(self.y)
-        gather(sums, self.X, responses, windows - 1, S, windows, intercept)
-        prepare(self.f, self.at, d, S, intercept)
-        form(self.f, self.at, sums, self.X, responses, self.block, intercept)
+        assert form(self.f, self.at, sums, self.X, responses, self.batch, 0.0, intercept)
+        write_measured_rows(self.f, self.at, sums.centre, self.X, self.batch, intercept)
+        add_moments(self.f, self.at, sums, responses, self.batch, intercept)
         self.centre = sums.centre[d + 1] if intercept else 0.0
 
     def number(self, which, lane):
@@ -64,9 +65,9 @@ def test_each_lane_is_the_system_of_its_window(d, windows, intercept):
     f, at = systems.f, systems.at
     penalties = np.linspace(0.0, 3.0, LANES)
     f[at.numbers + PENALTY] = penalties
-    factorise(f, at)
+    factorise(f, at, TILE)
     forward = f[at.factor + (at.m + 1) * at.step :][: at.m + 1].copy()
-    solve(f, at)
+    solve_measured(f, at)
     trace_inverse(f, at, d)
     for lane in range(windows):
         X, y = systems.window(lane)
@@ -90,18 +91,18 @@ def test_a_second_penalty_finds_the_system_as_it_was(intercept):
     f, at = systems.f, systems.at
     for penalty in (7.0, 0.25):
         f[at.numbers + PENALTY] = penalty
-        factorise(f, at)
-        solve(f, at)
+        factorise(f, at, TILE)
+        solve_measured(f, at)
     other.f[at.numbers + PENALTY] = 0.25
-    factorise(other.f, at)
-    solve(other.f, at)
+    factorise(other.f, at, TILE)
+    solve_measured(other.f, at)
     rows = slice(at.factor, at.inverse)
     assert (f[rows] == other.f[rows]).all()
 
 
-def test_places_do_not_overlap():
+def test_parts_do_not_overlap():
     for d in range(1, 29):
-        at = places_for(d)
+        at = offsets_for(d, True, False)
         starts = [at.matrix, at.factor, at.inverse, at.unit, at.own, at.weights, at.numbers]
         assert starts == sorted(starts)
         assert at.m >= d

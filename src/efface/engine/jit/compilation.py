@@ -19,7 +19,7 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.types.containers import UniTuple
 from numba.core.typing.context import Context
 
-from efface.engine.jit.views import View, borrow, view_of
+from efface.engine.jit.views import View, as_views, view_of
 
 # Reductions may be reordered so that they vectorise; NaN and infinity keep their meaning.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
@@ -115,7 +115,7 @@ def _borrowed(given: ir.Assign, definitions: Any) -> list[ir.Assign]:
     function, array = (name.scope.redefine(f"${name.name}.{use}", loc) for use in ("cut", "of"))
     steps = [
         ir.Assign(given.value, array, loc),
-        ir.Assign(ir.Global("borrow", borrow, loc), function, loc),
+        ir.Assign(ir.Global("as_views", as_views, loc), function, loc),
         ir.Assign(ir.Expr.call(function, [array], (), loc), name, loc),
     ]
     for step in steps:

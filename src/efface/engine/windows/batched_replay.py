@@ -1,8 +1,9 @@
-"""Few features: a window that slides one row at a time, eight neighbouring windows side by side.
+"""Replay of a sliding window where features are few: eight neighbouring windows at once.
 
-What a replay tells of each window, from the window's own normal equations (see ``systems``). They
-are factorised with the penalty of a pilot fit, where that sets the penalty, and then with the
-penalty itself. Windows where rounding would show are only pointed out.
+Predictions, penalties, leverages and gauges come from each window's own normal equations (see
+``systems``). Where a pilot fit sets the penalty, the equations are factorised twice: with the
+pilot's penalty, then with the penalty itself. Windows for which float64 is not enough get a margin
+below SAFE; the caller replays them row by row.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from efface.engine.events.core import gather, trusted
 from efface.engine.events.event_replay import forgetting_term
 from efface.engine.events.leverage import (
     GAUGES_KEPT,
@@ -40,18 +40,18 @@ from efface.engine.events.pilot import RESIDUAL, constant, penalty_from
 from efface.engine.jit.compilation import INNER, KERNEL
 from efface.engine.jit.simd import (
     LANES,
+    TILE,
     add_dot,
     aligned,
-    multiply_by,
     set_all,
     set_difference,
     set_sum,
     subtract_product,
-    subtract_scaled,
     take_higher,
     take_lower,
 )
 from efface.engine.jit.views import VALUE, Ints, Matrix, Responses, Vector, part, take, weighed
+from efface.engine.linalg.batched_cholesky import substitute_back
 from efface.engine.linalg.dense import SAFE, fill
 from efface.engine.sums.sliding import (
     BOUNDED,
@@ -87,19 +87,21 @@ from efface.engine.windows.systems import (
     SQUARES,
     TOTAL,
     WORK,
-    Block,
-    Places,
+    Batch,
+    Offsets,
+    add_moments,
     factorise,
     form,
-    places_for,
-    prepare,
-    solve,
-    substitute_back,
+    offsets_for,
+    set_level,
+    solve_measured,
+    system,
     trace_inverse,
+    uncentre_level,
+    write_measured_rows,
 )
 
-MOST_UNKNOWNS = 28  # unknowns: with more, a core that is solved once serves windows faster
-_VALUES = 11
+_VALUES = 11  # the parameters of the penalty, and what a pilot fit needs
 
 
 def replay_windows(
@@ -112,14 +114,14 @@ def replay_windows(
     coef: Matrix,  # (n, d), or (0, d) where it is not wanted
     gauges: Matrix,  # (GAUGES, n), or (GAUGES, 0)
 ) -> Vector:
-    """What the s rows before each row tell, from row s on; n rows follow those of the first window.
+    """Predict each row from row s on by the s rows before it; n rows follow the first window.
 
-    All rows weigh 1. ``rule`` holds the parameters of the penalty. The windows' margins: what is
-    said of one whose margin is not SAFE is not to be trusted.
+    All weights are 1. ``rule`` holds the parameters of the penalty. Returns the margin of each
+    window; the results of a window are to be used only where that is at least SAFE.
     """
     d, depth = x.shape[1], depth_for(s, LANES)
     floats, ints = room_for_sums(d, depth)
-    lanes = places_for(d).size * LANES
+    lanes = offsets_for(d, intercept, False).size * LANES
     store, dials = aligned(lanes + floats + _VALUES), np.zeros(ints, np.int64)
     store[lanes + floats : lanes + floats + rule.size] = rule
     margin, gauges[HEFT] = np.empty(y.size - s), s
@@ -144,26 +146,22 @@ def _replay(
     depth: int,
 ) -> None:
     n, d = x.shape
-    f, at = take(store, 0, lanes // LANES, LANES), places_for(d)
+    f, at = take(store, 0, lanes // LANES, LANES), offsets_for(d, intercept, False)
     sums = carve_sums(part(store, lanes, store.size), ints, d, depth)
     values = part(store, store.size - _VALUES, store.size)
-    some = values[ALPHA] if values[KIND] == FIXED else 1.0
+    least_penalty = values[ALPHA] if values[KIND] == FIXED else 1.0
     sums.dials[SEEN], sums.dials[BOUNDED] = NEVER, int(values[KIND] != FIXED)
-    prepare(f, at, d, s, intercept)
     t = s
     while t < n:
-        block = Block(t, min(LANES, n - t, max(1, s // 2)), s)
-        stop = t + block.windows
-        gather(sums, x, y, stop - 1 - s, t, block.windows, intercept)
-        diagonal = take(f, 0, 1, d)[0]  # the lanes are not filled yet
-        for i in range(d):
-            diagonal[i] = sums.total[i, i]
-        if trusted(diagonal, sums.total, sums.centre, d, some, intercept) > 0.0:
-            form(f, at, sums, x, y, block, intercept)
-            _set_penalties(f, at, sums, values, y, block, d, intercept)
-            factorise(f, at)
+        batch = Batch(t, min(LANES, n - t, max(1, s // 2)), s)
+        stop = t + batch.windows
+        if form(f, at, sums, x, y, batch, least_penalty, intercept):
+            write_measured_rows(f, at, sums.centre, x, batch, intercept)
+            add_moments(f, at, sums, y, batch, intercept)
+            _set_penalties(f, at, sums, values, y, batch, d, intercept)
+            factorise(f, at, TILE)
             _measure(f, at, sums.centre, d, intercept)
-            _collect(f, at, sums.centre, block, intercept, states, coef, gauges, margin)
+            _collect(f, at, sums.centre, batch, intercept, states, coef, gauges, margin)
         else:
             fill(part(margin, t - s, stop - s), 0.0)
         t = stop
@@ -172,25 +170,25 @@ def _replay(
 @numba.njit(**INNER)
 def _set_penalties(
     f: Matrix,
-    at: Places,
+    at: Offsets,
     sums: Sums,
     values: Vector,
     y: Responses,
-    block: Block,
+    batch: Batch,
     d: int,
     intercept: bool,
 ) -> None:
-    """The penalty of each window; NaN where it is to be found another way."""
+    """Set the penalty of each window; NaN where the sums do not give it with enough digits."""
     if values[KIND] == FIXED:
         set_all(f, at.numbers + PENALTY, values[ALPHA])
         return
-    _bound(f, at, sums, block.windows, d)
+    _bound(f, at, sums, batch.windows, d)
     for i in range(LANES):
-        f[at.numbers + PENALTY, i] = _first_penalty(f, at, values, i, block.s, d)
+        f[at.numbers + PENALTY, i] = _first_penalty(f, at, values, i, batch.s, d)
     if values[KIND] != PILOT:
         return
-    factorise(f, at)
-    solve(f, at)
+    factorise(f, at, TILE)
+    solve_measured(f, at)
     if values[NOISE] == RESIDUAL:
         trace_inverse(f, at, d)
     set_all(f, at.numbers + HIGH, 0.0)
@@ -200,13 +198,13 @@ def _set_penalties(
         take_higher(f, at.numbers + HIGH, coefficient)
         take_lower(f, at.numbers + LOW, coefficient)
     for i in range(LANES):
-        level = y[block.first + min(i, block.windows - 1) - block.s, VALUE]
-        f[at.numbers + PENALTY, i] = _plug_in(f, at, values, i, block.s, d, level, intercept)
+        level = y[batch.first + min(i, batch.windows - 1) - batch.s, VALUE]
+        f[at.numbers + PENALTY, i] = _plug_in(f, at, values, i, batch.s, d, level, intercept)
 
 
 @numba.njit(**INNER)
-def _bound(f: Matrix, at: Places, sums: Sums, count: int, d: int) -> None:
-    """The largest deviation of a feature from its mean, and of a mean from the centre."""
+def _bound(f: Matrix, at: Offsets, sums: Sums, count: int, d: int) -> None:
+    """AWAY and FAR: the largest distance of a feature from its mean, and of a mean from c."""
     numbers, high, low = at.numbers, at.numbers + HIGH, at.numbers + LOW
     work, largest, reach = numbers + WORK, numbers + AWAY, numbers + FAR
     set_all(f, largest, 0.0)
@@ -218,7 +216,7 @@ def _bound(f: Matrix, at: Places, sums: Sums, count: int, d: int) -> None:
             take_higher(f, high, at.own + j * OWN + i)
             take_lower(f, low, at.own + j * OWN + i)
         set_all(f, work, 0.0)
-        subtract_product(f, work, at.factor + j * at.step, numbers + ROOT)  # less the mean
+        subtract_product(f, work, at.factor + j * at.step, numbers + ROOT)  # c - mean
         take_higher(f, reach, work)
         set_sum(f, high, high, work)
         take_higher(f, largest, high)
@@ -231,8 +229,8 @@ def _bound(f: Matrix, at: Places, sums: Sums, count: int, d: int) -> None:
 
 
 @numba.njit(**INNER)
-def _first_penalty(f: Matrix, at: Places, values: Vector, i: int, n: int, d: int) -> float:
-    """Lemma 3 from the rows of window i, or the penalty of its pilot fit; see ``moments``."""
+def _first_penalty(f: Matrix, at: Offsets, values: Vector, i: int, n: int, d: int) -> float:
+    """The penalty of Lemma 3 from the sums of window i, or that of its pilot fit."""
     numbers = at.numbers
     square, total, length = f[numbers + AROUND, i], f[numbers + TOTAL, i], f[numbers + LENGTH, i]
     variance, trace = max(square - total * total / n, 0.0) / (n - 1), f[numbers + SPREAD, i]
@@ -249,7 +247,7 @@ def _first_penalty(f: Matrix, at: Places, values: Vector, i: int, n: int, d: int
 @numba.njit(**INNER)
 def _plug_in(
     f: Matrix,
-    at: Places,
+    at: Offsets,
     values: Vector,
     i: int,
     n: int,
@@ -257,7 +255,7 @@ def _plug_in(
     level: float,
     intercept: bool,
 ) -> float:
-    """The penalty that the pilot fit of window i asks for; see ``pilot``."""
+    """The penalty of window i from its pilot fit; see ``pilot``."""
     numbers = at.numbers
     total, before = f[numbers + TOTAL, i], f[numbers + SQUARES, i]
     values[VARIANCE] = max(f[numbers + AROUND, i] - total * total / n, 0.0) / (n - 1)
@@ -275,8 +273,8 @@ def _plug_in(
 
 
 @numba.njit(**INNER)
-def _measure(f: Matrix, at: Places, centre: Vector, d: int, intercept: bool) -> None:
-    """Coefficients, intercept and prediction, leverages and gauges."""
+def _measure(f: Matrix, at: Offsets, centre: Vector, d: int, intercept: bool) -> None:
+    """Coefficients, intercept, prediction, leverages and gauges of each window."""
     m, step, numbers = at.m, at.step, at.numbers
     theta = at.factor + m * step
     new, old = theta + step, theta + 2 * step
@@ -285,38 +283,35 @@ def _measure(f: Matrix, at: Places, centre: Vector, d: int, intercept: bool) -> 
     add_dot(f, numbers + NEW, new, new, m + 1)
     add_dot(f, numbers + OLD, old, old, m + 1)
     add_dot(f, numbers + CROSS, new, old, m + 1)
-    solve(f, at)
-    substitute_back(f, at, new + 1)
+    solve_measured(f, at)
+    substitute_back(f, system(at), new + 1)
     add_dot(f, numbers + IMAGE, new + 1, new + 1, m)
     add_dot(f, numbers + SIZE, theta + 1, theta + 1, m)
     if intercept:
-        set_sum(f, numbers + LEVEL, numbers + LEVEL, theta)
-        for j in range(d):
-            subtract_product(f, numbers + LEVEL, at.factor + j * step, theta + 1 + j)
-        multiply_by(f, numbers + LEVEL, numbers + ROOT)
+        set_level(f, at, d)
     set_sum(f, numbers + PREDICTION, numbers + PREDICTION, numbers + LEVEL)
     add_dot(f, numbers + PREDICTION, theta + 1, at.matrix + (m + 1) * step + 1, m)
     if intercept:
-        for j in range(d):
-            subtract_scaled(f, numbers + LEVEL, centre[j], theta + 1 + j)
+        uncentre_level(f, at, centre, d)
 
 
 @numba.njit(**INNER)
 def _collect(
     f: Matrix,
-    at: Places,
+    at: Offsets,
     centre: Vector,
-    block: Block,
+    batch: Batch,
     intercept: bool,
     states: Matrix,
     coef: Matrix,
     gauges: Matrix,
     margin: Vector,
 ) -> None:
+    """Copy the results from the lanes."""
     d, numbers = coef.shape[1], part(f, at.numbers, at.numbers + NUMBERS)
     theta, shift = at.factor + at.m * at.step + 1, centre[d + 1] if intercept else 0.0
-    for i in range(block.windows):
-        row, penalty = block.first - block.s + i, numbers[PENALTY, i]
+    for i in range(batch.windows):
+        row, penalty = batch.first - batch.s + i, numbers[PENALTY, i]
         new, old, size = numbers[NEW, i], numbers[OLD, i], numbers[SIZE, i]
         margin[row] = numbers[MARGIN, i] if 0.0 <= penalty < np.inf else 0.0
         states[0, row], states[1, row] = numbers[PREDICTION, i] + shift, penalty

@@ -1,9 +1,10 @@
-"""Many features, or few rows: windows a block at a time, from a core that they share.
+"""Coefficients of every window where features are many or rows are few: a block at a time.
 
-With the core's system A = L D L' and the rows U outside it (see ``core``), S = rho I + U M U' is
-made of U L^-T alone; the small systems S_JJ w = r_J of eight windows are solved side by side; the
-coefficients of the block are (g L^-T D^-1 + W U L^-T D^-1) L^-1, where g A^-1 solves the core. The
-dual form has A = XX' + penalty I, and X U' where the primal form has U.
+The windows of a block share a core of rows. With the core's system A = L D L' and the rows U
+outside it (see ``events.core``), S = rho I + U M U' follows from U L^-T. The small systems
+S_JJ w = r_J of eight windows are solved at once. The coefficients of the block are
+(g L^-T D^-1 + W U L^-T D^-1) L^-1, where g A^-1 solves the core. The dual form has
+A = XX' + penalty I, and X U' in place of U.
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ from efface.engine.jit.simd import (
     LANES,
     TILE,
     aligned,
-    padded,
     set_all,
     set_from,
-    solve_lanes,
 )
 from efface.engine.jit.views import ROOT, Ints, Matrix, Responses, Vector, block, part
+from efface.engine.linalg.batched_cholesky import padded, solve_lanes
 from efface.engine.linalg.cancellation import (
     Terms,
     each_keeps_digits,
@@ -46,16 +46,16 @@ from efface.engine.windows.block_core import (
     FIRST,
     OUTSIDE,
     SIZE,
-    Block,
+    Workspace,
     block_length,
     form_core,
-    open_block,
+    is_sound,
     shapes,
-    sound,
+    workspace,
 )
 
 
-def slide_blocks(
+def slide_many_features(
     x: Matrix,
     y: Responses,
     s: int,
@@ -70,7 +70,8 @@ def slide_blocks(
 ) -> int:
     """Coefficients, intercept and margin of the window of s rows that ends at each row.
 
-    From row ``first`` on; the last block is the one that reaches ``stop``. The row after it.
+    From row ``first`` on; the last block is the one that reaches row ``stop``. Returns the row
+    after it. An answer is to be used only where its margin is at least SAFE.
     """
     d, p = x.shape[1], x.shape[1] + int(intercept)
     length = length or block_length(p)
@@ -79,11 +80,11 @@ def slide_blocks(
     floats, ints = room_for_sums(d, depth)
     held = aligned(int(ends[-1])), np.zeros(floats), np.zeros(ints + DIALS, np.int64), ends
     problem, answers = (x, y, s, penalty, intercept, first, stop), (coef, level, margin)
-    return int(_slide_blocks(*problem, *answers, *held, length, depth))
+    return int(_slide(*problem, *answers, *held, length, depth))
 
 
 @numba.njit(**KERNEL, nogil=True)
-def _slide_blocks(
+def _slide(
     x: Matrix,
     y: Responses,
     s: int,
@@ -103,7 +104,7 @@ def _slide_blocks(
 ) -> int:
     n, d = x.shape
     p = d + 1 if intercept else d
-    w = open_block(store, floats, ints, ends, d, p, length, depth)
+    w = workspace(store, floats, ints, ends, d, p, length, depth)
     w.sums.dials[SEEN] = NEVER
     t = first
     while t < stop:
@@ -116,7 +117,7 @@ def _slide_blocks(
 
 @numba.njit(**INNER)
 def _windows_here(t: int, s: int, p: int, penalty: float, length: int, stop: int) -> int:
-    """How many windows, from the one that ends at row t, can share a core that determines them."""
+    """How many windows from row t on can share a core that has full rank."""
     most = min(length, stop - t)
     if penalty > 0.0:
         return most
@@ -128,7 +129,7 @@ def _windows_here(t: int, s: int, p: int, penalty: float, length: int, stop: int
 
 @numba.njit(**INNER)
 def _solve_block(
-    w: Block,
+    w: Workspace,
     x: Matrix,
     y: Responses,
     t: int,
@@ -139,14 +140,14 @@ def _solve_block(
     coef: Matrix,
     level: Vector,
 ) -> None:
-    """Windows that end at rows t .. t + count - 1, from their core and the rows outside it."""
+    """Solve the windows that end at rows t .. t + count - 1."""
     form_core(w, x, y, t, count, s, penalty, intercept)
     n, primal = w.dials[SIZE], w.dials[DUAL] == 0
     responses = 1 if primal or not intercept else 2
     end = n + w.dials[OUTSIDE] + responses
     fill(w.margins, 0.0)
-    least = SAFE if primal else 10.0 * SAFE  # what is left of a row has lost digits already
-    if not sound(w, x.shape[1], penalty, intercept):
+    least = SAFE if primal else 10.0 * SAFE  # Z = U M has already lost digits
+    if not is_sound(w, x.shape[1], penalty, intercept):
         return
     raw, scaled = block(w.raw, 0, end, 0, n), block(w.scaled, 0, end, 0, n)
     margin = factorise_rows(raw, scaled, n, w.scale, w.scratch)
@@ -154,36 +155,36 @@ def _solve_block(
         _complement(w, t, s, 1.0 if primal else penalty, responses)
         fill(w.weights, 0.0)
         for j in range(0, count, LANES):
-            _solve_run(w, t, j, s, responses)
+            _solve_eight(w, t, j, s, responses)
         for i in range(count):
             if not w.margins[i] >= least:
                 w.margins[i] = 0.0
         _combine(w, responses)
-        _note_core(w, responses)
+        _set_core_terms(w, responses)
         for i in range(count):
-            if not _outlasts(w, x, y, t + i, i, s, responses):
+            if not _keeps_digits(w, x, y, t + i, i, s, responses):
                 w.margins[i] = 0.0
         out = part(coef, t, t + count)
         _finish(w.thetas, not primal, w.sums.centre, intercept, out, part(level, t, t + count))
 
 
 @numba.njit(**INNER)
-def _complement(w: Block, t: int, s: int, rho: float, responses: int) -> None:
-    """S where two rows share a window, and r, from the factorised core."""
+def _complement(w: Workspace, t: int, s: int, rho: float, responses: int) -> None:
+    """S for rows that share a window, and r, from the factorised core."""
     n, k, first = w.dials[SIZE], w.dials[OUTSIDE], w.dials[FIRST]
     dual, last = w.dials[DUAL] == 1, w.dials[COUNT] - 1
     raw, scaled = block(w.raw, n, n + k, 0, n), block(w.scaled, n, n + k, 0, n)
     u = part(w.rows, n, n + k)
     for h in range(0, k, BAND):
         m = min(h + BAND, k)
-        window = max(0, h - (k - last) + 1)  # the first that has row h
+        window = max(0, h - (k - last) + 1)  # the first window that has row h
         lo = min(h, max(0, t + window - s + 1) - first)
         out = block(w.schur, h, m, lo, m)
         if dual:
             multiply_transposed(part(u, h, m), part(u, lo, m), out, 1.0, 0.0)
             for i in range(h, m):
                 size = w.schur[i, i] + rho
-                w.weight[i] = 1.0 / size if size > 0.0 else 0.0  # without weight: a margin of 0
+                w.weight[i] = 1.0 / size if size > 0.0 else 0.0  # a row without weight: margin 0
         sign, keep = (-1.0, 1.0) if dual else (1.0, 0.0)
         left, right = block(scaled, h, m, 0, n), block(raw, lo, m, 0, n)
         multiply_transposed(left, right, out, sign, keep)
@@ -198,24 +199,24 @@ def _complement(w: Block, t: int, s: int, rho: float, responses: int) -> None:
 
 
 @numba.njit(**INNER)
-def _solve_run(w: Block, t: int, j: int, s: int, responses: int) -> None:
-    """W and the margins of up to eight windows of a block that starts at t, from window j on."""
+def _solve_eight(w: Workspace, t: int, j: int, s: int, responses: int) -> None:
+    """W and the margins of up to eight windows of the block at t, from window j on."""
     f, first, k, count = w.lanes, w.dials[FIRST], w.dials[OUTSIDE], w.dials[COUNT]
     width, length = min(LANES, count - j), w.margins.size
-    last = j + width - 1  # the rows of a window are never fewer than those of the one before
+    last = j + width - 1  # a window never has fewer rows than the one before
     most = k - count + 1 + last - (max(0, t + last - s + 1) - first)
     m = padded(most)
     answers = m * (m + 1)
     if width == LANES and t + j - s + 1 >= 0:
         lo = t + j - s + 1 - first
-        _fill_all(f, m, lo, most, w.diagonals, w.weight, w.residual)
+        _write_eight(f, m, lo, most, w.diagonals, w.weight, w.residual)
     else:
         for lane in range(LANES):
             i = min(lane, width - 1)
             lo = max(0, t + j + i - s + 1) - first
             size = k - count + 1 + j + i - lo
-            _fill(f, m, lane, w.schur, lo, size, w.weight, w.residual)
-    solve_lanes(f, m, responses, 0, 0)
+            _write_one(f, m, lane, w.schur, lo, size, w.weight, w.residual)
+    solve_lanes(f, m, responses)
     for lane in range(width):
         lo = max(0, t + j + lane - s + 1) - first
         w.margins[j + lane] = f[(m + TILE) * (m + 1) + m, lane]
@@ -225,7 +226,7 @@ def _solve_run(w: Block, t: int, j: int, s: int, responses: int) -> None:
 
 
 @numba.njit(**INNER)
-def _fill(
+def _write_one(
     f: Matrix,
     m: int,
     lane: int,
@@ -235,7 +236,7 @@ def _fill(
     weight: Vector,
     residual: Matrix,
 ) -> None:
-    """One window's system in its lane, padded by the identity."""
+    """Write one window's system to its lane, padded by the identity."""
     step = m + 1
     for i in range(size):
         for j in range(i + 1):
@@ -250,10 +251,10 @@ def _fill(
 
 
 @numba.njit(**INNER)
-def _fill_all(
+def _write_eight(
     f: Matrix, m: int, lo: int, size: int, diagonals: Matrix, weight: Vector, residual: Matrix
 ) -> None:
-    """The systems of eight windows of one size, the first of which begins at row ``lo``."""
+    """Write the systems of eight windows of one size; the first begins at row ``lo``."""
     step, k = m + 1, weight.size
     for i in range(size):
         for j in range(i + 1):
@@ -273,8 +274,8 @@ def _fill_all(
 
 
 @numba.njit(**INNER)
-def _combine(w: Block, responses: int) -> None:
-    """The coefficients of the block, in centred features."""
+def _combine(w: Workspace, responses: int) -> None:
+    """The coefficients of all windows of the block, for centred features."""
     n, k, count = w.dials[SIZE], w.dials[OUTSIDE], w.dials[COUNT]
     dual, outside = w.dials[DUAL] == 1, block(w.scaled, n, n + k, 0, n)
     for g in range(responses):
@@ -292,10 +293,10 @@ def _combine(w: Block, responses: int) -> None:
 
 
 @numba.njit(**INNER)
-def _note_core(w: Block, responses: int) -> None:
-    """The largest terms that the core has in the coefficients, and the lengths of its features."""
+def _set_core_terms(w: Workspace, responses: int) -> None:
+    """The largest terms of the core in each coefficient: see ``cancellation``."""
     n, k, dual = w.dials[SIZE], w.dials[OUTSIDE], w.dials[DUAL] == 1
-    alpha = block(w.inner, 0, 1, 0, n)  # what was there has been combined
+    alpha = block(w.inner, 0, 1, 0, n)  # as scratch: it has been combined
     for g in range(responses):
         copy(w.scaled[n + k + g], part(alpha[0], 0, n))
         divide_rows(alpha, w.scaled, n)
@@ -307,13 +308,15 @@ def _note_core(w: Block, responses: int) -> None:
 
 
 @numba.njit(**INNER)
-def _outlasts(w: Block, x: Matrix, y: Responses, e: int, i: int, s: int, responses: int) -> bool:
-    """Is enough left of the terms of the coefficients of window i, which ends at row e?"""
+def _keeps_digits(
+    w: Workspace, x: Matrix, y: Responses, e: int, i: int, s: int, responses: int
+) -> bool:
+    """Whether the terms of the coefficients of window i, which ends at row e, do not cancel."""
     d, k, length, first = x.shape[1], w.dials[OUTSIDE], w.margins.size, w.dials[FIRST]
     theta, ones, slope, reach = w.thetas[i], w.thetas[length + i], 0.0, 0.0
     if responses == 2:
         slope = theta[d] / ones[d] if ones[d] != 0.0 else 0.0
-    for h in range(k):  # 0 for rows that are not in the window
+    for h in range(k):  # weights are 0 for rows outside the window
         weight = abs(w.weights[i, h])
         if responses == 2:
             weight = max(weight, abs(slope * w.weights[length + i, h]))
@@ -334,7 +337,7 @@ def _outlasts(w: Block, x: Matrix, y: Responses, e: int, i: int, s: int, respons
 def _finish(
     thetas: Matrix, dual: bool, centre: Vector, intercept: bool, coef: Matrix, level: Vector
 ) -> None:
-    """From the solutions in centred features to coefficients and intercepts."""
+    """Coefficients and intercepts for the original features."""
     (count, d), ones = coef.shape, thetas.shape[0] // 2
     for i in range(count):
         slope = 0.0
@@ -343,7 +346,7 @@ def _finish(
             level[i] = thetas[i, d]
             if dual:
                 one = thetas[ones + i, d]
-                level[i] = level[i] / one if one != 0.0 else 0.0  # without weight: see ``windows``
+                level[i] = level[i] / one if one != 0.0 else 0.0  # no row has weight: refitted
                 slope = level[i]
         for j in range(d):
             coef[i, j] = thetas[i, j]
