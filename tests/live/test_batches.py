@@ -35,14 +35,14 @@ WORLDS = ["plain", "scaled", "tiny", "huge", "duplicated", "correlated", "shifte
 def strides(monkeypatch):
     """Counts the windows that went through the kernel; every run is long enough for it."""
     counts = []
-    kernel = passage.stride_windows
+    kernel = passage.replay_windows
 
     def counted(*arguments):
         margin = kernel(*arguments)
         counts.append(margin.size)
         return margin
 
-    monkeypatch.setattr(passage, "stride_windows", counted)
+    monkeypatch.setattr(passage, "replay_windows", counted)
     monkeypatch.setattr(live, "LONG", 0)
     return counts
 
@@ -287,8 +287,8 @@ def test_a_stream_is_long_once_its_rows_are_many(monkeypatch):
     X, y = world("plain", 900, 3)
     monkeypatch.setattr(live, "LONG", 700)
     calls = []
-    kernel = passage.stride_windows
-    monkeypatch.setattr(passage, "stride_windows", lambda *given: calls.append(1) or kernel(*given))
+    kernel = passage.replay_windows
+    monkeypatch.setattr(passage, "replay_windows", lambda *given: calls.append(1) or kernel(*given))
     model = Ridge(20)
     for start in (0, 300):
         replay(model, X[start : start + 300], y[start : start + 300])
