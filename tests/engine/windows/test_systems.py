@@ -1,4 +1,4 @@
-"""Systems of eight windows side by side, each against NumPy on its own rows."""
+"""The normal equations of eight windows at once, each against NumPy on its own rows."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ import pytest
 from efface.engine.jit.simd import LANES, TILE, aligned
 from efface.engine.jit.views import weighed
 from efface.engine.sums.sliding import NEVER, SEEN, carve_sums, depth_for, room_for_sums
+from efface.engine.windows.problem import Problem
 from efface.engine.windows.systems import (
     EXPLAINED,
     INVERSE,
@@ -20,7 +21,7 @@ from efface.engine.windows.systems import (
     factorise,
     form,
     offsets_for,
-    solve_measured,
+    solve,
     trace_inverse,
     write_measured_rows,
 )
@@ -29,12 +30,12 @@ S, N = 30, 45
 
 
 class Systems:
-    """A block of windows, formed by the kernels."""
+    """A batch of windows of S rows, formed by the kernels."""
 
     def __init__(self, d, windows, intercept):
         rng = np.random.default_rng(d)
         self.X, self.y = rng.normal(size=(N, d)) + 2.0, rng.normal(size=N) + 5.0
-        self.batch, self.intercept = Batch(S, windows, S), intercept
+        self.batch, self.intercept = Batch(S, windows), intercept
         self.at = offsets_for(d, intercept, False)
         self._store = aligned(self.at.size * LANES)
         self.f = self._store.reshape(-1, LANES)
@@ -43,17 +44,17 @@ class Systems:
         self._floats, self._ints = np.zeros(floats), np.zeros(ints, np.int64)
         sums = carve_sums(self._floats, self._ints, d, depth)
         sums.dials[SEEN] = NEVER
-        responses = weighed(self.y)
-        assert form(self.f, self.at, sums, self.X, responses, self.batch, 0.0, intercept)
-        write_measured_rows(self.f, self.at, sums.centre, self.X, self.batch, intercept)
-        add_moments(self.f, self.at, sums, responses, self.batch, intercept)
+        problem = Problem(self.X, weighed(self.y), S, 0.0, intercept)
+        assert form(self.f, self.at, sums, problem, self.batch)
+        write_measured_rows(self.f, self.at, sums.centre, problem, self.batch)
+        add_moments(self.f, self.at, sums, problem, self.batch)
         self.centre = sums.centre[d + 1] if intercept else 0.0
 
     def number(self, which, lane):
         return self.f[self.at.numbers + which, lane]
 
     def window(self, lane):
-        """Rows around their mean, responses around theirs; or both as they are."""
+        """The rows and responses of a window, centred if there is an intercept."""
         X, y = self.X[lane : lane + S], self.y[lane : lane + S]
         return (X - X.mean(axis=0), y - y.mean()) if self.intercept else (X, y)
 
@@ -67,7 +68,7 @@ def test_each_lane_is_the_system_of_its_window(d, windows, intercept):
     f[at.numbers + PENALTY] = penalties
     factorise(f, at, TILE)
     forward = f[at.factor + (at.m + 1) * at.step :][: at.m + 1].copy()
-    solve_measured(f, at)
+    solve(f, at)
     trace_inverse(f, at, d)
     for lane in range(windows):
         X, y = systems.window(lane)
@@ -86,16 +87,16 @@ def test_each_lane_is_the_system_of_its_window(d, windows, intercept):
 
 
 @pytest.mark.parametrize("intercept", [False, True])
-def test_a_second_penalty_finds_the_system_as_it_was(intercept):
+def test_a_system_can_be_factorised_again_with_another_penalty(intercept):
     systems, other = (Systems(5, 8, intercept) for _ in range(2))
     f, at = systems.f, systems.at
     for penalty in (7.0, 0.25):
         f[at.numbers + PENALTY] = penalty
         factorise(f, at, TILE)
-        solve_measured(f, at)
+        solve(f, at)
     other.f[at.numbers + PENALTY] = 0.25
     factorise(other.f, at, TILE)
-    solve_measured(other.f, at)
+    solve(other.f, at)
     rows = slice(at.factor, at.inverse)
     assert (f[rows] == other.f[rows]).all()
 
@@ -109,7 +110,7 @@ def test_parts_do_not_overlap():
         assert at.size == at.numbers + NUMBERS
 
 
-def test_lengths_are_those_around_the_centre():
+def test_sum_of_squared_features():
     systems = Systems(3, 8, intercept=False)
     for lane in range(LANES):
         assert systems.number(LENGTH, lane) == pytest.approx((systems.window(lane)[0] ** 2).sum())

@@ -86,13 +86,14 @@ def factorise_lanes(f: Matrix, c: System, rows: int) -> None:
 
 
 @numba.njit(**INNER)
-def substitute_forward(f: Matrix, c: System, row: int) -> None:
-    """row <- L^-1 row; before it lie the entries for the eliminated columns."""
+def solve_row(f: Matrix, c: System, row: int) -> None:
+    """row <- (L L')^-1 row; before it lie the entries for the eliminated columns."""
     for i in range(-c.eliminated, c.m):
         if i >= 0:
             multiply_by(f, row + i, c.factor + i * c.step + i)
         for j in range(i + 1, c.m):
             subtract_product(f, row + j, c.factor + j * c.step + i, row + i)
+    substitute_back(f, c, row)
 
 
 @numba.njit(**INNER)
@@ -112,5 +113,4 @@ def solve_lanes(f: Matrix, m: int, responses: int) -> None:
     set_all(f, c.penalty, 0.0)
     factorise_lanes(f, c, 0)
     for g in range(responses):
-        substitute_forward(f, c, (m + g) * c.step)
-        substitute_back(f, c, (m + g) * c.step)
+        solve_row(f, c, (m + g) * c.step)

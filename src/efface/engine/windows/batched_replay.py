@@ -62,6 +62,7 @@ from efface.engine.sums.sliding import (
     depth_for,
     room_for_sums,
 )
+from efface.engine.windows.problem import Problem
 from efface.engine.windows.systems import (
     AROUND,
     AWAY,
@@ -94,10 +95,8 @@ from efface.engine.windows.systems import (
     form,
     offsets_for,
     set_level,
-    solve_measured,
-    system,
+    solve,
     trace_inverse,
-    uncentre_level,
     write_measured_rows,
 )
 
@@ -150,18 +149,20 @@ def _replay(
     sums = carve_sums(part(store, lanes, store.size), ints, d, depth)
     values = part(store, store.size - _VALUES, store.size)
     least_penalty = values[ALPHA] if values[KIND] == FIXED else 1.0
+    problem = Problem(x, y, s, least_penalty, intercept)
     sums.dials[SEEN], sums.dials[BOUNDED] = NEVER, int(values[KIND] != FIXED)
     t = s
     while t < n:
-        batch = Batch(t, min(LANES, n - t, max(1, s // 2)), s)
+        batch = Batch(t, min(LANES, n - t, max(1, s // 2)))
         stop = t + batch.windows
-        if form(f, at, sums, x, y, batch, least_penalty, intercept):
-            write_measured_rows(f, at, sums.centre, x, batch, intercept)
-            add_moments(f, at, sums, y, batch, intercept)
-            _set_penalties(f, at, sums, values, y, batch, d, intercept)
+        if form(f, at, sums, problem, batch):
+            write_measured_rows(f, at, sums.centre, problem, batch)
+            add_moments(f, at, sums, problem, batch)
+            _set_penalties(f, at, sums, values, problem, batch)
             factorise(f, at, TILE)
             _measure(f, at, sums.centre, d, intercept)
-            _collect(f, at, sums.centre, batch, intercept, states, coef, gauges, margin)
+            middle = sums.centre[d + 1] if intercept else 0.0
+            _collect(f, at, middle, t - s, batch.windows, states, coef, gauges, margin)
         else:
             fill(part(margin, t - s, stop - s), 0.0)
         t = stop
@@ -169,26 +170,20 @@ def _replay(
 
 @numba.njit(**INNER)
 def _set_penalties(
-    f: Matrix,
-    at: Offsets,
-    sums: Sums,
-    values: Vector,
-    y: Responses,
-    batch: Batch,
-    d: int,
-    intercept: bool,
+    f: Matrix, at: Offsets, sums: Sums, values: Vector, problem: Problem, batch: Batch
 ) -> None:
     """Set the penalty of each window; NaN where the sums do not give it with enough digits."""
     if values[KIND] == FIXED:
         set_all(f, at.numbers + PENALTY, values[ALPHA])
         return
+    d, s, intercept = problem.x.shape[1], problem.s, problem.intercept
     _bound(f, at, sums, batch.windows, d)
     for i in range(LANES):
-        f[at.numbers + PENALTY, i] = _first_penalty(f, at, values, i, batch.s, d)
+        f[at.numbers + PENALTY, i] = _first_penalty(f, at, values, i, s, d)
     if values[KIND] != PILOT:
         return
     factorise(f, at, TILE)
-    solve_measured(f, at)
+    solve(f, at)
     if values[NOISE] == RESIDUAL:
         trace_inverse(f, at, d)
     set_all(f, at.numbers + HIGH, 0.0)
@@ -198,8 +193,8 @@ def _set_penalties(
         take_higher(f, at.numbers + HIGH, coefficient)
         take_lower(f, at.numbers + LOW, coefficient)
     for i in range(LANES):
-        level = y[batch.first + min(i, batch.windows - 1) - batch.s, VALUE]
-        f[at.numbers + PENALTY, i] = _plug_in(f, at, values, i, batch.s, d, level, intercept)
+        level = problem.y[batch.first + min(i, batch.windows - 1) - s, VALUE]
+        f[at.numbers + PENALTY, i] = _plug_in(f, at, values, i, s, d, level, intercept)
 
 
 @numba.njit(**INNER)
@@ -283,39 +278,36 @@ def _measure(f: Matrix, at: Offsets, centre: Vector, d: int, intercept: bool) ->
     add_dot(f, numbers + NEW, new, new, m + 1)
     add_dot(f, numbers + OLD, old, old, m + 1)
     add_dot(f, numbers + CROSS, new, old, m + 1)
-    solve_measured(f, at)
-    substitute_back(f, system(at), new + 1)
+    solve(f, at)
+    substitute_back(f, at.system, new + 1)
     add_dot(f, numbers + IMAGE, new + 1, new + 1, m)
     add_dot(f, numbers + SIZE, theta + 1, theta + 1, m)
     if intercept:
-        set_level(f, at, d)
-    set_sum(f, numbers + PREDICTION, numbers + PREDICTION, numbers + LEVEL)
+        set_level(f, at, centre, d)
     add_dot(f, numbers + PREDICTION, theta + 1, at.matrix + (m + 1) * step + 1, m)
-    if intercept:
-        uncentre_level(f, at, centre, d)
 
 
 @numba.njit(**INNER)
 def _collect(
     f: Matrix,
     at: Offsets,
-    centre: Vector,
-    batch: Batch,
-    intercept: bool,
+    middle: float,
+    first: int,
+    windows: int,
     states: Matrix,
     coef: Matrix,
     gauges: Matrix,
     margin: Vector,
 ) -> None:
-    """Copy the results from the lanes."""
+    """Copy the results from the lanes; ``middle`` is the centre of the responses."""
     d, numbers = coef.shape[1], part(f, at.numbers, at.numbers + NUMBERS)
-    theta, shift = at.factor + at.m * at.step + 1, centre[d + 1] if intercept else 0.0
-    for i in range(batch.windows):
-        row, penalty = batch.first - batch.s + i, numbers[PENALTY, i]
+    theta = at.factor + at.m * at.step + 1
+    for i in range(windows):
+        row, penalty = first + i, numbers[PENALTY, i]
         new, old, size = numbers[NEW, i], numbers[OLD, i], numbers[SIZE, i]
         margin[row] = numbers[MARGIN, i] if 0.0 <= penalty < np.inf else 0.0
-        states[0, row], states[1, row] = numbers[PREDICTION, i] + shift, penalty
-        states[2, row], states[3, row] = numbers[LEVEL, i] + shift, new
+        states[0, row], states[1, row] = numbers[PREDICTION, i] + middle, penalty
+        states[2, row], states[3, row] = numbers[LEVEL, i] + middle, new
         states[4, row], states[5, row] = old, forgetting_term(new, old, numbers[CROSS, i])
         if coef.shape[0] > 0:
             for j in range(d):

@@ -13,14 +13,27 @@ from efface.engine.events.core import centre_dual, constant_for, gather, trusted
 from efface.engine.jit.blas import multiply_transposed
 from efface.engine.jit.compilation import INNER
 from efface.engine.jit.simd import LANES
-from efface.engine.jit.views import ROOT, VALUE, Ints, Matrix, Responses, Vector, block, part, take
+from efface.engine.jit.views import ROOT, VALUE, Ints, Matrix, Vector, block, part, take
 from efface.engine.linalg.batched_cholesky import entries_for
 from efface.engine.linalg.dense import ROWS_SCRATCH, lopsided
 from efface.engine.sums.sliding import Sums, carve_sums
+from efface.engine.windows.problem import Problem
 
 BAND = 32  # rows per product: a triangle by bands costs little more than half a square
-DIALS = 6
-DUAL, SIZE, COUNT, FIRST, TAIL, OUTSIDE = range(DIALS)
+
+
+class Block(NamedTuple):
+    """Windows that end at row t and the rows after it; their core are rows start .. stop - 1."""
+
+    t: int
+    windows: int
+    first: int  # the oldest row of the first window
+    start: int
+    stop: int
+    outside: int  # rows outside the core
+    n: int  # rows of A
+    dual: bool
+    responses: int  # 2 in the dual form with an intercept, else 1
 
 
 class Workspace(NamedTuple):
@@ -37,12 +50,11 @@ class Workspace(NamedTuple):
     diagonals: Matrix  # (length, k): S by diagonals, in which neighbouring windows are contiguous
     weight: Vector  # (k,): the inverse of what the pivots of S are compared with
     residual: Matrix  # (2, k): r, for the response and for ones
-    weights: Matrix  # (2 count, k): W
-    inner: Matrix  # (2 count, p): coefficients before the last step
-    thetas: Matrix  # (2 count, p)
+    weights: Matrix  # (2 windows, k): W
+    inner: Matrix  # (2 windows, p): coefficients before the last step
+    thetas: Matrix  # (2 windows, p)
     terms: Matrix  # (3, p): the core's terms of the coefficients, see ``cancellation``; scratch
-    margins: Vector  # (count,)
-    dials: Ints  # dual?, rows of A, windows, first row, rows that leave, rows outside the core
+    margins: Vector  # (windows,)
 
 
 def block_length(p: int) -> int:
@@ -67,7 +79,7 @@ def workspace(
     """The workspace as views of flat arrays; ``o`` is where each part of ``f`` begins."""
     k = 2 * (length - 1)
     return Workspace(
-        carve_sums(floats, part(ints, DIALS, ints.size), d, depth),
+        carve_sums(floats, ints, d, depth),
         take(f, o[0], (o[1] - o[0]) // LANES, LANES),
         take(f, o[1], p + k, p),
         take(f, o[2], p + k + 2, p),
@@ -83,53 +95,48 @@ def workspace(
         take(f, o[12], 2 * length, p),
         take(f, o[13], 3, p),
         part(f, o[14], o[15]),
-        part(ints, 0, DIALS),
     )
 
 
 @numba.njit(**INNER)
-def form_core(
-    w: Workspace,
-    x: Matrix,
-    y: Responses,
-    t: int,
-    count: int,
-    s: int,
-    penalty: float,
-    intercept: bool,
-) -> None:
-    """Form the core of the windows that end at rows t .. t + count - 1, and the rows outside."""
-    p, dials = w.raw.shape[1], w.dials
-    first, a = max(0, t - s + 1), max(0, t + count - s)
-    b = max(a, t + 1)
-    primal = b - a > p or (b - a == p and penalty == 0.0 and min(t + count, s) > p)
-    dials[DUAL], dials[SIZE], dials[COUNT] = 0 if primal else 1, p if primal else b - a, count
-    dials[FIRST], dials[TAIL], dials[OUTSIDE] = first, a - first, a - first + t + count - b
-    if primal:
-        gather(w.sums, x, y, a, b, count, intercept)
-        _form_primal(w, x, y, b, penalty, intercept)
+def block_at(problem: Problem, t: int, windows: int) -> Block:
+    """The rows of a block, and the form that its core has."""
+    s, intercept = problem.s, problem.intercept
+    p = problem.x.shape[1] + (1 if intercept else 0)
+    first, start = max(0, t - s + 1), max(0, t + windows - s)
+    stop = max(start, t + 1)
+    rows, outside = stop - start, start - first + t + windows - stop
+    dual = rows < p or (rows == p and (problem.penalty > 0.0 or min(t + windows, s) <= p))
+    n, responses = rows if dual else p, 2 if dual and intercept else 1
+    return Block(t, windows, first, start, stop, outside, n, dual, responses)
+
+
+@numba.njit(**INNER)
+def form_core(w: Workspace, problem: Problem, b: Block) -> None:
+    """Form A, the rows outside the core, and the right-hand sides."""
+    x, y, _, penalty, intercept = problem
+    if b.dual:
+        _form_dual(w, problem, b)
     else:
-        _form_dual(w, x, y, a, penalty, intercept)
+        gather(w.sums, x, y, b.start, b.stop, b.windows, intercept)
+        _form_primal(w, problem, b)
+    for i in range(b.n):
+        if b.dual or i < x.shape[1]:
+            w.raw[i, i] += penalty
+        w.scale[i] = w.raw[i, i]
 
 
 @numba.njit(**INNER)
 def _copy_rows(
-    x: Matrix,
-    y: Responses,
-    row: int,
-    count: int,
-    sums: Sums,
-    constant: float,
-    u: Matrix,
-    r: Vector,
+    w: Workspace, problem: Problem, row: int, constant: float, u: Matrix, r: Vector
 ) -> None:
-    """Copy ``count`` rows from ``row`` on, centred, times the root of their weight: x to u, y to r.
+    """Copy rows from ``row`` on, centred, times the root of their weight: x to u, y to r.
 
     A ``constant`` other than 0 is added as a feature.
     """
-    d, centre = x.shape[1], sums.centre
+    x, y, d, centre = problem.x, problem.y, problem.x.shape[1], w.sums.centre
     shift = centre[d + 1] if constant > 0.0 else 0.0
-    for i in range(count):
+    for i in range(u.shape[0]):
         root = y[row + i, ROOT]
         for j in range(d):
             u[i, j] = root * (x[row + i, j] - centre[j])
@@ -139,58 +146,49 @@ def _copy_rows(
 
 
 @numba.njit(**INNER)
-def _form_primal(
-    w: Workspace, x: Matrix, y: Responses, b: int, penalty: float, intercept: bool
-) -> None:
-    """Form A from the sums of the core, then the rows outside it and the right-hand side."""
-    raw, total, d, p = w.raw, w.sums.total, x.shape[1], w.raw.shape[1]
-    first, tail, k = w.dials[FIRST], w.dials[TAIL], w.dials[OUTSIDE]
-    shift = 0.0 if intercept else w.sums.centre[d + 1]
-    for i in range(p):
-        for j in range(i + 1):
-            raw[i, j] = total[i, j]
-        if i < d:
-            raw[i, i] += penalty
-        w.scale[i] = raw[i, i]
-        raw[p + k, i] = total[d + 1, i] + shift * total[d, i]
-    constant = 1.0 if intercept else 0.0
-    old, new = part(raw, p, p + tail), part(raw, p + tail, p + k)
-    _copy_rows(x, y, first, tail, w.sums, constant, old, w.residual[0])
-    _copy_rows(x, y, b, k - tail, w.sums, constant, new, part(w.residual[0], tail, k))
+def _copy_outside(w: Workspace, problem: Problem, b: Block, constant: float, u: Matrix) -> None:
+    """The rows outside the core, the oldest first, and their responses."""
+    old, k, residual = b.start - b.first, b.outside, w.residual[0]
+    _copy_rows(w, problem, b.first, constant, part(u, 0, old), residual)
+    _copy_rows(w, problem, b.stop, constant, part(u, old, k), part(residual, old, k))
 
 
 @numba.njit(**INNER)
-def _form_dual(
-    w: Workspace, x: Matrix, y: Responses, a: int, penalty: float, intercept: bool
-) -> None:
-    """Form A from the rows of the core, then the rows outside it and the right-hand sides."""
-    raw, rows, n = w.raw, w.rows, w.dials[SIZE]
-    first, tail, k = w.dials[FIRST], w.dials[TAIL], w.dials[OUTSIDE]
-    b, end = a + n, n + k
-    last = b if n > 0 else first + k
-    start = a if n > 0 else first
-    centre_dual(w.sums, x, y, start, last, intercept)
-    constant = constant_for(x, y, w.sums.centre, start, last) if intercept else 0.0
-    _copy_rows(x, y, a, n, w.sums, constant, rows, raw[end])
-    old, new = part(rows, n, n + tail), part(rows, n + tail, end)
-    _copy_rows(x, y, first, tail, w.sums, constant, old, w.residual[0])
-    _copy_rows(x, y, b, k - tail, w.sums, constant, new, part(w.residual[0], tail, k))
+def _form_primal(w: Workspace, problem: Problem, b: Block) -> None:
+    """From the sums of the core."""
+    raw, total, d, k = w.raw, w.sums.total, problem.x.shape[1], b.outside
+    shift = 0.0 if problem.intercept else w.sums.centre[d + 1]
+    for i in range(b.n):
+        for j in range(i + 1):
+            raw[i, j] = total[i, j]
+        raw[b.n + k, i] = total[d + 1, i] + shift * total[d, i]
+    _copy_outside(w, problem, b, 1.0 if problem.intercept else 0.0, part(raw, b.n, b.n + k))
+
+
+@numba.njit(**INNER)
+def _form_dual(w: Workspace, problem: Problem, b: Block) -> None:
+    """From the rows of the core."""
+    x, y, _, _, intercept = problem
+    raw, rows, n, end = w.raw, w.rows, b.n, b.n + b.outside
+    start, stop = (b.start, b.stop) if n > 0 else (b.first, b.first + b.outside)
+    centre_dual(w.sums, x, y, start, stop, intercept)
+    constant = constant_for(x, y, w.sums.centre, start, stop) if intercept else 0.0
+    _copy_rows(w, problem, b.start, constant, part(rows, 0, n), raw[end])
+    _copy_outside(w, problem, b, constant, part(rows, n, end))
     for i in range(n):
-        raw[end + 1, i] = y[a + i, ROOT]
-    for i in range(k):
-        w.residual[1, i] = y[first + i if i < tail else b + i - tail, ROOT]
+        raw[end + 1, i] = y[b.start + i, ROOT]
+    for i in range(b.outside):
+        w.residual[1, i] = y[b.first + i if b.first + i < b.start else i + b.first + n, ROOT]
     for h in range(0, end, BAND):
         m = min(h + BAND, end)
         out = block(raw, h, m, 0, min(m, n))
         multiply_transposed(part(rows, h, m), part(rows, 0, min(m, n)), out, 1.0, 0.0)
-    for i in range(n):
-        raw[i, i] += penalty
-        w.scale[i] = raw[i, i]
 
 
 @numba.njit(**INNER)
-def is_sound(w: Workspace, d: int, penalty: float, intercept: bool) -> bool:
+def is_sound(w: Workspace, problem: Problem, b: Block) -> bool:
     """Whether the core has full rank for certain; otherwise singular values must decide."""
-    if w.dials[DUAL] == 1:
-        return penalty > 0.0 or not lopsided(part(w.scale, 0, w.dials[SIZE]))
+    d, penalty, intercept = problem.x.shape[1], problem.penalty, problem.intercept
+    if b.dual:
+        return penalty > 0.0 or not lopsided(part(w.scale, 0, b.n))
     return trusted(w.scale, w.sums.total, w.sums.centre, d, penalty, intercept) > 0.0

@@ -14,6 +14,7 @@ from efface.engine.linalg.dense import SAFE
 from efface.engine.linalg.refit import refit, refit_windows
 from efface.engine.windows.few_features import slide_few_features
 from efface.engine.windows.many_features import slide_many_features
+from efface.engine.windows.problem import Estimates, Problem
 from efface.engine.windows.systems import MOST_UNKNOWNS
 
 
@@ -36,12 +37,13 @@ def slide_windows(
     coef, level, margin = np.empty((n, d)), np.empty(n), np.full(n, np.inf)
     coef[:first], level[:first] = np.nan, np.nan
     responses = weighed(y, weights)
-    problem, answers = (x, responses, s, penalty, intercept), (coef, level, margin)
+    problem = Problem(x, responses, s, penalty, intercept)
+    found = Estimates(coef, level, margin)
     # Each of the two is compiled only when windows need it.
     many = min(p, n) if p <= MOST_UNKNOWNS and s > p else n
-    t = slide_many_features(*problem, first, many, *answers, length) if first < many else first
+    t = slide_many_features(problem, first, many, found, length) if first < many else first
     if t < n:
-        slide_few_features(*problem, t, *answers)
+        slide_few_features(problem, t, found)
     if weights is not None:
         margin[first:][_weightless(weights, s)[first:]] = 0.0
     rank = np.minimum(np.minimum(np.arange(1, n + 1), s) - int(intercept), d)

@@ -11,8 +11,10 @@ import numpy as np
 from efface.engine.jit.compilation import INNER, KERNEL
 from efface.engine.jit.simd import LANES, aligned, set_all
 from efface.engine.jit.views import Ints, Matrix, Responses, Vector, part, take
+from efface.engine.linalg.batched_cholesky import solve_row
 from efface.engine.linalg.dense import fill
 from efface.engine.sums.sliding import NEVER, SEEN, carve_sums, depth_for, room_for_sums
+from efface.engine.windows.problem import Estimates, Problem
 from efface.engine.windows.systems import (
     LEVEL,
     MARGIN,
@@ -23,33 +25,16 @@ from efface.engine.windows.systems import (
     form,
     offsets_for,
     set_level,
-    solve,
-    uncentre_level,
 )
 
 
-def slide_few_features(
-    x: Matrix,
-    y: Responses,
-    s: int,
-    penalty: float,
-    intercept: bool,
-    first: int,
-    coef: Matrix,
-    level: Vector,
-    margin: Vector,
-) -> None:
-    """Coefficients, intercept and margin of the window of s rows that ends at each row.
-
-    From row ``first`` to the end, for windows of more rows than unknowns. An answer is to be used
-    only where its margin is at least SAFE.
-    """
-    d, depth = x.shape[1], depth_for(min(s, len(y)), LANES)
+def slide_few_features(problem: Problem, first: int, out: Estimates) -> None:
+    """The estimates from row ``first`` to the end, for windows of more rows than unknowns."""
+    d, depth = problem.x.shape[1], depth_for(min(problem.s, len(problem.y)), LANES)
     floats, ints = room_for_sums(d, depth)
-    lanes = offsets_for(d, intercept, True).size * LANES
+    lanes = offsets_for(d, problem.intercept, True).size * LANES
     store, dials = aligned(lanes + floats), np.zeros(ints, np.int64)
-    problem, answers = (x, y, s, penalty, intercept, first), (coef, level, margin)
-    _slide(*problem, *answers, store, lanes, dials, depth)
+    _slide(*problem, first, *out, store, lanes, dials, depth)
 
 
 @numba.njit(**KERNEL, nogil=True)
@@ -68,42 +53,32 @@ def _slide(
     ints: Ints,
     depth: int,
 ) -> None:
-    n, d = x.shape
+    (n, d), problem = x.shape, Problem(x, y, s, penalty, intercept)
     f, at = take(store, 0, lanes // LANES, LANES), offsets_for(d, intercept, True)
     sums = carve_sums(part(store, lanes, store.size), ints, d, depth)
     sums.dials[SEEN] = NEVER
     set_all(f, at.numbers + PENALTY, penalty)
     t = first
     while t < n:
-        batch = Batch(t + 1, min(LANES, n - t, max(1, min(t + 1, s) // 2)), s)
-        if form(f, at, sums, x, y, batch, penalty, intercept):
+        batch = Batch(t + 1, min(LANES, n - t, max(1, min(t + 1, s) // 2)))
+        if form(f, at, sums, problem, batch):
             factorise(f, at, 0)
-            solve(f, at)
-            _collect(f, at, sums.centre, batch, intercept, coef, level, margin)
+            solve_row(f, at.system, at.factor + at.m * at.step + 1)
+            if intercept:
+                set_level(f, at, sums.centre, d)
+            _collect(f, at, sums.centre[d + 1], batch, Estimates(coef, level, margin))
         else:
             fill(part(margin, t, t + batch.windows), 0.0)
         t += batch.windows
 
 
 @numba.njit(**INNER)
-def _collect(
-    f: Matrix,
-    at: Offsets,
-    centre: Vector,
-    batch: Batch,
-    intercept: bool,
-    coef: Matrix,
-    level: Vector,
-    margin: Vector,
-) -> None:
-    """Copy the answers from the lanes."""
-    d, theta = coef.shape[1], at.factor + at.m * at.step + 1
-    if intercept:
-        set_level(f, at, d)
-        uncentre_level(f, at, centre, d)
+def _collect(f: Matrix, at: Offsets, middle: float, batch: Batch, out: Estimates) -> None:
+    """Copy the answers from the lanes; ``middle`` is the centre of the responses."""
+    theta, intercept = at.factor + at.m * at.step + 1, at.system.eliminated == 1
     for i in range(batch.windows):
         t = batch.first - 1 + i
-        margin[t] = f[at.numbers + MARGIN, i]
-        level[t] = f[at.numbers + LEVEL, i] + centre[d + 1] if intercept else 0.0
-        for j in range(d):
-            coef[t, j] = f[theta + j, i]
+        out.margin[t] = f[at.numbers + MARGIN, i]
+        out.level[t] = f[at.numbers + LEVEL, i] + middle if intercept else 0.0
+        for j in range(out.coef.shape[1]):
+            out.coef[t, j] = f[theta + j, i]

@@ -40,47 +40,32 @@ from efface.engine.linalg.dense import (
 from efface.engine.sums.sliding import NEVER, SEEN, depth_for, room_for_sums
 from efface.engine.windows.block_core import (
     BAND,
-    COUNT,
-    DIALS,
-    DUAL,
-    FIRST,
-    OUTSIDE,
-    SIZE,
+    Block,
     Workspace,
+    block_at,
     block_length,
     form_core,
     is_sound,
     shapes,
     workspace,
 )
+from efface.engine.windows.problem import Estimates, Problem
 
 
 def slide_many_features(
-    x: Matrix,
-    y: Responses,
-    s: int,
-    penalty: float,
-    intercept: bool,
-    first: int,
-    stop: int,
-    coef: Matrix,
-    level: Vector,
-    margin: Vector,
-    length: int = 0,
+    problem: Problem, first: int, stop: int, out: Estimates, length: int = 0
 ) -> int:
-    """Coefficients, intercept and margin of the window of s rows that ends at each row.
+    """The estimates of the windows from row ``first`` on, a block at a time.
 
-    From row ``first`` on; the last block is the one that reaches row ``stop``. Returns the row
-    after it. An answer is to be used only where its margin is at least SAFE.
+    The last block is the one that reaches row ``stop``. Returns the row after it.
     """
-    d, p = x.shape[1], x.shape[1] + int(intercept)
+    d, p = problem.x.shape[1], problem.x.shape[1] + int(problem.intercept)
     length = length or block_length(p)
-    depth = depth_for(min(s, len(y)), length)
+    depth = depth_for(min(problem.s, len(problem.y)), length)
     ends = np.cumsum([0] + [rows * columns for rows, columns in shapes(p, length)])
     floats, ints = room_for_sums(d, depth)
-    held = aligned(int(ends[-1])), np.zeros(floats), np.zeros(ints + DIALS, np.int64), ends
-    problem, answers = (x, y, s, penalty, intercept, first, stop), (coef, level, margin)
-    return int(_slide(*problem, *answers, *held, length, depth))
+    held = aligned(int(ends[-1])), np.zeros(floats), np.zeros(ints, np.int64), ends
+    return int(_slide(*problem, first, stop, *out, *held, length, depth))
 
 
 @numba.njit(**KERNEL, nogil=True)
@@ -104,14 +89,15 @@ def _slide(
 ) -> int:
     n, d = x.shape
     p = d + 1 if intercept else d
+    problem, out = Problem(x, y, s, penalty, intercept), Estimates(coef, level, margin)
     w = workspace(store, floats, ints, ends, d, p, length, depth)
     w.sums.dials[SEEN] = NEVER
     t = first
     while t < stop:
-        count = _windows_here(t, s, p, penalty, length, n)
-        _solve_block(w, x, y, t, count, s, penalty, intercept, coef, level)
-        copy(w.margins, part(margin, t, t + count))
-        t += count
+        b = block_at(problem, t, _windows_here(t, s, p, penalty, length, n))
+        _solve_block(w, problem, b, out)
+        copy(w.margins, part(margin, t, t + b.windows))
+        t += b.windows
     return t
 
 
@@ -128,57 +114,38 @@ def _windows_here(t: int, s: int, p: int, penalty: float, length: int, stop: int
 
 
 @numba.njit(**INNER)
-def _solve_block(
-    w: Workspace,
-    x: Matrix,
-    y: Responses,
-    t: int,
-    count: int,
-    s: int,
-    penalty: float,
-    intercept: bool,
-    coef: Matrix,
-    level: Vector,
-) -> None:
-    """Solve the windows that end at rows t .. t + count - 1."""
-    form_core(w, x, y, t, count, s, penalty, intercept)
-    n, primal = w.dials[SIZE], w.dials[DUAL] == 0
-    responses = 1 if primal or not intercept else 2
-    end = n + w.dials[OUTSIDE] + responses
+def _solve_block(w: Workspace, problem: Problem, b: Block, out: Estimates) -> None:
+    """Solve the windows of a block."""
+    form_core(w, problem, b)
     fill(w.margins, 0.0)
-    least = SAFE if primal else 10.0 * SAFE  # Z = U M has already lost digits
-    if not is_sound(w, x.shape[1], penalty, intercept):
+    if not is_sound(w, problem, b):
         return
+    n, end, s = b.n, b.n + b.outside + b.responses, problem.s
+    least = 10.0 * SAFE if b.dual else SAFE  # in the dual form, Z = U M has already lost digits
     raw, scaled = block(w.raw, 0, end, 0, n), block(w.scaled, 0, end, 0, n)
-    margin = factorise_rows(raw, scaled, n, w.scale, w.scratch)
-    if margin >= least:
-        _complement(w, t, s, 1.0 if primal else penalty, responses)
+    if factorise_rows(raw, scaled, n, w.scale, w.scratch) >= least:
+        _complement(w, b, s, problem.penalty if b.dual else 1.0)
         fill(w.weights, 0.0)
-        for j in range(0, count, LANES):
-            _solve_eight(w, t, j, s, responses)
-        for i in range(count):
-            if not w.margins[i] >= least:
+        for j in range(0, b.windows, LANES):
+            _solve_eight(w, b, j, s)
+        _combine(w, b)
+        _set_core_terms(w, b)
+        for i in range(b.windows):
+            if not (w.margins[i] >= least and _keeps_digits(w, problem, b, i)):
                 w.margins[i] = 0.0
-        _combine(w, responses)
-        _set_core_terms(w, responses)
-        for i in range(count):
-            if not _keeps_digits(w, x, y, t + i, i, s, responses):
-                w.margins[i] = 0.0
-        out = part(coef, t, t + count)
-        _finish(w.thetas, not primal, w.sums.centre, intercept, out, part(level, t, t + count))
+        _finish(w, problem, b, out)
 
 
 @numba.njit(**INNER)
-def _complement(w: Workspace, t: int, s: int, rho: float, responses: int) -> None:
+def _complement(w: Workspace, b: Block, s: int, rho: float) -> None:
     """S for rows that share a window, and r, from the factorised core."""
-    n, k, first = w.dials[SIZE], w.dials[OUTSIDE], w.dials[FIRST]
-    dual, last = w.dials[DUAL] == 1, w.dials[COUNT] - 1
+    n, k, dual, last = b.n, b.outside, b.dual, b.windows - 1
     raw, scaled = block(w.raw, n, n + k, 0, n), block(w.scaled, n, n + k, 0, n)
     u = part(w.rows, n, n + k)
     for h in range(0, k, BAND):
         m = min(h + BAND, k)
         window = max(0, h - (k - last) + 1)  # the first window that has row h
-        lo = min(h, max(0, t + window - s + 1) - first)
+        lo = min(h, max(0, b.t + window - s + 1) - b.first)
         out = block(w.schur, h, m, lo, m)
         if dual:
             multiply_transposed(part(u, h, m), part(u, lo, m), out, 1.0, 0.0)
@@ -194,14 +161,14 @@ def _complement(w: Workspace, t: int, s: int, rho: float, responses: int) -> Non
                 w.weight[i] = 1.0 / w.schur[i, i]
             for j in range(max(lo, i - w.diagonals.shape[0] + 1), i + 1):
                 w.diagonals[i - j, j] = w.schur[i, j]
-    targets = block(w.raw, n + k, n + k + responses, 0, n)
-    multiply_transposed(targets, scaled, block(w.residual, 0, responses, 0, k), -1.0, 1.0)
+    targets = block(w.raw, n + k, n + k + b.responses, 0, n)
+    multiply_transposed(targets, scaled, block(w.residual, 0, b.responses, 0, k), -1.0, 1.0)
 
 
 @numba.njit(**INNER)
-def _solve_eight(w: Workspace, t: int, j: int, s: int, responses: int) -> None:
-    """W and the margins of up to eight windows of the block at t, from window j on."""
-    f, first, k, count = w.lanes, w.dials[FIRST], w.dials[OUTSIDE], w.dials[COUNT]
+def _solve_eight(w: Workspace, b: Block, j: int, s: int) -> None:
+    """W and the margins of up to eight windows of a block, from window j on."""
+    f, t, first, k, count = w.lanes, b.t, b.first, b.outside, b.windows
     width, length = min(LANES, count - j), w.margins.size
     last = j + width - 1  # a window never has fewer rows than the one before
     most = k - count + 1 + last - (max(0, t + last - s + 1) - first)
@@ -216,11 +183,11 @@ def _solve_eight(w: Workspace, t: int, j: int, s: int, responses: int) -> None:
             lo = max(0, t + j + i - s + 1) - first
             size = k - count + 1 + j + i - lo
             _write_one(f, m, lane, w.schur, lo, size, w.weight, w.residual)
-    solve_lanes(f, m, responses)
+    solve_lanes(f, m, b.responses)
     for lane in range(width):
         lo = max(0, t + j + lane - s + 1) - first
         w.margins[j + lane] = f[(m + TILE) * (m + 1) + m, lane]
-        for g in range(responses):
+        for g in range(b.responses):
             for i in range(k - count + 1 + j + lane - lo):
                 w.weights[g * length + j + lane, lo + i] = f[answers + g * (m + 1) + i, lane]
 
@@ -274,11 +241,11 @@ def _write_eight(
 
 
 @numba.njit(**INNER)
-def _combine(w: Workspace, responses: int) -> None:
+def _combine(w: Workspace, b: Block) -> None:
     """The coefficients of all windows of the block, for centred features."""
-    n, k, count = w.dials[SIZE], w.dials[OUTSIDE], w.dials[COUNT]
-    dual, outside = w.dials[DUAL] == 1, block(w.scaled, n, n + k, 0, n)
-    for g in range(responses):
+    n, k, count, dual = b.n, b.outside, b.windows, b.dual
+    outside = block(w.scaled, n, n + k, 0, n)
+    for g in range(b.responses):
         lo = g * w.margins.size
         hi = lo + count
         weights, theta = block(w.weights, lo, hi, 0, k), part(w.thetas, lo, hi)
@@ -293,14 +260,14 @@ def _combine(w: Workspace, responses: int) -> None:
 
 
 @numba.njit(**INNER)
-def _set_core_terms(w: Workspace, responses: int) -> None:
+def _set_core_terms(w: Workspace, b: Block) -> None:
     """The largest terms of the core in each coefficient: see ``cancellation``."""
-    n, k, dual = w.dials[SIZE], w.dials[OUTSIDE], w.dials[DUAL] == 1
+    n, k = b.n, b.outside
     alpha = block(w.inner, 0, 1, 0, n)  # as scratch: it has been combined
-    for g in range(responses):
+    for g in range(b.responses):
         copy(w.scaled[n + k + g], part(alpha[0], 0, n))
         divide_rows(alpha, w.scaled, n)
-        if dual:
+        if b.dual:
             set_largest_terms(part(alpha[0], 0, n), part(w.rows, 0, n), w.terms[g])
         else:
             for j in range(n):
@@ -308,50 +275,47 @@ def _set_core_terms(w: Workspace, responses: int) -> None:
 
 
 @numba.njit(**INNER)
-def _keeps_digits(
-    w: Workspace, x: Matrix, y: Responses, e: int, i: int, s: int, responses: int
-) -> bool:
-    """Whether the terms of the coefficients of window i, which ends at row e, do not cancel."""
-    d, k, length, first = x.shape[1], w.dials[OUTSIDE], w.margins.size, w.dials[FIRST]
+def _keeps_digits(w: Workspace, problem: Problem, b: Block, i: int) -> bool:
+    """Whether the terms of the coefficients of window i do not cancel."""
+    x, y, s, e = problem.x, problem.y, problem.s, b.t + i
+    d, length = x.shape[1], w.margins.size
     theta, ones, slope, reach = w.thetas[i], w.thetas[length + i], 0.0, 0.0
-    if responses == 2:
+    if b.responses == 2:
         slope = theta[d] / ones[d] if ones[d] != 0.0 else 0.0
-    for h in range(k):  # weights are 0 for rows outside the window
+    for h in range(b.outside):  # weights are 0 for rows outside the window
         weight = abs(w.weights[i, h])
-        if responses == 2:
+        if b.responses == 2:
             weight = max(weight, abs(slope * w.weights[length + i, h]))
         if weight > 0.0:
             reach = max(reach, weight * weight / w.weight[h])
-    terms = Terms(theta, ones, slope, w.terms, reach, w.scale, w.dials[DUAL] == 1)
+    terms = Terms(theta, ones, slope, w.terms, reach, w.scale, b.dual)
     if each_keeps_digits(terms, d):
         return True
     squares = w.terms[2]
     fill(squares, 0.0)
-    for row in range(max(first, e - s + 1), e + 1):
+    for row in range(max(b.first, e - s + 1), e + 1):
         for j in range(d):
             squares[j] += (y[row, ROOT] * (x[row, j] - w.sums.centre[j])) ** 2
     return largest_keeps_digits(terms, squares, d)
 
 
 @numba.njit(**INNER, fastmath=FAST)
-def _finish(
-    thetas: Matrix, dual: bool, centre: Vector, intercept: bool, coef: Matrix, level: Vector
-) -> None:
+def _finish(w: Workspace, problem: Problem, b: Block, out: Estimates) -> None:
     """Coefficients and intercepts for the original features."""
-    (count, d), ones = coef.shape, thetas.shape[0] // 2
-    for i in range(count):
-        slope = 0.0
-        level[i] = 0.0
-        if intercept:
-            level[i] = thetas[i, d]
-            if dual:
-                one = thetas[ones + i, d]
-                level[i] = level[i] / one if one != 0.0 else 0.0  # no row has weight: refitted
-                slope = level[i]
+    thetas, centre, d = w.thetas, w.sums.centre, problem.x.shape[1]
+    for i in range(b.windows):
+        coef, ones = out.coef[b.t + i], thetas[w.margins.size + i]
+        level, slope = 0.0, 0.0
+        if problem.intercept:
+            level = thetas[i, d]
+            if b.dual:
+                level = level / ones[d] if ones[d] != 0.0 else 0.0  # no row has weight: refitted
+                slope = level
         for j in range(d):
-            coef[i, j] = thetas[i, j]
-        if dual and intercept:
+            coef[j] = thetas[i, j]
+        if b.responses == 2:
             for j in range(d):
-                coef[i, j] -= slope * thetas[ones + i, j]
-        if intercept:
-            level[i] += centre[d + 1] - dot(coef[i], part(centre, 0, d))
+                coef[j] -= slope * ones[j]
+        if problem.intercept:
+            level += centre[d + 1] - dot(coef, part(centre, 0, d))
+        out.level[b.t + i] = level

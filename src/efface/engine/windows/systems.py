@@ -34,15 +34,10 @@ from efface.engine.jit.simd import (
     subtract_scaled,
     subtract_tile_products,
 )
-from efface.engine.jit.views import VALUE, Matrix, Responses, Vector, take
-from efface.engine.linalg.batched_cholesky import (
-    System,
-    factorise_lanes,
-    padded,
-    substitute_back,
-    substitute_forward,
-)
+from efface.engine.jit.views import VALUE, Matrix, Vector, take
+from efface.engine.linalg.batched_cholesky import System, factorise_lanes, padded, substitute_back
 from efface.engine.sums.sliding import Sums, weight_of
+from efface.engine.windows.problem import Problem
 
 MOST_UNKNOWNS = 28  # with more, ``many_features`` is faster
 OWN = LANES - 1  # places for a lane's own rows
@@ -86,7 +81,6 @@ class Offsets(NamedTuple):
 
     m: int
     step: int
-    constant: int  # 1 with an intercept, else 0
     matrix: int
     factor: int  # the same as ``matrix`` where systems are factorised once only
     inverse: int  # TILE rows
@@ -95,14 +89,14 @@ class Offsets(NamedTuple):
     weights: int
     numbers: int
     size: int
+    system: System
 
 
 class Batch(NamedTuple):
-    """Neighbouring windows of at most s rows; the first has the rows before row ``first``."""
+    """Neighbouring windows; the first has the rows before row ``first``."""
 
     first: int
     windows: int
-    s: int
 
 
 @carving
@@ -111,61 +105,45 @@ def offsets_for(d: int, intercept: bool, in_place: bool) -> Offsets:
     m = padded(d)
     step = m + 1
     size = (m + TILE) * step
-    factor, constant = 0 if in_place else size, 1 if intercept else 0
+    factor = 0 if in_place else size
     inverse = factor + size
     unit, own = inverse + TILE * step, inverse + 3 * TILE * step
     weights = own + (m + 3) * OWN
     numbers = weights + m
+    penalty, margin, eliminated = numbers + PENALTY, numbers + MARGIN, 1 if intercept else 0
+    system = System(m, step, eliminated, 1, factor + 1, penalty, weights, margin)
     end = numbers + NUMBERS
-    return Offsets(m, step, constant, 0, factor, inverse, unit, own, weights, numbers, end)
+    return Offsets(m, step, 0, factor, inverse, unit, own, weights, numbers, end, system)
 
 
 @shared()
-def form(
-    f: Matrix,
-    at: Offsets,
-    sums: Sums,
-    x: Matrix,
-    y: Responses,
-    batch: Batch,
-    penalty: float,
-    intercept: bool,
-) -> bool:
+def form(f: Matrix, at: Offsets, sums: Sums, problem: Problem, batch: Batch) -> bool:
     """Write the matrix and the right-hand side of each window of a batch.
 
-    False where the core's sums are not safe to use; nothing is written then. ``penalty`` is the
-    smallest penalty that the windows will have.
+    False where the core's sums are not safe to use; nothing is written then. The penalty of the
+    problem is the smallest that the windows will have.
     """
-    if not _gather_core(f, at, sums, x, y, batch, penalty, intercept):
+    if not _gather_core(f, at, sums, problem, batch):
         return False
-    d, m, step, own = x.shape[1], at.m, at.step, at.own
-    _write_core(f, at, sums, d, intercept)
-    _write_own_rows(f, at, sums.centre, x, y, batch, intercept)
+    d, m, step, own = problem.x.shape[1], at.m, at.step, at.own
+    _write_core(f, at, sums, d, problem.intercept)
+    _write_own_rows(f, at, sums.centre, problem, batch)
     for j in range(0, m, TILE):
         for i in range(j, m, TILE):
             out = at.matrix + i * step + 1 + j
             add_tile_products(f, out, out, step, own + i * OWN, own + j * OWN, OWN, OWN)
     for i in range(d):
         add_dot(f, at.matrix + m * step + 1 + i, own + i * OWN, own + m * OWN, OWN)
-    if intercept:
-        _eliminate_constant(f, at, d)
+    if problem.intercept:
+        _eliminate_constant(f, at)
     return True
 
 
 @numba.njit(**INNER)
-def _gather_core(
-    f: Matrix,
-    at: Offsets,
-    sums: Sums,
-    x: Matrix,
-    y: Responses,
-    batch: Batch,
-    penalty: float,
-    intercept: bool,
-) -> bool:
+def _gather_core(f: Matrix, at: Offsets, sums: Sums, problem: Problem, batch: Batch) -> bool:
     """Sum the core's rows; False where the sums are not safe to use."""
-    d, first, s = x.shape[1], batch.first, batch.s
-    stop = first + batch.windows - 1
+    x, y, s, penalty, intercept = problem
+    d, first, stop = x.shape[1], batch.first, batch.first + batch.windows - 1
     start = max(0, stop - s)
     gather(sums, x, y, start, first, batch.windows, intercept)
     diagonal = take(f, at.weights * LANES, 1, d)[0]  # as scratch: the weights are set later
@@ -179,46 +157,37 @@ def _gather_core(
 
 @numba.njit(**INNER)
 def _write_core(f: Matrix, at: Offsets, sums: Sums, d: int, intercept: bool) -> None:
-    """Write the core's sums to every lane."""
-    total, shift, step = sums.total, 0.0 if intercept else sums.centre[d + 1], at.step
-    for i in range(d):
-        row = at.matrix + i * step + 1
-        for j in range(i + 1):
-            set_all(f, row + j, total[i, j])
-        for j in range((i + TILE) // TILE * TILE - i - 1):  # the rest of a tile is not read
-            set_all(f, row + i + 1 + j, 0.0)
-        set_all(f, at.matrix + at.m * step + 1 + i, total[d + 1, i] + shift * total[d, i])
-    for i in range(d, at.m):  # the padding, each time: a factor in place overwrites it
-        for j in range(i):
-            set_all(f, at.matrix + i * step + 1 + j, 0.0)
-        set_all(f, at.matrix + i * step + 1 + i, 1.0)
-        set_all(f, at.matrix + at.m * step + 1 + i, 0.0)
+    """Write the core's sums to every lane, padded by the identity.
+
+    The padding is written each time: a factor in place overwrites it.
+    """
+    total, shift = sums.total, 0.0 if intercept else sums.centre[d + 1]
+    for i in range(at.m):
+        row = at.matrix + i * at.step + 1
+        for j in range(i // TILE * TILE + TILE):  # above the diagonal, zeros
+            padding = 1.0 if i == j else 0.0
+            set_all(f, row + j, (total[i, j] if j <= i else 0.0) if i < d else padding)
+        moment = total[d + 1, i] + shift * total[d, i] if i < d else 0.0
+        set_all(f, at.matrix + at.m * at.step + 1 + i, moment)
+        if intercept:
+            set_all(f, at.factor + i * at.step, total[d, i] if i < d else 0.0)
     if intercept:
-        for i in range(d):
-            set_all(f, at.factor + i * step, total[d, i])
-        set_all(f, at.factor + at.m * step, total[d + 1, d])
+        set_all(f, at.factor + at.m * at.step, total[d + 1, d])
         set_all(f, at.numbers + ROOT, total[d, d])
 
 
 @numba.njit(**INNER)
-def _write_own_rows(
-    f: Matrix,
-    at: Offsets,
-    centre: Vector,
-    x: Matrix,
-    y: Responses,
-    batch: Batch,
-    intercept: bool,
-) -> None:
+def _write_own_rows(f: Matrix, at: Offsets, centre: Vector, problem: Problem, batch: Batch) -> None:
     """Write each lane's own rows: place i has an old row in lanes up to i, a new row after them.
 
     Places without a row, and old rows before the start of the array, are zeros.
     """
-    d, m, own = x.shape[1], at.m, at.own
-    shift, last = centre[d + 1] if intercept else 0.0, batch.first + batch.windows - 2
+    x, y, m, own = problem.x, problem.y, at.m, at.own
+    d, last = x.shape[1], batch.first + batch.windows - 2
+    shift = centre[d + 1] if problem.intercept else 0.0
     for i in range(OWN):
         new = min(batch.first + i, last)
-        old = new - batch.s
+        old = new - problem.s
         root_new = y[new, views.ROOT] if i < batch.windows - 1 else 0.0
         root_old = y[old, views.ROOT] if i < batch.windows - 1 and old >= 0 else 0.0
         old = max(old, 0)
@@ -231,46 +200,44 @@ def _write_own_rows(
 
 
 @numba.njit(**INNER)
-def _eliminate_constant(f: Matrix, at: Offsets, d: int) -> None:
+def _eliminate_constant(f: Matrix, at: Offsets) -> None:
     """The constant's column of the factor: sums of features and response over sqrt(weight)."""
-    root, response, one = at.numbers + ROOT, at.own + at.m * OWN, at.own + (at.m + 1) * OWN
+    root, one = at.numbers + ROOT, at.own + (at.m + 1) * OWN
     add_dot(f, root, one, one, OWN)
     set_inverse_root(f, root, root)
-    for i in range(d):
+    for i in range(at.m + 1):
         add_dot(f, at.factor + i * at.step, at.own + i * OWN, one, OWN)
         multiply_by(f, at.factor + i * at.step, root)
-    add_dot(f, at.factor + at.m * at.step, response, one, OWN)
-    multiply_by(f, at.factor + at.m * at.step, root)
 
 
 @shared()
 def write_measured_rows(
-    f: Matrix, at: Offsets, centre: Vector, x: Matrix, batch: Batch, intercept: bool
+    f: Matrix, at: Offsets, centre: Vector, problem: Problem, batch: Batch
 ) -> None:
     """The row that arrives after each window, and the window's oldest row, as right-hand sides.
 
     All weights must be 1.
     """
-    rows = at.matrix + (at.m + 1) * at.step + 1
+    x, rows = problem.x, at.matrix + (at.m + 1) * at.step + 1
     for i in range(LANES):
         new = batch.first + min(i, batch.windows - 1)
         for j in range(x.shape[1]):
             f[rows + j, i] = x[new, j] - centre[j]
-            f[rows + at.step + j, i] = x[new - batch.s, j] - centre[j]
+            f[rows + at.step + j, i] = x[new - problem.s, j] - centre[j]
     for i in range(at.m + 1, at.m + 3):
-        set_all(f, at.factor + i * at.step, 0.0)
-        if intercept:
-            set_sum(f, at.factor + i * at.step, at.factor + i * at.step, at.numbers + ROOT)
+        set_all(f, at.factor + i * at.step, 1.0 if problem.intercept else 0.0)
+        multiply_by(f, at.factor + i * at.step, at.numbers + ROOT)
 
 
 @shared()
-def add_moments(
-    f: Matrix, at: Offsets, sums: Sums, y: Responses, batch: Batch, intercept: bool
-) -> None:
+def add_moments(f: Matrix, at: Offsets, sums: Sums, problem: Problem, batch: Batch) -> None:
     """Sums of squares of the responses and of all features. All weights must be 1."""
+    y, s = problem.y, problem.s
     d, m, step, numbers = sums.centre.size - 2, at.m, at.step, at.numbers
     total, middle = sums.total, sums.centre[d + 1]
-    shift, square, linear = 0.0 if intercept else middle, total[d + 1, d + 1], total[d + 1, d]
+    shift, square, linear = middle, total[d + 1, d + 1], total[d + 1, d]
+    if problem.intercept:
+        shift = 0.0
     set_all(f, numbers + SQUARES, square + shift * (2.0 * linear + shift * total[d, d]))
     set_all(f, numbers + TOTAL, linear)
     set_all(f, numbers + AROUND, square)
@@ -278,7 +245,7 @@ def add_moments(
     for i in range(OWN):
         new = min(batch.first + i, batch.first + batch.windows - 2)
         present = 1.0 if i < batch.windows - 1 else 0.0
-        before, after = y[new - batch.s, VALUE] - middle, y[new, VALUE] - middle
+        before, after = y[new - s, VALUE] - middle, y[new, VALUE] - middle
         set_split(f, around + i, present * before, present * after, i)
     add_dot(f, numbers + SQUARES, response, response, OWN)
     add_dot(f, numbers + TOTAL, around, one, OWN)
@@ -291,57 +258,35 @@ def add_moments(
     set_sum(f, numbers + SPREAD, numbers + SPREAD, numbers + LENGTH)
 
 
-@numba.njit(**INNER)
-def system(at: Offsets) -> System:
-    """The parts of the systems that the Cholesky factorisation works on."""
-    penalty, margin = at.numbers + PENALTY, at.numbers + MARGIN
-    matrix, factor = at.matrix + 1, at.factor + 1
-    return System(at.m, at.step, at.constant, matrix, factor, penalty, at.weights, margin)
-
-
 @shared()
 def factorise(f: Matrix, at: Offsets, rows: int) -> None:
     """Factorise the systems with their penalties; substitute ``rows`` right-hand sides forward."""
     for i in range(at.m):
         set_sum(f, at.weights + i, at.matrix + i * at.step + 1 + i, at.numbers + PENALTY)
         set_inverse(f, at.weights + i, at.weights + i)
-    factorise_lanes(f, system(at), rows)
+    factorise_lanes(f, at.system, rows)
 
 
 @shared()
 def solve(f: Matrix, at: Offsets) -> None:
-    """Replace the responses by the coefficients."""
-    row = at.factor + at.m * at.step + 1
-    substitute_forward(f, system(at), row)
-    substitute_back(f, system(at), row)
-
-
-@shared()
-def solve_measured(f: Matrix, at: Offsets) -> None:
-    """``solve`` after the forward substitution; EXPLAINED is set."""
+    """Replace the responses, substituted forward, by the coefficients; set EXPLAINED."""
     row = at.factor + at.m * at.step
     set_all(f, at.numbers + EXPLAINED, 0.0)
     add_dot(f, at.numbers + EXPLAINED, row, row, at.m + 1)
-    substitute_back(f, system(at), row + 1)
+    substitute_back(f, at.system, row + 1)
 
 
 @numba.njit(**INNER)
-def set_level(f: Matrix, at: Offsets, d: int) -> None:
-    """LEVEL: the intercept for features x - c and a response y - cy."""
-    theta, level = at.factor + at.m * at.step, at.numbers + LEVEL
+def set_level(f: Matrix, at: Offsets, centre: Vector, d: int) -> None:
+    """LEVEL: the intercept for a response y - cy; PREDICTION: the same for features x - c."""
+    theta, level, centred = at.factor + at.m * at.step, at.numbers + LEVEL, at.numbers + PREDICTION
     set_all(f, level, 0.0)
-    set_sum(f, level, level, theta)
+    set_sum(f, centred, level, theta)
     for j in range(d):
-        subtract_product(f, level, at.factor + j * at.step, theta + 1 + j)
-    multiply_by(f, level, at.numbers + ROOT)
-
-
-@numba.njit(**INNER)
-def uncentre_level(f: Matrix, at: Offsets, centre: Vector, d: int) -> None:
-    """LEVEL for features x; the response is still y - cy."""
-    theta = at.factor + at.m * at.step + 1
-    for j in range(d):
-        subtract_scaled(f, at.numbers + LEVEL, centre[j], theta + j)
+        subtract_product(f, centred, at.factor + j * at.step, theta + 1 + j)
+        subtract_scaled(f, level, centre[j], theta + 1 + j)
+    multiply_by(f, centred, at.numbers + ROOT)
+    set_sum(f, level, level, centred)
 
 
 @shared()
