@@ -23,6 +23,7 @@ from efface import errors
         (errors.NewerFile, (errors.UnreadableFile,)),
         (errors.DamagedFile, (errors.UnreadableFile,)),
         (errors.UnreadableFile, (errors.EffaceError, ValueError)),
+        (errors.UnsupportedNumba, (errors.EffaceError, ImportError)),
     ],
 )
 def test_every_error_can_be_caught_as_what_it_is(error, parents):

@@ -11,9 +11,7 @@ from efface.engine.windows.systems import (
     EXPLAINED,
     INVERSE,
     LENGTH,
-    MARGIN,
     NUMBERS,
-    PENALTY,
     SPREAD,
     SQUARES,
     Batch,
@@ -65,16 +63,16 @@ def test_each_lane_is_the_system_of_its_window(d, windows, intercept):
     systems = Systems(d, windows, intercept)
     f, at = systems.f, systems.at
     penalties = np.linspace(0.0, 3.0, LANES)
-    f[at.numbers + PENALTY] = penalties
+    f[at.penalty] = penalties
     factorise(f, at, TILE)
-    forward = f[at.factor + (at.m + 1) * at.step :][: at.m + 1].copy()
+    forward = f[at.factor + (at.m + 1) * at.step - 1 :][: at.m + 1].copy()
     solve(f, at)
     trace_inverse(f, at, d)
     for lane in range(windows):
         X, y = systems.window(lane)
         gram = X.T @ X + penalties[lane] * np.eye(d)
         coef = np.linalg.solve(gram, X.T @ y)
-        found = f[at.factor + at.m * at.step + 1 :][:d, lane]
+        found = f[at.factor + at.m * at.step :][:d, lane]
         np.testing.assert_allclose(found, coef, rtol=1e-11)
         assert systems.number(INVERSE, lane) == pytest.approx(np.trace(np.linalg.inv(gram)))
         left = systems.number(SQUARES, lane) - systems.number(EXPLAINED, lane)
@@ -83,7 +81,7 @@ def test_each_lane_is_the_system_of_its_window(d, windows, intercept):
         leverage = new @ np.linalg.solve(gram, new) + intercept / S
         assert forward[:, lane] @ forward[:, lane] == pytest.approx(leverage)
         assert systems.number(SPREAD, lane) == pytest.approx((X**2).sum())
-        assert systems.number(MARGIN, lane) > 0.05
+        assert f[at.margin, lane] > 0.05
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -91,10 +89,10 @@ def test_a_system_can_be_factorised_again_with_another_penalty(intercept):
     systems, other = (Systems(5, 8, intercept) for _ in range(2))
     f, at = systems.f, systems.at
     for penalty in (7.0, 0.25):
-        f[at.numbers + PENALTY] = penalty
+        f[at.penalty] = penalty
         factorise(f, at, TILE)
         solve(f, at)
-    other.f[at.numbers + PENALTY] = 0.25
+    other.f[at.penalty] = 0.25
     factorise(other.f, at, TILE)
     solve(other.f, at)
     rows = slice(at.factor, at.inverse)
@@ -104,7 +102,16 @@ def test_a_system_can_be_factorised_again_with_another_penalty(intercept):
 def test_parts_do_not_overlap():
     for d in range(1, 29):
         at = offsets_for(d, True, False)
-        starts = [at.matrix, at.factor, at.inverse, at.unit, at.own, at.weights, at.numbers]
+        starts = [
+            at.matrix,
+            at.factor,
+            at.inverse,
+            at.unit,
+            at.own,
+            at.weights,
+            at.penalty,
+            at.numbers,
+        ]
         assert starts == sorted(starts)
         assert at.m >= d
         assert at.size == at.numbers + NUMBERS

@@ -11,7 +11,7 @@ import gc
 import operator
 from collections.abc import Callable
 from copy import copy
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import llvmlite.binding as llvm
@@ -76,12 +76,19 @@ _UNUSED_PASSES = {
 }
 
 
+@cache
+def _size_on(target: Any, kind: Any) -> int:
+    """The size of a type, which Numba asks for at every variable."""
+    return int(kind.get_abi_size(target))
+
+
 class _FastCompiler(Compiler):  # type: ignore[misc]
-    """Numba's compiler with the type cache and without the unused passes."""
+    """Numba's compiler with caches for types, and without the unused passes."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.state.typingctx = _typing(self.state.typingctx)
+        self.state.targetctx.get_abi_sizeof = partial(_size_on, self.state.targetctx.target_data)
 
     def define_pipelines(self) -> Any:
         (passes,) = super().define_pipelines()

@@ -29,8 +29,9 @@ from efface.engine.jit.views import Matrix
 class System(NamedTuple):
     """Where the parts of the systems begin, in entries.
 
-    The first ``eliminated`` columns of the factor are given; matrix and factor follow them. The
-    two may be the same place. The right-hand sides are the rows below the matrix.
+    Any record with these fields will do. ``eliminated`` columns of the factor are given; they lie
+    before ``factor``. Matrix and factor may be the same place. The right-hand sides are the rows
+    below the matrix.
     """
 
     m: int

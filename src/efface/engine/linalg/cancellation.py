@@ -20,7 +20,8 @@ from efface.engine.linalg.dense import fill
 
 # A coefficient must be at least this share of its largest term. The share is larger in the primal
 # form, whose terms are estimated (see ``_largest_square``) and have the errors of an inverse.
-_LEAST, _LEAST_DUAL = 1e-4, 1e-5
+# Squared here: a power in compiled code is a function more to compile.
+_LEAST_2, _LEAST_DUAL_2 = 1e-4**2, 1e-5**2
 
 
 class Terms(NamedTuple):
@@ -66,11 +67,11 @@ def _largest_square(t: Terms, j: int) -> float:
 def each_keeps_digits(t: Terms, d: int) -> bool:
     """Whether every coefficient is large enough beside its terms; one without terms is."""
     if not t.dual:
-        return _all_keep_digits(part(t.theta, 0, d), t.core[0], t.scale, _LEAST**2 * t.reach)
+        return _all_keep_digits(part(t.theta, 0, d), t.core[0], t.scale, _LEAST_2 * t.reach)
     for j in range(d):
         coef = _coefficient(t, j)
         some = coef != 0.0 or t.core[0, j] != 0.0
-        if some and coef * coef < _LEAST_DUAL**2 * _largest_square(t, j):
+        if some and coef * coef < _LEAST_DUAL_2 * _largest_square(t, j):
             return False
     return True
 
@@ -82,7 +83,7 @@ def _all_keep_digits(theta: Vector, core: Vector, scale: Vector, least: float) -
     for j in range(theta.size):
         square = theta[j] * theta[j] * scale[j]
         some = (theta[j] != 0.0) | (core[j] != 0.0)
-        failed += some & ((square < _LEAST**2 * (core[j] * core[j] * scale[j])) | (square < least))
+        failed += some & ((square < _LEAST_2 * (core[j] * core[j] * scale[j])) | (square < least))
     return failed == 0
 
 
@@ -97,4 +98,4 @@ def largest_keeps_digits(t: Terms, squares: Vector, d: int) -> bool:
         coef = _coefficient(t, j)
         largest = max(largest, squares[j] * _largest_square(t, j))
         left = max(left, squares[j] * (coef * coef))
-    return left >= (_LEAST_DUAL if t.dual else _LEAST) ** 2 * largest
+    return left >= (_LEAST_DUAL_2 if t.dual else _LEAST_2) * largest

@@ -75,12 +75,10 @@ from efface.engine.windows.systems import (
     LENGTH,
     LEVEL,
     LOW,
-    MARGIN,
     NEW,
     NUMBERS,
     OLD,
     OWN,
-    PENALTY,
     PREDICTION,
     ROOT,
     SIZE,
@@ -174,12 +172,12 @@ def _set_penalties(
 ) -> None:
     """Set the penalty of each window; NaN where the sums do not give it with enough digits."""
     if values[KIND] == FIXED:
-        set_all(f, at.numbers + PENALTY, values[ALPHA])
+        set_all(f, at.penalty, values[ALPHA])
         return
     d, s, intercept = problem.x.shape[1], problem.s, problem.intercept
     _bound(f, at, sums, batch.windows, d)
     for i in range(LANES):
-        f[at.numbers + PENALTY, i] = _first_penalty(f, at, values, i, s, d)
+        f[at.penalty, i] = _first_penalty(f, at, values, i, s, d)
     if values[KIND] != PILOT:
         return
     factorise(f, at, TILE)
@@ -189,12 +187,12 @@ def _set_penalties(
     set_all(f, at.numbers + HIGH, 0.0)
     set_all(f, at.numbers + LOW, 0.0)
     for j in range(d):
-        coefficient = at.factor + at.m * at.step + 1 + j
+        coefficient = at.factor + at.m * at.step + j
         take_higher(f, at.numbers + HIGH, coefficient)
         take_lower(f, at.numbers + LOW, coefficient)
     for i in range(LANES):
         level = problem.y[batch.first + min(i, batch.windows - 1) - s, VALUE]
-        f[at.numbers + PENALTY, i] = _plug_in(f, at, values, i, s, d, level, intercept)
+        f[at.penalty, i] = _plug_in(f, at, values, i, s, d, level, intercept)
 
 
 @numba.njit(**INNER)
@@ -211,7 +209,7 @@ def _bound(f: Matrix, at: Offsets, sums: Sums, count: int, d: int) -> None:
             take_higher(f, high, at.own + j * OWN + i)
             take_lower(f, low, at.own + j * OWN + i)
         set_all(f, work, 0.0)
-        subtract_product(f, work, at.factor + j * at.step, numbers + ROOT)  # c - mean
+        subtract_product(f, work, at.factor + j * at.step - 1, numbers + ROOT)  # c - mean
         take_higher(f, reach, work)
         set_sum(f, high, high, work)
         take_higher(f, largest, high)
@@ -256,12 +254,12 @@ def _plug_in(
     values[VARIANCE] = max(f[numbers + AROUND, i] - total * total / n, 0.0) / (n - 1)
     values[LARGEST], values[TRACE] = f[numbers + AWAY, i], f[numbers + SPREAD, i]
     left, freedom = before - f[numbers + EXPLAINED, i], 1.0
-    if not f[numbers + MARGIN, i] >= SAFE or constant(values, level, intercept):
+    if not f[at.margin, i] >= SAFE or constant(values, level, intercept):
         return np.nan
     if values[NOISE] == RESIDUAL:
         if not left > KEPT * before:
             return np.nan
-        freedom = n - d - int(intercept) + f[numbers + PENALTY, i] * f[numbers + INVERSE, i]
+        freedom = n - d - int(intercept) + f[at.penalty, i] * f[numbers + INVERSE, i]
     theta = max(f[numbers + HIGH, i], -f[numbers + LOW, i])
     penalty = penalty_from(values, n, d, left, freedom, theta)
     return penalty if penalty > 0.0 else np.nan
@@ -275,16 +273,16 @@ def _measure(f: Matrix, at: Offsets, centre: Vector, d: int, intercept: bool) ->
     new, old = theta + step, theta + 2 * step
     for k in range(LEVEL, NUMBERS):
         set_all(f, numbers + k, 0.0)
-    add_dot(f, numbers + NEW, new, new, m + 1)
-    add_dot(f, numbers + OLD, old, old, m + 1)
-    add_dot(f, numbers + CROSS, new, old, m + 1)
+    add_dot(f, numbers + NEW, new - 1, new - 1, m + 1)
+    add_dot(f, numbers + OLD, old - 1, old - 1, m + 1)
+    add_dot(f, numbers + CROSS, new - 1, old - 1, m + 1)
     solve(f, at)
-    substitute_back(f, at.system, new + 1)
-    add_dot(f, numbers + IMAGE, new + 1, new + 1, m)
-    add_dot(f, numbers + SIZE, theta + 1, theta + 1, m)
+    substitute_back(f, at, new)
+    add_dot(f, numbers + IMAGE, new, new, m)
+    add_dot(f, numbers + SIZE, theta, theta, m)
     if intercept:
         set_level(f, at, centre, d)
-    add_dot(f, numbers + PREDICTION, theta + 1, at.matrix + (m + 1) * step + 1, m)
+    add_dot(f, numbers + PREDICTION, theta, at.matrix + (m + 1) * step, m)
 
 
 @numba.njit(**INNER)
@@ -301,11 +299,11 @@ def _collect(
 ) -> None:
     """Copy the results from the lanes; ``middle`` is the centre of the responses."""
     d, numbers = coef.shape[1], part(f, at.numbers, at.numbers + NUMBERS)
-    theta = at.factor + at.m * at.step + 1
+    theta = at.factor + at.m * at.step
     for i in range(windows):
-        row, penalty = first + i, numbers[PENALTY, i]
+        row, penalty = first + i, f[at.penalty, i]
         new, old, size = numbers[NEW, i], numbers[OLD, i], numbers[SIZE, i]
-        margin[row] = numbers[MARGIN, i] if 0.0 <= penalty < np.inf else 0.0
+        margin[row] = f[at.margin, i] if 0.0 <= penalty < np.inf else 0.0
         states[0, row], states[1, row] = numbers[PREDICTION, i] + middle, penalty
         states[2, row], states[3, row] = numbers[LEVEL, i] + middle, new
         states[4, row], states[5, row] = old, forgetting_term(new, old, numbers[CROSS, i])

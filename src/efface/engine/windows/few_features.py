@@ -17,8 +17,6 @@ from efface.engine.sums.sliding import NEVER, SEEN, carve_sums, depth_for, room_
 from efface.engine.windows.problem import Estimates, Problem
 from efface.engine.windows.systems import (
     LEVEL,
-    MARGIN,
-    PENALTY,
     Batch,
     Offsets,
     factorise,
@@ -57,13 +55,13 @@ def _slide(
     f, at = take(store, 0, lanes // LANES, LANES), offsets_for(d, intercept, True)
     sums = carve_sums(part(store, lanes, store.size), ints, d, depth)
     sums.dials[SEEN] = NEVER
-    set_all(f, at.numbers + PENALTY, penalty)
+    set_all(f, at.penalty, penalty)
     t = first
     while t < n:
         batch = Batch(t + 1, min(LANES, n - t, max(1, min(t + 1, s) // 2)))
         if form(f, at, sums, problem, batch):
             factorise(f, at, 0)
-            solve_row(f, at.system, at.factor + at.m * at.step + 1)
+            solve_row(f, at, at.factor + at.m * at.step)
             if intercept:
                 set_level(f, at, sums.centre, d)
             _collect(f, at, sums.centre[d + 1], batch, Estimates(coef, level, margin))
@@ -75,10 +73,10 @@ def _slide(
 @numba.njit(**INNER)
 def _collect(f: Matrix, at: Offsets, middle: float, batch: Batch, out: Estimates) -> None:
     """Copy the answers from the lanes; ``middle`` is the centre of the responses."""
-    theta, intercept = at.factor + at.m * at.step + 1, at.system.eliminated == 1
+    theta, intercept = at.factor + at.m * at.step, at.eliminated == 1
     for i in range(batch.windows):
         t = batch.first - 1 + i
-        out.margin[t] = f[at.numbers + MARGIN, i]
+        out.margin[t] = f[at.margin, i]
         out.level[t] = f[at.numbers + LEVEL, i] + middle if intercept else 0.0
         for j in range(out.coef.shape[1]):
             out.coef[t, j] = f[theta + j, i]

@@ -295,7 +295,8 @@ def _keeps_digits(w: Workspace, problem: Problem, b: Block, i: int) -> bool:
     fill(squares, 0.0)
     for row in range(max(b.first, e - s + 1), e + 1):
         for j in range(d):
-            squares[j] += (y[row, ROOT] * (x[row, j] - w.sums.centre[j])) ** 2
+            value = y[row, ROOT] * (x[row, j] - w.sums.centre[j])
+            squares[j] += value * value
     return largest_keeps_digits(terms, squares, d)
 
 

@@ -35,7 +35,7 @@ from efface.engine.jit.simd import (
     subtract_tile_products,
 )
 from efface.engine.jit.views import VALUE, Matrix, Vector, take
-from efface.engine.linalg.batched_cholesky import System, factorise_lanes, padded, substitute_back
+from efface.engine.linalg.batched_cholesky import factorise_lanes, padded, substitute_back
 from efface.engine.sums.sliding import Sums, weight_of
 from efface.engine.windows.problem import Problem
 
@@ -45,8 +45,6 @@ OWN = LANES - 1  # places for a lane's own rows
 # Numbers per window, one entry each, from ``Offsets.numbers`` on. c is the centre of the features
 # and cy that of the response; the last four are leverages, and |coefficients|^2.
 (
-    MARGIN,  # the smallest pivot as a share of its diagonal entry
-    PENALTY,
     ROOT,  # 1 / sqrt(sum of weights)
     TOTAL,  # sum of y - cy
     AROUND,  # sum of (y - cy)^2
@@ -67,29 +65,32 @@ OWN = LANES - 1  # places for a lane's own rows
     IMAGE,  # |inverse times new row|^2
     SIZE,  # |coefficients|^2
     INVERSE,  # trace of the inverse
-) = range(22)
-NUMBERS = 22
+) = range(20)
+NUMBERS = 20
 
 
 class Offsets(NamedTuple):
     """Where each part begins, in entries of LANES numbers; m is d rounded up to full tiles.
 
-    A row of the matrix or of the factor takes ``step`` = m + 1 entries: the constant's column,
-    then m more. Below the m rows lie TILE right-hand sides: the response, the new row, the oldest
-    row, zeros.
+    The first fields are those of ``batched_cholesky.System``. A row of the matrix or of the factor
+    takes ``step`` = m + 1 entries; the first, before ``matrix`` and ``factor``, is the constant's
+    column. Below the m rows lie TILE right-hand sides: the response, the new row, the oldest row,
+    zeros.
     """
 
     m: int
     step: int
+    eliminated: int  # 1 with an intercept, else 0
     matrix: int
     factor: int  # the same as ``matrix`` where systems are factorised once only
+    penalty: int
+    weights: int
+    margin: int
     inverse: int  # TILE rows
     unit: int  # a tile of the identity, then one of zeros
     own: int  # OWN entries each of every feature, the response, the constant, and y - cy
-    weights: int
     numbers: int
     size: int
-    system: System
 
 
 class Batch(NamedTuple):
@@ -105,15 +106,14 @@ def offsets_for(d: int, intercept: bool, in_place: bool) -> Offsets:
     m = padded(d)
     step = m + 1
     size = (m + TILE) * step
-    factor = 0 if in_place else size
+    factor, eliminated = 1 if in_place else 1 + size, 1 if intercept else 0
     inverse = factor + size
     unit, own = inverse + TILE * step, inverse + 3 * TILE * step
     weights = own + (m + 3) * OWN
-    numbers = weights + m
-    penalty, margin, eliminated = numbers + PENALTY, numbers + MARGIN, 1 if intercept else 0
-    system = System(m, step, eliminated, 1, factor + 1, penalty, weights, margin)
+    penalty, margin, numbers = weights + m, weights + m + 1, weights + m + 2
     end = numbers + NUMBERS
-    return Offsets(m, step, 0, factor, inverse, unit, own, weights, numbers, end, system)
+    system = m, step, eliminated, 1, factor, penalty, weights, margin
+    return Offsets(*system, inverse, unit, own, numbers, end)
 
 
 @shared()
@@ -130,10 +130,10 @@ def form(f: Matrix, at: Offsets, sums: Sums, problem: Problem, batch: Batch) -> 
     _write_own_rows(f, at, sums.centre, problem, batch)
     for j in range(0, m, TILE):
         for i in range(j, m, TILE):
-            out = at.matrix + i * step + 1 + j
+            out = at.matrix + i * step + j
             add_tile_products(f, out, out, step, own + i * OWN, own + j * OWN, OWN, OWN)
     for i in range(d):
-        add_dot(f, at.matrix + m * step + 1 + i, own + i * OWN, own + m * OWN, OWN)
+        add_dot(f, at.matrix + m * step + i, own + i * OWN, own + m * OWN, OWN)
     if problem.intercept:
         _eliminate_constant(f, at)
     return True
@@ -163,16 +163,16 @@ def _write_core(f: Matrix, at: Offsets, sums: Sums, d: int, intercept: bool) -> 
     """
     total, shift = sums.total, 0.0 if intercept else sums.centre[d + 1]
     for i in range(at.m):
-        row = at.matrix + i * at.step + 1
+        row = at.matrix + i * at.step
         for j in range(i // TILE * TILE + TILE):  # above the diagonal, zeros
             padding = 1.0 if i == j else 0.0
             set_all(f, row + j, (total[i, j] if j <= i else 0.0) if i < d else padding)
         moment = total[d + 1, i] + shift * total[d, i] if i < d else 0.0
-        set_all(f, at.matrix + at.m * at.step + 1 + i, moment)
+        set_all(f, at.matrix + at.m * at.step + i, moment)
         if intercept:
-            set_all(f, at.factor + i * at.step, total[d, i] if i < d else 0.0)
+            set_all(f, at.factor + i * at.step - 1, total[d, i] if i < d else 0.0)
     if intercept:
-        set_all(f, at.factor + at.m * at.step, total[d + 1, d])
+        set_all(f, at.factor + at.m * at.step - 1, total[d + 1, d])
         set_all(f, at.numbers + ROOT, total[d, d])
 
 
@@ -206,8 +206,9 @@ def _eliminate_constant(f: Matrix, at: Offsets) -> None:
     add_dot(f, root, one, one, OWN)
     set_inverse_root(f, root, root)
     for i in range(at.m + 1):
-        add_dot(f, at.factor + i * at.step, at.own + i * OWN, one, OWN)
-        multiply_by(f, at.factor + i * at.step, root)
+        column = at.factor + i * at.step - 1
+        add_dot(f, column, at.own + i * OWN, one, OWN)
+        multiply_by(f, column, root)
 
 
 @shared()
@@ -218,15 +219,15 @@ def write_measured_rows(
 
     All weights must be 1.
     """
-    x, rows = problem.x, at.matrix + (at.m + 1) * at.step + 1
+    x, rows = problem.x, at.matrix + (at.m + 1) * at.step
     for i in range(LANES):
         new = batch.first + min(i, batch.windows - 1)
         for j in range(x.shape[1]):
             f[rows + j, i] = x[new, j] - centre[j]
             f[rows + at.step + j, i] = x[new - problem.s, j] - centre[j]
     for i in range(at.m + 1, at.m + 3):
-        set_all(f, at.factor + i * at.step, 1.0 if problem.intercept else 0.0)
-        multiply_by(f, at.factor + i * at.step, at.numbers + ROOT)
+        set_all(f, at.factor + i * at.step - 1, 1.0 if problem.intercept else 0.0)
+        multiply_by(f, at.factor + i * at.step - 1, at.numbers + ROOT)
 
 
 @shared()
@@ -253,8 +254,9 @@ def add_moments(f: Matrix, at: Offsets, sums: Sums, problem: Problem, batch: Bat
     set_all(f, numbers + LENGTH, 0.0)
     set_all(f, numbers + SPREAD, 0.0)
     for i in range(d):
-        set_sum(f, numbers + LENGTH, numbers + LENGTH, at.matrix + i * step + 1 + i)
-        subtract_product(f, numbers + SPREAD, at.factor + i * step, at.factor + i * step)
+        set_sum(f, numbers + LENGTH, numbers + LENGTH, at.matrix + i * step + i)
+        column = at.factor + i * step - 1
+        subtract_product(f, numbers + SPREAD, column, column)
     set_sum(f, numbers + SPREAD, numbers + SPREAD, numbers + LENGTH)
 
 
@@ -262,9 +264,9 @@ def add_moments(f: Matrix, at: Offsets, sums: Sums, problem: Problem, batch: Bat
 def factorise(f: Matrix, at: Offsets, rows: int) -> None:
     """Factorise the systems with their penalties; substitute ``rows`` right-hand sides forward."""
     for i in range(at.m):
-        set_sum(f, at.weights + i, at.matrix + i * at.step + 1 + i, at.numbers + PENALTY)
+        set_sum(f, at.weights + i, at.matrix + i * at.step + i, at.penalty)
         set_inverse(f, at.weights + i, at.weights + i)
-    factorise_lanes(f, at.system, rows)
+    factorise_lanes(f, at, rows)
 
 
 @shared()
@@ -272,8 +274,8 @@ def solve(f: Matrix, at: Offsets) -> None:
     """Replace the responses, substituted forward, by the coefficients; set EXPLAINED."""
     row = at.factor + at.m * at.step
     set_all(f, at.numbers + EXPLAINED, 0.0)
-    add_dot(f, at.numbers + EXPLAINED, row, row, at.m + 1)
-    substitute_back(f, at.system, row + 1)
+    add_dot(f, at.numbers + EXPLAINED, row - 1, row - 1, at.m + 1)
+    substitute_back(f, at, row)
 
 
 @numba.njit(**INNER)
@@ -281,10 +283,10 @@ def set_level(f: Matrix, at: Offsets, centre: Vector, d: int) -> None:
     """LEVEL: the intercept for a response y - cy; PREDICTION: the same for features x - c."""
     theta, level, centred = at.factor + at.m * at.step, at.numbers + LEVEL, at.numbers + PREDICTION
     set_all(f, level, 0.0)
-    set_sum(f, centred, level, theta)
+    set_sum(f, centred, level, theta - 1)
     for j in range(d):
-        subtract_product(f, centred, at.factor + j * at.step, theta + 1 + j)
-        subtract_scaled(f, level, centre[j], theta + 1 + j)
+        subtract_product(f, centred, at.factor + j * at.step - 1, theta + j)
+        subtract_scaled(f, level, centre[j], theta + j)
     multiply_by(f, centred, at.numbers + ROOT)
     set_sum(f, level, level, centred)
 
@@ -299,10 +301,10 @@ def trace_inverse(f: Matrix, at: Offsets, d: int) -> None:
     for i in range(0, at.m, TILE):
         for j in range(i, at.m, TILE):
             start = at.unit if i == j else at.unit + TILE * step
-            out, left = at.inverse + 1 + j, at.inverse + 1 + i
-            right, corner = at.factor + j * step + 1 + i, at.factor + j * step + 1 + j
+            out, left = at.inverse + j, at.inverse + i
+            right, corner = at.factor + j * step + i, at.factor + j * step + j
             subtract_tile_products(f, out, start, step, left, right, step, j - i)
             divide_tile(f, out, corner, step)
         for k in range(min(TILE, d - i)):
-            row = at.inverse + k * step + 1 + i
+            row = at.inverse + k * step + i
             add_dot(f, trace, row, row, at.m - i)
