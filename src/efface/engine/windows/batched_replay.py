@@ -151,7 +151,7 @@ def _replay(
     sums.dials[SEEN], sums.dials[BOUNDED] = NEVER, int(values[KIND] != FIXED)
     t = s
     while t < n:
-        batch = Batch(t, min(LANES, n - t, max(1, s // 2)))
+        batch = Batch(t, min(min(LANES, n - t), max(1, s // 2)))
         stop = t + batch.windows
         if form(f, at, sums, problem, batch):
             write_measured_rows(f, at, sums.centre, problem, batch)

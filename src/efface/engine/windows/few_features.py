@@ -58,7 +58,7 @@ def _slide(
     set_all(f, at.penalty, penalty)
     t = first
     while t < n:
-        batch = Batch(t + 1, min(LANES, n - t, max(1, min(t + 1, s) // 2)))
+        batch = Batch(t + 1, min(min(LANES, n - t), max(1, min(t + 1, s) // 2)))
         if form(f, at, sums, problem, batch):
             factorise(f, at, 0)
             solve_row(f, at, at.factor + at.m * at.step)

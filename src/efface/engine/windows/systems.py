@@ -126,7 +126,8 @@ def form(f: Matrix, at: Offsets, sums: Sums, problem: Problem, batch: Batch) -> 
     if not _gather_core(f, at, sums, problem, batch):
         return False
     d, m, step, own = problem.x.shape[1], at.m, at.step, at.own
-    _write_core(f, at, sums, d, problem.intercept)
+    shift = 0.0 if problem.intercept else sums.centre[d + 1]
+    _write_core(f, at, sums.total, d, shift)
     _write_own_rows(f, at, sums.centre, problem, batch)
     for j in range(0, m, TILE):
         for i in range(j, m, TILE):
@@ -156,12 +157,12 @@ def _gather_core(f: Matrix, at: Offsets, sums: Sums, problem: Problem, batch: Ba
 
 
 @numba.njit(**INNER)
-def _write_core(f: Matrix, at: Offsets, sums: Sums, d: int, intercept: bool) -> None:
+def _write_core(f: Matrix, at: Offsets, total: Matrix, d: int, shift: float) -> None:
     """Write the core's sums to every lane, padded by the identity.
 
-    The padding is written each time: a factor in place overwrites it.
+    The response is y - cy + shift. The padding is written each time: a factor in place overwrites
+    it.
     """
-    total, shift = sums.total, 0.0 if intercept else sums.centre[d + 1]
     for i in range(at.m):
         row = at.matrix + i * at.step
         for j in range(i // TILE * TILE + TILE):  # above the diagonal, zeros
@@ -169,9 +170,9 @@ def _write_core(f: Matrix, at: Offsets, sums: Sums, d: int, intercept: bool) -> 
             set_all(f, row + j, (total[i, j] if j <= i else 0.0) if i < d else padding)
         moment = total[d + 1, i] + shift * total[d, i] if i < d else 0.0
         set_all(f, at.matrix + at.m * at.step + i, moment)
-        if intercept:
+        if at.eliminated == 1:
             set_all(f, at.factor + i * at.step - 1, total[d, i] if i < d else 0.0)
-    if intercept:
+    if at.eliminated == 1:
         set_all(f, at.factor + at.m * at.step - 1, total[d + 1, d])
         set_all(f, at.numbers + ROOT, total[d, d])
 
