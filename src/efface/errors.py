@@ -13,6 +13,7 @@
     ├── NotFitted (ValueError,         the model has not learned a row yet
     │              AttributeError)
     ├── MissingExtra (ImportError)     a library of an optional extra is not installed
+    ├── UnsupportedNumba (ImportError) the installed Numba is not one that efface is tested with
     └── UnreadableFile (ValueError)    ``load`` cannot read this file
         ├── ForeignFile                efface did not write it
         ├── NewerFile                  a later version of efface wrote it
@@ -80,6 +81,10 @@ class MissingExtra(EffaceError, ImportError):
 
     def __reduce__(self) -> tuple[type[MissingExtra], tuple[object, ...]]:
         return type(self), (self.name, self.extra)
+
+
+class UnsupportedNumba(EffaceError, ImportError):
+    """The installed Numba is not one that efface is tested with."""
 
 
 class UnreadableFile(EffaceError, ValueError):

@@ -36,14 +36,14 @@ STREAMS = ["plain", "scaled", "tiny", "huge", "duplicated", "correlated", "shift
 def batched(monkeypatch):
     """The number of windows in each call of the kernel; every replay is long enough for it."""
     counts = []
-    kernel = batches.stride_windows
+    kernel = batches.replay_windows
 
     def counted(*arguments):
         margin = kernel(*arguments)
         counts.append(margin.size)
         return margin
 
-    monkeypatch.setattr(batches, "stride_windows", counted)
+    monkeypatch.setattr(batches, "replay_windows", counted)
     monkeypatch.setattr(live, "LONG", 0)
     return counts
 
@@ -293,8 +293,8 @@ def test_batches_begin_once_enough_rows_have_come(monkeypatch):
     X, y = rows_like("plain", 900, 3)
     monkeypatch.setattr(live, "LONG", 700)
     calls = []
-    kernel = batches.stride_windows
-    monkeypatch.setattr(batches, "stride_windows", lambda *given: calls.append(1) or kernel(*given))
+    kernel = batches.replay_windows
+    monkeypatch.setattr(batches, "replay_windows", lambda *given: calls.append(1) or kernel(*given))
     model = Ridge(20)
     for start in (0, 300):
         replay(model, X[start : start + 300], y[start : start + 300])

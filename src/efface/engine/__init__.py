@@ -1,5 +1,5 @@
-"""Compiled routines on arrays. They know nothing of models, ids, times or frames.
+"""Compiled routines on arrays: they know nothing of models, ids, times or frames.
 
-Arguments are trusted: the classes in ``efface.live`` and ``efface.batch`` check them once. A
-routine never raises for bad input and never keeps a reference to an array it is given.
+Arguments are trusted: ``efface.live`` and ``efface.batch`` check them once. A routine does not
+raise for bad input and keeps no reference to an array that it is given.
 """

@@ -18,7 +18,8 @@ from efface.engine.events.leverage import GAUGES
 from efface.engine.jit.views import Ints, Matrix, Vector
 from efface.engine.linalg.dense import SAFE
 from efface.engine.linalg.spectrum import conditioning, rank_of
-from efface.engine.windows.batched_replay import MOST, stride_windows
+from efface.engine.windows.batched_replay import replay_windows
+from efface.engine.windows.systems import MOST_UNKNOWNS
 from efface.live.solver import Solver, departures
 from efface.live.trace import Asked, Gauges, Trace, joined
 
@@ -77,7 +78,7 @@ class SlidingReplay:
         """Are the rows of a run many enough, and their features few enough?"""
         unknowns = self.solver.width + self.solver.intercepts
         enough = run.last - run.first >= max(_FEW, run.size // _SHARE)
-        return enough and unknowns <= MOST and run.size > unknowns
+        return enough and unknowns <= MOST_UNKNOWNS and run.size > unknowns
 
     def one_by_one(
         self, X: Matrix, y: Vector, before: Ints, after: Ints, weights: Vector | None = None
@@ -110,7 +111,7 @@ class SlidingReplay:
         states, coef = np.full((8, n), np.nan), np.empty((n if asked.coef else 0, solver.width))
         gauges = np.empty((GAUGES, n if asked.gauges else 0))
         rule = solver.penalty.for_rows(s, solver.width)
-        margin = stride_windows(X, y, s, rule, solver.intercepts, states[:6], coef, gauges)
+        margin = replay_windows(X, y, s, rule, solver.intercepts, states[:6], coef, gauges)
         rank = np.where(states[1] == 0.0, solver.width, -1)
         if asked.diagnostics:
             self._rank(rank, X, s, margin)

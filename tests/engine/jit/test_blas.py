@@ -1,3 +1,5 @@
+"""BLAS products, against NumPy."""
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ def rng():
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 2), (17, 4, 9)])
-def test_products_accumulate_into_a_slice_of_a_larger_array(rng, shape):
+def test_products_of_slices_of_larger_arrays(rng, shape):
     m, k, n = shape
     a, b, out = (
         rng.normal(size=(m, k + 2)),
@@ -22,13 +24,13 @@ def test_products_accumulate_into_a_slice_of_a_larger_array(rng, shape):
     np.testing.assert_allclose(out[:, 1:], expected, rtol=1e-13, atol=1e-13)
 
 
-def test_transposed_products_pair_all_rows(rng):
+def test_products_with_a_transposed_matrix(rng):
     a, b, out = rng.normal(size=(4, 6)), rng.normal(size=(3, 6)), np.zeros((4, 3))
     multiply_transposed(a, b, out, 1.0, 0.0)
     np.testing.assert_allclose(out, a @ b.T, rtol=1e-13, atol=1e-13)
 
 
-def test_gram_matrices_touch_the_lower_triangle_only(rng):
+def test_gram_matrices_write_the_lower_triangle_only(rng):
     rows, out = rng.normal(size=(7, 4)), np.full((4, 4), 9.0)
     add_gram(rows, out)
     np.testing.assert_allclose(np.tril(out), np.tril(rows.T @ rows + 9.0), rtol=1e-13)
@@ -37,7 +39,7 @@ def test_gram_matrices_touch_the_lower_triangle_only(rng):
     np.testing.assert_allclose(np.tril(out), np.tril(np.full((4, 4), 9.0)), atol=1e-12)
 
 
-def test_empty_products_leave_everything_as_it_is():
+def test_empty_products_change_nothing():
     out = np.ones((2, 2))
     add_gram(np.zeros((0, 2)), out)
     multiply(np.zeros((0, 3)), np.zeros((3, 2)), out[:0], 1.0, 0.0)

@@ -1,4 +1,4 @@
-"""Functions for kernels and for Python, and what compiling leaves behind."""
+"""Functions that kernels and Python both call, and side effects of compiling."""
 
 import gc
 
@@ -31,7 +31,7 @@ def kernel(values):
     return _thrice(values[0])
 
 
-def test_a_shared_function_serves_kernels_and_python():
+def test_a_shared_function_can_be_called_by_kernels_and_by_python():
     values = np.ones(3)
     assert kernel(values) == 6.0
     twice(values)
@@ -39,12 +39,12 @@ def test_a_shared_function_serves_kernels_and_python():
     assert twice.__doc__ == "Each value, doubled in place."
 
 
-def test_a_view_from_python_is_numpys_own():
+def test_a_layout_function_returns_numpy_views_in_python():
     values = np.arange(4.0)
     assert np.shares_memory(first_half(values), values)
 
 
-def test_compiling_leaves_the_collector_as_it_was():
+def test_compiling_restores_garbage_collection():
     for collects in (True, False):
         (gc.enable if collects else gc.disable)()
         try:
@@ -55,11 +55,11 @@ def test_compiling_leaves_the_collector_as_it_was():
 
 
 def mixed(value, count):
-    """The same operators on several kinds of numbers."""
+    """The same operators on several types of numbers."""
     return value * count + count / 2, count // 2 + count * count, value < count, count == count
 
 
-def test_operators_keep_the_kinds_of_their_numbers():
+def test_operators_have_the_types_of_python():
     compiled = numba.njit(**{**KERNEL, "cache": False})(mixed)
     for numbers in ((1.5, 3), (2, 3), (True, 3), (1.5, 2.5), (2, 2.5)):
         given, expected = compiled(*numbers), mixed(*numbers)

@@ -1,73 +1,19 @@
+"""SIMD operations on entries, against NumPy."""
+
 import numba
 import numpy as np
-import pytest
 
 from efface.engine.jit.simd import (
     LANES,
-    TILE,
-    entries_for,
-    padded,
     set_difference,
+    set_inverse_root,
     set_sum,
-    solve_lanes,
     take_higher,
     take_lower,
 )
 
 
-def laid_out(matrices, targets):
-    """Systems side by side, padded by the identity, as ``solve_lanes`` wants them."""
-    size = matrices.shape[1]
-    m = padded(size)
-    f = np.zeros((entries_for(size), LANES))
-    for lane in range(LANES):
-        a, b = np.eye(m), np.zeros((TILE, m))
-        a[:size, :size], b[: len(targets[lane]), :size] = matrices[lane], targets[lane]
-        for i in range(m):
-            f[i * (m + 1) : i * (m + 1) + m, lane] = a[i]
-        for g in range(TILE):
-            f[(m + g) * (m + 1) : (m + g) * (m + 1) + m, lane] = b[g]
-        f[(m + TILE) * (m + 1) : (m + TILE) * (m + 1) + m, lane] = 1.0 / np.diag(a)
-    return f, m
-
-
-@pytest.mark.parametrize("size", [1, 3, 4, 7, 21])
-@pytest.mark.parametrize("responses", [1, 2])
-def test_eight_systems_are_solved_side_by_side(size, responses):
-    rng = np.random.default_rng(size)
-    x = rng.normal(size=(LANES, 3 * size, size))
-    matrices, targets = x.transpose(0, 2, 1) @ x, rng.normal(size=(LANES, responses, size))
-    f, m = laid_out(matrices, targets)
-    solve_lanes(f, m, responses, 0, 0)
-    for lane in range(LANES):
-        expected = np.linalg.solve(matrices[lane], targets[lane].T).T
-        for g in range(responses):
-            at = (m + g) * (m + 1)
-            np.testing.assert_allclose(f[at : at + size, lane], expected[g], rtol=1e-9, atol=1e-12)
-
-
-def test_one_failing_lane_leaves_the_others_alone():
-    matrices = np.stack([np.eye(2)] * LANES)
-    matrices[3] = 1.0
-    f, m = laid_out(matrices, np.ones((LANES, 1, 2)))
-    solve_lanes(f, m, 1, 0, 0)
-    margins = f[(m + TILE) * (m + 1) + m]
-    assert margins[3] == 0.0
-    assert (np.delete(margins, 3) == 1.0).all()
-    assert (np.delete(f[m * (m + 1)], 3) == 1.0).all()
-
-
-def test_a_lane_whose_numbers_overflow_has_no_margin():
-    matrices = np.stack([np.eye(2)] * LANES)
-    matrices[5, 0, 0], matrices[6, 1, 1] = np.inf, np.nan
-    f, m = laid_out(matrices, np.ones((LANES, 1, 2)))
-    solve_lanes(f, m, 1, 0, 0)
-    margins = f[(m + TILE) * (m + 1) + m]
-    assert (margins[5:7] == 0.0).all()
-    assert (np.delete(margins, [5, 6]) == 1.0).all()
-
-
-def test_entries_are_added_compared_and_kept_lane_by_lane():
+def test_arithmetic_and_comparison_of_entries():
     rng = np.random.default_rng(1)
     f = rng.normal(size=(6, LANES))
     a, b = f[0].copy(), f[1].copy()
@@ -80,8 +26,15 @@ def test_entries_are_added_compared_and_kept_lane_by_lane():
     np.testing.assert_array_equal(f, expected)
 
 
+def test_inverse_root_of_an_entry():
+    f = np.zeros((2, LANES))
+    f[0] = np.arange(1.0, 9.0)
+    apply(set_inverse_root, f, 1, 0)
+    np.testing.assert_allclose(f[1], f[0] ** -0.5, rtol=1e-15)
+
+
 def apply(operation, f, *places):
-    """An operation is for compiled code only."""
+    """Call an operation from a compiled function: operations have no entry point for Python."""
     if numba.config.DISABLE_JIT:
         operation(f, *places)
         return

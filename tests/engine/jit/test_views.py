@@ -1,4 +1,4 @@
-"""Views of compiled code are the slices that they stand for."""
+"""Array views in compiled code, against NumPy slices."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ def mark(a, b):
     fill(part(b, 0, 1), 4.0)
 
 
-def test_writing_through_a_view_writes_where_it_lies():
+def test_writing_through_views():
     a, b = np.arange(10.0), np.zeros((4, 3))
     mark(a, b)
     expected, grid = np.arange(10.0), np.zeros((4, 3))
@@ -31,7 +31,7 @@ def test_writing_through_a_view_writes_where_it_lies():
     np.testing.assert_array_equal(b, grid)
 
 
-def test_take_is_a_view_that_starts_where_it_is_told():
+def test_take_is_a_view():
     floats = np.arange(20.0)
     view = take(floats, 3, 2, 4)
     assert view.tolist() == [[3.0, 4.0, 5.0, 6.0], [7.0, 8.0, 9.0, 10.0]]
@@ -54,7 +54,7 @@ def measure(pair, out):
     out[7] = (address(a) - address(pair.floats)) / 8.0
 
 
-def test_a_view_knows_its_shape_and_its_items_in_a_tuple_too():
+def test_shape_and_items_of_views_in_a_named_tuple():
     pair, out = Pair(np.arange(20.0).reshape(4, 5), np.array([1, 2, 3])), np.zeros(8)
     measure(pair, out)
     assert out.tolist() == [2.0, 3.0, 6.0, 5.0, 13.0, 3.0, 2.0, 6.0]
@@ -76,11 +76,11 @@ def corners(a, v):
     ],
     ids=["contiguous", "every other column", "transposed", "upside down"],
 )
-def test_an_array_that_is_not_contiguous_keeps_its_strides(a):
+def test_arrays_that_are_not_contiguous_keep_their_strides(a):
     assert corners(a, a[:, 0]) == (a[0, 0], a[-1, -1], a[-1, 0])
 
 
-def test_an_array_that_must_not_be_written_to_can_be_read():
+def test_read_only_arrays_can_be_read():
     a = np.arange(12.0).reshape(3, 4)
     a.flags.writeable = False
     assert corners(a, a[1]) == (0.0, 11.0, 7.0)

@@ -1,24 +1,24 @@
-"""Terms that cancel: a row undoes what the others say, and only rounding would be left of them."""
+"""Coefficients whose terms cancel must still equal a refit."""
 
 import numpy as np
 import pytest
+from efface.live.memory import Memory, Penalty
 from twins import regression as naive
 
 from efface import rolling
 from efface.engine.jit.views import weighed
-from efface.engine.linalg.cancellation import note_terms
+from efface.engine.linalg.cancellation import set_largest_terms
 from efface.engine.linalg.refit import refit
-from efface.live.memory import Memory, Penalty
 
 
-def test_the_largest_term_of_each_coefficient_is_noted():
+def test_largest_term_of_each_coefficient():
     terms = np.full(2, 9.0)
-    note_terms(np.array([2.0, -3.0]), np.array([[1.0, -5.0], [2.0, 1.0]]), terms)
+    set_largest_terms(np.array([2.0, -3.0]), np.array([[1.0, -5.0], [2.0, 1.0]]), terms)
     assert terms.tolist() == [6.0, 10.0]
 
 
-def off(coef, exact, X):
-    """The error beside the largest coefficient, in units of the features."""
+def error(coef, exact, X):
+    """The largest error relative to the largest coefficient, in units of the features."""
     scale = np.abs(X).max(axis=0)
     return np.abs((coef - exact) * scale).max() / np.abs(exact * scale).max()
 
@@ -30,8 +30,8 @@ def off(coef, exact, X):
         (40, 30, 1),
     ],
 )
-def test_one_number_a_hundred_million_times_larger_than_all_others(d, s, alpha):
-    """Its coefficient is tiny then, but the others' are not: they make up what is left."""
+def test_one_value_1e8_times_larger_than_all_others(d, s, alpha):
+    """The coefficient of its feature is tiny, but the others are not: they fit the remainder."""
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(2 * s + 10, d)), rng.normal(size=2 * s + 10)
     giant = s + 5
@@ -44,14 +44,14 @@ def test_one_number_a_hundred_million_times_larger_than_all_others(d, s, alpha):
         if t in (giant, giant + 1, giant + s // 2, giant + s - 1, giant + s):
             live = slice(t + 1 - s, t + 1)
             exact, _, _ = naive.regress(X[live], y[live], alpha, False)
-            assert off(found, exact, X[live]) <= 1e-9
-            assert off(windows.coef[t], exact, X[live]) <= 1e-9
+            assert error(found, exact, X[live]) <= 1e-9
+            assert error(windows.coef[t], exact, X[live]) <= 1e-9
 
 
 @pytest.mark.parametrize("d", [2, 5])
 @pytest.mark.parametrize("s", [5, 20])
-def test_a_heavy_row_takes_the_mean_away_from_the_centre_and_the_penalty_hides_it(d, s):
-    """No pivot tells: tiny features, so that the penalty is nearly all of the system."""
+def test_a_heavy_row_moves_the_mean_far_from_the_centre(d, s):
+    """Pivots do not show it: features are tiny, so the penalty dominates the system."""
     rng = np.random.default_rng([d, s])
     X, y, w = 1e-8 * rng.normal(size=(3 * s, d)), rng.normal(size=3 * s), np.ones(3 * s)
     w[s + 2] = 1e8
@@ -68,7 +68,7 @@ def test_a_heavy_row_takes_the_mean_away_from_the_centre_and_the_penalty_hides_i
 
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("n", [2, 4, 7])
-def test_few_or_repeated_rows_are_refined_where_the_penalty_decides(n, intercept):
+def test_few_or_repeated_rows_with_a_penalty_equal_exact_solutions(n, intercept):
     rng = np.random.default_rng(n)
     X = rng.integers(-2, 3, size=(2, 5)).astype(float)[rng.integers(0, 2, size=n)]
     X[:2] = rng.normal(size=(2, 5))

@@ -1,8 +1,10 @@
+"""Factorisations and inverses, against NumPy."""
+
 import numpy as np
 import pytest
 
 from efface.engine.linalg.dense import (
-    PANEL_ROOM,
+    ROWS_SCRATCH,
     divide_rows,
     factorise,
     factorise_rows,
@@ -24,7 +26,7 @@ def margin_of(a):
 
 
 @pytest.mark.parametrize("n", [1, 2, 23, 24, 25, 60])
-def test_inverse_is_full_symmetric_and_right(n):
+def test_inverse_is_symmetric_and_equals_numpy(n):
     a = positive_definite(n, condition=100.0)
     inverse = np.tril(a)
     margin = invert(inverse, np.diag(a).copy(), np.empty(n * n + 96 * n))
@@ -33,8 +35,8 @@ def test_inverse_is_full_symmetric_and_right(n):
     assert margin == pytest.approx(margin_of(a), rel=1e-9)
 
 
-def test_inverse_loses_no_more_digits_than_the_factorisation():
-    """A partial inverse would lose the square of them: 1e-4 here instead of 1e-9."""
+def test_inverse_is_as_accurate_as_the_factorisation():
+    """Methods by partial inverses would have an error of 1e-4 here instead of 1e-9."""
     a = positive_definite(40, condition=1e6)
     x = np.linspace(-1.0, 1.0, 40)
     inverse = np.tril(a)
@@ -43,7 +45,7 @@ def test_inverse_loses_no_more_digits_than_the_factorisation():
 
 
 @pytest.mark.parametrize("n", [1, 2, 9, 30])
-def test_factors_solve(n):
+def test_factorise_and_solve(n):
     a, b = positive_definite(n, condition=10.0), np.arange(1.0, n + 1)
     factor, x = np.triu(a), b.copy()
     margin = factorise(factor, np.empty(n), np.diag(a).copy())
@@ -55,7 +57,7 @@ def test_factors_solve(n):
 @pytest.mark.parametrize(
     "a", [np.zeros((2, 2)), np.ones((3, 3)), -np.eye(2), np.full((2, 2), np.nan)]
 )
-def test_what_is_not_positive_definite_has_margin_zero(a):
+def test_matrices_that_are_not_positive_definite_have_margin_zero(a):
     n = len(a)
     scale = np.ones(n)
     assert factorise(a.copy(), np.empty(n), scale) == 0.0
@@ -63,18 +65,18 @@ def test_what_is_not_positive_definite_has_margin_zero(a):
 
 
 @pytest.mark.parametrize(("n", "k"), [(3, 2), (20, 7), (40, 5), (130, 3)])
-def test_rows_below_a_system_are_divided_by_its_factor(n, k):
+def test_rows_below_a_matrix_are_divided_by_its_factor(n, k):
     rng = np.random.default_rng(1)
     a, u = positive_definite(n, condition=30.0), rng.normal(size=(k, n))
     raw, scaled = np.vstack([np.tril(a), u]), np.zeros((n + k, n))
-    factorise_rows(raw, scaled, n, np.diag(a).copy(), np.empty(PANEL_ROOM))
+    factorise_rows(raw, scaled, n, np.diag(a).copy(), np.empty(ROWS_SCRATCH))
     np.testing.assert_allclose(scaled[n:] @ raw[n:].T, u @ np.linalg.solve(a, u.T), rtol=1e-9)
     answer = scaled[n:].copy()
     divide_rows(answer, scaled, n)
     np.testing.assert_allclose(answer, np.linalg.solve(a, u.T).T, rtol=1e-8, atol=1e-10)
 
 
-def test_lopsided_says_when_the_rank_is_for_singular_values():
+def test_lopsided_squared_lengths():
     assert not lopsided(np.array([1.0, 1e-18]))
     assert lopsided(np.array([1.0, 1e-21]))
     assert not lopsided(np.array([]))

@@ -1,4 +1,4 @@
-"""Twice the precision: the parts add up to what exact fractions say."""
+"""Double-double arithmetic, against exact fractions."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def exact(pair):
 
 
 @pytest.mark.parametrize(("a", "b"), NUMBERS.tolist())
-def test_sums_and_products_lose_nothing(a, b):
+def test_sums_and_products_are_exact(a, b):
     assert exact(two_sum(a, b)) == Fraction(a) + Fraction(b)
     assert exact(two_product(a, b)) == Fraction(a) * Fraction(b)
 
 
 @pytest.mark.parametrize(("a", "b"), NUMBERS.tolist())
-def test_pairs_keep_thirty_digits(a, b):
+def test_pairs_have_thirty_digits(a, b):
     one, other = (a, a * 1e-17), (b, -b * 1e-17)
     x, y = exact(one), exact(other)
     bound = Fraction(2) ** -100

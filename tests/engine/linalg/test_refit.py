@@ -1,3 +1,5 @@
+"""Regression from scratch, against exact fractions."""
+
 import numpy as np
 import pytest
 from twins import regression as naive
@@ -16,7 +18,7 @@ def windowed(condition, noise, seed, n=40, d=5):
 
 @pytest.mark.parametrize("noise", [0.0, 1e-3, 1.0])
 @pytest.mark.parametrize("condition", [1.0, 1e4, 1e7])
-def test_refit_is_right_to_the_last_digits_where_lstsq_is_not(condition, noise):
+def test_refit_is_more_accurate_than_lstsq(condition, noise):
     X, y = windowed(condition, noise, seed=1)
     coef = np.empty(5)
     _, rank = refit(X, weighed(y), 0.0, False, coef)
@@ -26,7 +28,7 @@ def test_refit_is_right_to_the_last_digits_where_lstsq_is_not(condition, noise):
 
 
 @pytest.mark.parametrize("condition", [1.0, 1e4, 1e7])
-def test_with_an_intercept_it_is_as_good_as_its_mean(condition):
+def test_with_an_intercept_the_error_is_that_of_the_mean(condition):
     X, y = windowed(condition, 1.0, seed=2)
     coef = np.empty(5)
     level, _ = refit(X, weighed(y + 3.0), 0.0, True, coef)
@@ -37,7 +39,7 @@ def test_with_an_intercept_it_is_as_good_as_its_mean(condition):
 
 
 @pytest.mark.parametrize("intercept", [False, True])
-def test_deficient_rows_give_the_smallest_answer_and_an_honest_rank(intercept):
+def test_rank_deficient_rows_give_the_minimum_norm_solution(intercept):
     rng = np.random.default_rng(5)
     X = rng.normal(size=(12, 4))
     X[:, 3] = X[:, 0] - X[:, 1]
@@ -48,7 +50,7 @@ def test_deficient_rows_give_the_smallest_answer_and_an_honest_rank(intercept):
     assert rank == 3
 
 
-def test_a_feature_that_is_constant_but_for_rounding_has_no_part():
+def test_a_feature_that_is_constant_up_to_rounding_has_coefficient_zero():
     X = np.column_stack([np.full(9, 0.1), np.arange(9.0)])
     coef = np.empty(2)
     _, rank = refit(X, weighed(2.0 * np.arange(9.0)), 0.0, True, coef)
@@ -57,7 +59,7 @@ def test_a_feature_that_is_constant_but_for_rounding_has_no_part():
 
 
 @pytest.mark.parametrize("penalty", [1e-6, 1.0, 1e6])
-def test_a_penalty_decides_where_the_rows_do_not(penalty):
+def test_a_penalty_determines_rank_deficient_rows(penalty):
     X, y = np.ones((6, 3)), np.arange(6.0)
     coef = np.empty(3)
     refit(X, weighed(y), penalty, False, coef)
@@ -75,7 +77,7 @@ def test_no_rows_and_one_row():
     np.testing.assert_allclose(coef, [0.6, 0.8])
 
 
-def test_the_rounding_of_a_mean_is_no_rank():
+def test_rounding_of_the_mean_does_not_add_to_the_rank():
     """Few rows close together: their deviations from the mean may not add up to 0."""
     rng = np.random.default_rng(47)
     for _ in range(400):
@@ -90,8 +92,8 @@ def test_the_rounding_of_a_mean_is_no_rank():
             np.testing.assert_allclose(level, base, rtol=1e-8, atol=1e-9 * np.abs(right).max())
 
 
-def test_a_singular_window_is_not_taken_for_an_ill_conditioned_one():
-    """Rotated unit vectors: rounding leaves pivots of 1e-10 where there should be none."""
+def test_a_singular_window_is_recognised():
+    """Rotated unit vectors: rounding leaves pivots of 1e-10 instead of 0."""
     rng = np.random.default_rng(20)
     coef = np.empty(20)
     for _ in range(300):
@@ -103,8 +105,8 @@ def test_a_singular_window_is_not_taken_for_an_ill_conditioned_one():
         np.testing.assert_allclose(coef, answer, atol=1e-12)
 
 
-def test_a_correction_that_does_not_settle_is_not_kept():
-    """Columns alike in twelve digits: the corrections run away, the singular values do not."""
+def test_refinement_that_does_not_converge_is_discarded():
+    """Columns that agree in twelve digits: refinement diverges, singular values do not."""
     rng = np.random.default_rng(11)
     for _ in range(300):
         n = rng.integers(5, 50)
@@ -118,7 +120,7 @@ def test_a_correction_that_does_not_settle_is_not_kept():
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("penalty", [0.0, 1.0])
 @pytest.mark.parametrize("n", [3, 5, 40])
-def test_weights_cost_no_digit(n, penalty, intercept):
+def test_weights_do_not_reduce_accuracy(n, penalty, intercept):
     rng = np.random.default_rng(n)
     X, y = rng.normal(size=(n, 5)) + 3.0, rng.normal(size=n)
     w = 10.0 ** rng.uniform(-4, 4, size=n)
@@ -134,7 +136,7 @@ def test_weights_cost_no_digit(n, penalty, intercept):
 
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("n", [2, 4, 5])
-def test_rows_that_are_met_exactly_may_weigh_and_measure_anything(n, intercept):
+def test_rows_fitted_exactly_may_have_any_weight_and_length(n, intercept):
     for seed in range(60):
         rng = np.random.default_rng([n, seed])
         X, y, coef = rng.normal(size=(n, 5)), rng.normal(size=n), np.empty(5)
@@ -146,7 +148,7 @@ def test_rows_that_are_met_exactly_may_weigh_and_measure_anything(n, intercept):
         assert abs(level - b) <= 1e-11 * max(np.abs(exact).max(), np.abs(y).max())
 
 
-def test_a_heavy_row_does_not_make_a_rank_of_the_rounding_of_the_mean():
+def test_rounding_of_the_mean_does_not_add_to_the_rank_of_heavy_rows():
     rng = np.random.default_rng(0)
     for _ in range(200):
         X, coef = rng.normal(size=(2, 3)), np.empty(3)
@@ -154,7 +156,7 @@ def test_a_heavy_row_does_not_make_a_rank_of_the_rounding_of_the_mean():
         assert refit(X, weighed(rng.normal(size=2), w), 0.0, True, coef)[1] == 1
 
 
-def test_rows_without_weight_are_no_rows():
+def test_rows_of_weight_zero_are_ignored():
     coef = np.ones(2)
     responses = weighed(np.ones(3), np.zeros(3))
     assert refit(np.ones((3, 2)), responses, 1.0, True, coef) == (0.0, 0)

@@ -1,4 +1,4 @@
-"""Products, ranks and conditioning of rows, against their singular values."""
+"""Leverages, ranks and conditioning of rows, against singular values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def normal(n, d):
 
 @pytest.mark.parametrize("n", [2, 4, 5])
 @intercepts
-def test_independent_rows_agree_with_their_singular_values(n, intercept):
+def test_leverages_of_independent_rows(n, intercept):
     X = normal(n + 1, 5)
     rows, new = X[:n], X[n]
     fast = interpolated(rows, np.ones(n), intercept, new)
@@ -27,7 +27,7 @@ def test_independent_rows_agree_with_their_singular_values(n, intercept):
 
 @intercepts
 @pytest.mark.parametrize(("n", "d"), [(1, 3), (3, 5), (5, 5), (6, 5), (40, 5)])
-def test_the_rank_needs_no_singular_values_on_ordinary_rows(n, d, intercept, monkeypatch):
+def test_rank_of_ordinary_rows_needs_no_singular_values(n, d, intercept, monkeypatch):
     X = normal(n, d)
     want = np.linalg.matrix_rank(X - X.mean(axis=0) * intercept)
     monkeypatch.setattr(np.linalg, "svd", None)
@@ -45,18 +45,18 @@ def test_the_rank_needs_no_singular_values_on_ordinary_rows(n, d, intercept, mon
         [1e-30, 1.0, 1.0],
     ],
 )
-def test_the_rank_is_numpys(columns):
+def test_rank_equals_numpy(columns):
     X = normal(30, 3) * columns
     assert rank_of(X, np.ones(30), False)[0] == np.linalg.matrix_rank(X)
 
 
-def test_rounding_around_a_large_mean_is_no_rank():
+def test_rounding_around_a_large_mean_does_not_add_to_the_rank():
     X = normal(40, 3)
     X[:, 1] = 1e8 / 3
     assert rank_of(X, np.ones(40), True) == (2, 0)
 
 
-def test_conditioning_is_that_of_the_singular_values():
+def test_conditioning_equals_that_of_singular_values():
     for scale in (1.0, 1e-5, 1e-9):
         X = normal(50, 3) * [1.0, 1.0, scale]
         sigma = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
@@ -65,14 +65,14 @@ def test_conditioning_is_that_of_the_singular_values():
         assert condition == pytest.approx(sigma[0] / sigma[-1], rel=1e-9)
 
 
-def test_conditioning_of_rows_that_lack_rank():
+def test_conditioning_of_rank_deficient_rows():
     X = normal(50, 3)
     assert conditioning(X[:2], np.ones(2), False) == (0.0, np.inf)
     assert conditioning(X[:3], np.ones(3), True) == (0.0, np.inf)
     X[:, 2] = X[:, 1]
     assert conditioning(X, np.ones(50), False) == (0.0, np.inf)
     assert np.isnan(conditioning(X[:0], np.ones(0), False)).all()
-    assert conditioning(np.ones((5, 2)), np.ones(5), True) == (0.0, np.inf)  # all rows alike
+    assert conditioning(np.ones((5, 2)), np.ones(5), True) == (0.0, np.inf)  # equal rows
 
 
 WEIGHTS = np.array([2.0, 0.5, 3.0, 1.0, 4.0, 0.1])
@@ -80,7 +80,7 @@ WEIGHTS = np.array([2.0, 0.5, 3.0, 1.0, 4.0, 0.1])
 
 @pytest.mark.parametrize("n", [2, 4, 5])
 @intercepts
-def test_weighted_independent_rows_agree_with_their_singular_values(n, intercept):
+def test_leverages_of_weighted_independent_rows(n, intercept):
     X = normal(n + 1, 5)
     rows, new, w = X[:n], X[n], WEIGHTS[:n]
     fast = interpolated(rows, w, intercept, new)
@@ -90,7 +90,7 @@ def test_weighted_independent_rows_agree_with_their_singular_values(n, intercept
 
 
 @intercepts
-def test_rank_and_conditioning_are_those_of_repeated_rows(intercept):
+def test_integer_weights_equal_repeated_rows(intercept):
     X, w = normal(40, 3), np.random.default_rng(0).integers(0, 4, size=40).astype(float)
     repeated = np.repeat(X, w.astype(int), axis=0)
     assert rank_of(X, w, intercept)[0] == 3
@@ -103,7 +103,7 @@ def test_rank_and_conditioning_are_those_of_repeated_rows(intercept):
     assert np.isnan(conditioning(X, 0.0 * w, intercept)).all()
 
 
-def test_a_certain_rank_is_one_of_heavy_and_light_rows():
+def test_newest_rows_with_full_rank_for_very_different_weights():
     rng = np.random.default_rng(1)
     for _ in range(200):
         n = int(rng.integers(4, 20))

@@ -1,7 +1,8 @@
-"""Neighbouring windows of a replay, eight at a time, against exact refits."""
+"""Batched replay, eight windows at once, against exact refits."""
 
 import numpy as np
 import pytest
+from efface.live.memory import Penalty
 from twins import regression as naive
 from twins.diagnostics import Window
 
@@ -9,8 +10,7 @@ from efface.engine.events.leverage import GAUGES
 from efface.engine.events.penalty import ADAPTIVE, FIXED, PILOT
 from efface.engine.events.pilot import AUTO, RESIDUAL, RESPONSE
 from efface.engine.linalg.dense import SAFE
-from efface.engine.windows.batched_replay import stride_windows
-from efface.live.memory import Penalty
+from efface.engine.windows.batched_replay import replay_windows
 
 ADAPTED = {"delta": 0.05, "theta_max": 2.0, "noise": "response"}
 RULES = {
@@ -32,11 +32,11 @@ RULES = {
 }
 
 
-def stride(X, y, s, rule, intercept):
+def replay(X, y, s, rule, intercept):
     n, d = len(y) - s, X.shape[1]
     states, coef, gauges = np.empty((6, n)), np.empty((n, d)), np.empty((GAUGES, n))
     penalty = np.array(RULES[rule][0], dtype=float)
-    margin = stride_windows(X, y, s, penalty, intercept, states, coef, gauges)
+    margin = replay_windows(X, y, s, penalty, intercept, states, coef, gauges)
     return states, coef, gauges, margin
 
 
@@ -51,8 +51,8 @@ def close(found, exact, scale=0.0, rel=1e-10):
 
 
 def check_regression(X, y, s, rule, intercept, *, rel=1e-10, safe=True):
-    """Prediction, penalty, intercept and coefficients of every window that is safe."""
-    states, coef, _, margin = stride(X, y, s, rule, intercept)
+    """Compare the windows with a safe margin: prediction, penalty, intercept, coefficients."""
+    states, coef, _, margin = replay(X, y, s, rule, intercept)
     assert not safe or (margin >= SAFE).all()
     unit = np.abs(X).max(axis=0)
     for t in np.flatnonzero(margin >= SAFE):
@@ -67,7 +67,7 @@ def check_regression(X, y, s, rule, intercept, *, rel=1e-10, safe=True):
 
 
 def naive_value(x, X, coef, level, y, intercept):
-    """From the mean of the window: where features lie far from 0, the rest of the intercept is."""
+    """The prediction, computed from the window's mean: exact also for features far from 0."""
     return y.mean() + (x - X.mean(axis=0)) @ coef if intercept else x @ coef + level
 
 
@@ -81,7 +81,7 @@ def test_windows_equal_refits(d, s, rule, intercept):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("kind", ["scaled", "tiny", "huge", "duplicated", "shifted", "wandering"])
-def test_windows_equal_refits_in_any_world(rule, intercept, kind):
+def test_windows_equal_refits_on_unusual_data(rule, intercept, kind):
     X, y = stream(60, 3, seed=5)
     X *= {"scaled": [1e-4, 1.0, 1e4], "tiny": 1e-8, "huge": 1e8}.get(kind, 1.0)
     if kind == "duplicated":
@@ -97,10 +97,10 @@ def test_windows_equal_refits_in_any_world(rule, intercept, kind):
 
 @pytest.mark.parametrize("rule", ["OLS", "ridge", "plugged"])
 @pytest.mark.parametrize("intercept", [False, True])
-def test_leverages_and_gauges_are_those_of_the_window(rule, intercept):
+def test_leverages_and_gauges(rule, intercept):
     s, d = 20, 3
     X, y = stream(s + 11, d, seed=2)
-    states, coef, gauges, margin = stride(X, y, s, rule, intercept)
+    states, coef, gauges, margin = replay(X, y, s, rule, intercept)
     assert (margin >= SAFE).all()
     for t in range(11):
         rows, responses, new = X[t : t + s], y[t : t + s], X[t + s]
@@ -120,10 +120,10 @@ def test_leverages_and_gauges_are_those_of_the_window(rule, intercept):
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("intercept", [False, True])
-def test_a_giant_row_leaves_no_number_behind(rule, intercept):
+def test_a_row_1e8_times_larger_has_no_effect_after_it_left(rule, intercept):
     X, y = stream(70, 3, seed=1)
     X[12], y[12] = 1e8 * X[12], 1e8 * y[12]
-    states, coef, _, margin = stride(X, y, 20, rule, intercept)
+    states, coef, _, margin = replay(X, y, 20, rule, intercept)
     assert (margin[13:] >= SAFE).all()
     for t in range(13, 50):
         exact, _, penalty, _ = naive.refit(X[t : t + 20], y[t : t + 20], RULES[rule][1], intercept)
@@ -132,49 +132,49 @@ def test_a_giant_row_leaves_no_number_behind(rule, intercept):
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_constant_feature_is_trusted_where_a_penalty_holds_it_down(rule):
+def test_a_constant_feature_has_a_safe_margin_only_with_a_penalty(rule):
     X, y = stream(60, 2)
     X[:30, 1] = 0.1
     check_regression(X, y, 10, rule, True, safe=rule != "OLS")
-    margin = stride(X, y, 10, rule, True)[3]
+    margin = replay(X, y, 10, rule, True)[3]
     assert (margin[:20] >= SAFE).all() == (rule != "OLS")
     assert (margin[30:] >= SAFE).all()
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_feature_that_is_constant_but_for_rounding_is_not_trusted(rule):
+def test_a_feature_that_is_constant_up_to_rounding_has_no_safe_margin(rule):
     X, y = stream(60, 2)
     X[:30, 1] = 0.1 * (1.0 + 2.0**-52 * (np.arange(30) % 2))
-    assert not (stride(X, y, 10, rule, True)[3][:20] >= SAFE).any()
+    assert not (replay(X, y, 10, rule, True)[3][:20] >= SAFE).any()
 
 
-def test_a_feature_that_others_determine_is_not_trusted():
+def test_a_linearly_dependent_feature_has_no_safe_margin():
     X, y = stream(40, 3)
     X[:, 2] = X[:, 0] - X[:, 1]
-    assert not (stride(X, y, 10, "OLS", False)[3] >= SAFE).any()
+    assert not (replay(X, y, 10, "OLS", False)[3] >= SAFE).any()
 
 
 @pytest.mark.parametrize("rule", ["OLS", "plugged", "residual"])
-def test_residuals_that_are_next_to_nothing_are_not_told_from_sums(rule):
+def test_residuals_near_zero_have_no_safe_margin(rule):
     X, _ = stream(160, 2)
     y = X @ [1.0, -2.0]
     y[80:] += np.random.default_rng(0).normal(size=80)
-    margin = stride(X, y, 60, rule, False)[3]
+    margin = replay(X, y, 60, rule, False)[3]
     assert not (margin[:20] >= SAFE).any()
     assert (margin[40:] >= SAFE).all()
 
 
 @pytest.mark.parametrize("rule", ["adaptive", "plugged", "residual", "auto"])
 @pytest.mark.parametrize("level", [0.0, 4.1])
-def test_constant_responses_ask_for_no_penalty_and_are_left_to_others(rule, level):
+def test_constant_responses_have_no_safe_margin(rule, level):
     X, _ = stream(30, 2)
-    assert not (stride(X, np.full(30, level), 10, rule, True)[3] >= SAFE).any()
+    assert not (replay(X, np.full(30, level), 10, rule, True)[3] >= SAFE).any()
 
 
-def test_coefficients_and_gauges_are_left_out_where_nobody_asks():
+def test_coefficients_and_gauges_are_optional():
     X, y = stream(30, 2)
     states = np.empty((6, 20))
     rule = np.array(Penalty(), dtype=float)
-    margin = stride_windows(X, y, 10, rule, True, states, np.empty((0, 2)), np.empty((GAUGES, 0)))
-    assert (states == stride(X, y, 10, "OLS", True)[0]).all()
+    margin = replay_windows(X, y, 10, rule, True, states, np.empty((0, 2)), np.empty((GAUGES, 0)))
+    assert (states == replay(X, y, 10, "OLS", True)[0]).all()
     assert (margin >= SAFE).all()

@@ -1,13 +1,13 @@
-"""What the windows of a block share, and how much room that takes."""
+"""Block lengths and the shapes of the workspace."""
 
 from efface.engine.windows.block_core import block_length, shapes
 
 
-def test_blocks_grow_with_the_features():
+def test_blocks_are_longer_with_more_features():
     assert [block_length(p) for p in (1, 28, 29, 100, 400)] == [8, 8, 16, 24, 48]
 
 
-def test_every_part_of_a_store_keeps_the_order_and_shape_that_it_is_opened_with():
+def test_shapes_are_in_the_order_in_which_the_workspace_is_built():
     p, length = 5, 3
     k, sizes = 2 * (length - 1), shapes(p, length)
     assert sizes[1:4] == ((p + k, p), (p + k + 2, p), (p + k + 2, p))

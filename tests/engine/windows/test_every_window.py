@@ -1,3 +1,5 @@
+"""Coefficients of every window of an array, against exact refits."""
+
 import numpy as np
 import pytest
 from twins import regression as naive
@@ -34,7 +36,7 @@ def test_every_window_equals_a_refit(d, s, penalty, intercept):
     assert_equal_to_refits(X, X @ rng.normal(size=d) + rng.normal(size=n), s, penalty, intercept)
 
 
-def test_a_giant_row_is_gone_the_moment_it_leaves():
+def test_a_row_1e8_times_larger_has_no_effect_after_it_left():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(120, 6)), rng.normal(size=120)
     X[30] *= 1e8
@@ -46,7 +48,7 @@ def test_a_giant_row_is_gone_the_moment_it_leaves():
 
 @pytest.mark.parametrize(("s", "rows"), [(20, 60), (60, 130)])
 @pytest.mark.parametrize("kind", ["plain", "scaled", "rotated"])
-def test_rank_swings(s, rows, kind):
+def test_rank_that_rises_and_falls(s, rows, kind):
     rng = np.random.default_rng(s)
     X = np.eye(20)[rng.integers(0, 20, size=rows)]
     if kind == "scaled":
@@ -61,7 +63,7 @@ def test_rank_swings(s, rows, kind):
         assert rank[t] == r
 
 
-def test_before_the_first_row_there_is_nothing():
+def test_windows_before_the_first_row_are_nan():
     coef, level, rank = slide_windows(np.ones((9, 2)), np.ones(9), 4, 1.0, True, 3)
     assert np.isnan(coef[:3]).all()
     assert np.isnan(level[:3]).all()
@@ -70,8 +72,8 @@ def test_before_the_first_row_there_is_nothing():
 
 
 @pytest.mark.parametrize("d", [3, 40])
-def test_windows_do_not_depend_on_where_the_array_begins(d):
-    """The same window reached by another history has the same coefficients."""
+def test_windows_do_not_depend_on_earlier_rows(d):
+    """The same window in a shorter array has the same coefficients."""
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(160, d)), rng.normal(size=160)
     late = slide_windows(X, y, 60, 0.0, False, 59)[0]
@@ -82,7 +84,7 @@ def test_windows_do_not_depend_on_where_the_array_begins(d):
 @pytest.mark.parametrize("penalty", [0.0, 0.5])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("d", [2, 40])
-def test_windows_without_weight_say_nothing(d, intercept, penalty):
+def test_windows_without_weight_have_zero_coefficients(d, intercept, penalty):
     rng = np.random.default_rng(3)
     X, y, w = rng.normal(size=(40, d)), rng.normal(size=40), np.ones(40)
     w[10:30] = 0.0

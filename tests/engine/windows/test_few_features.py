@@ -1,23 +1,29 @@
-"""Windows of few features, eight at a time, against the normal equations without rounding."""
+"""Few features, eight windows at once, against normal equations in exact fractions."""
 
 import numpy as np
 import pytest
 from twins import regression as naive
 
 from efface.engine.jit.views import weighed
-from efface.engine.windows.few_features import slide_equations
-from efface.engine.windows.many_features import slide_blocks
+from efface.engine.windows.few_features import slide_few_features
+from efface.engine.windows.many_features import slide_many_features
+from efface.engine.windows.problem import Estimates, Problem
+
+
+def room(n, d):
+    """Estimates of n windows, to be filled in."""
+    return Estimates(np.full((n, d), 7.0), np.full(n, 7.0), np.zeros(n))
 
 
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("penalty", [0.0, 0.5])
 @pytest.mark.parametrize(("d", "s", "first"), [(1, 3, 2), (3, 9, 8), (7, 20, 19), (7, 20, 11)])
-def test_windows_equal_refits_from_the_first_on(d, s, first, penalty, intercept):
+def test_windows_equal_refits(d, s, first, penalty, intercept):
     rng = np.random.default_rng(s)
     n = 45
     X, y = rng.normal(size=(n, d)), rng.normal(size=n)
-    coef, level, margin = np.full((n, d), 7.0), np.full(n, 7.0), np.zeros(n)
-    slide_equations(X, weighed(y), s, penalty, intercept, first, coef, level, margin)
+    coef, level, margin = found = room(n, d)
+    slide_few_features(Problem(X, weighed(y), s, penalty, intercept), first, found)
     assert (coef[:first] == 7.0).all()
     for t in range(first, n):
         lo = max(0, t - s + 1)
@@ -27,24 +33,26 @@ def test_windows_equal_refits_from_the_first_on(d, s, first, penalty, intercept)
     assert (margin[first:] > 1e-4).all()
 
 
-def test_a_window_in_which_a_feature_is_constant_is_not_trusted():
+def test_a_constant_feature_without_penalty_gives_a_small_margin():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
     X[:20, 1] = 5.0
-    margin = np.full(40, np.inf)
-    slide_equations(X, weighed(y), 10, 0.0, True, 9, np.empty((40, 2)), np.empty(40), margin)
+    margin = (found := room(40, 2)).margin
+    slide_few_features(Problem(X, weighed(y), 10, 0.0, True), 9, found)
     assert not (margin[9:20] >= 1e-4).any()
     assert (margin[30:] >= 1e-4).all()
 
 
-@pytest.mark.parametrize("slide", [slide_equations, slide_blocks], ids=["equations", "blocks"])
-def test_a_constant_feature_under_a_penalty_needs_no_refit(slide):
+@pytest.mark.parametrize(
+    "slide", [slide_few_features, slide_many_features], ids=["few features", "many features"]
+)
+def test_a_constant_feature_with_a_penalty_needs_no_refit(slide):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
     X[:25, 1], X[25:, 1], X[:, 2] = 0.1, 3.1, np.arange(60) // 15 == 2
-    coef, level, margin = np.empty((60, 3)), np.empty(60), np.full(60, np.inf)
-    end = (60,) if slide is slide_blocks else ()
-    slide(X, weighed(y), 12, 0.5, True, 11, *end, coef, level, margin)
+    coef, level, margin = found = room(60, 3)
+    stop = (60,) if slide is slide_many_features else ()
+    slide(Problem(X, weighed(y), 12, 0.5, True), 11, *stop, found)
     assert (margin[11:] >= 1e-4).all()
     for t in range(11, 60):
         exact, b = naive.solve_exactly(X[t - 11 : t + 1], y[t - 11 : t + 1], 0.5, True)
@@ -53,18 +61,18 @@ def test_a_constant_feature_under_a_penalty_needs_no_refit(slide):
 
 
 @pytest.mark.parametrize("intercept", [False, True])
-def test_weighted_windows_are_refits_or_not_trusted(intercept):
-    """Runs without weight: windows of any number of rows that have some, down to none."""
+def test_weighted_windows_equal_refits_or_have_a_small_margin(intercept):
+    """Runs of weight 0: windows with any number of weighted rows, down to none."""
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(120, 3)), rng.normal(size=120)
     w = np.repeat(rng.choice([0.0, 1.0, 2.5], size=24), 5)
     w[40:55] = 0.0
-    coef, level, margin = np.empty((120, 3)), np.empty(120), np.full(120, np.inf)
-    slide_equations(X, weighed(y, w), 10, 0.0, intercept, 9, coef, level, margin)
+    coef, level, margin = found = room(120, 3)
+    slide_few_features(Problem(X, weighed(y, w), 10, 0.0, intercept), 9, found)
     for t in range(9, 120):
         rows = slice(t - 9, t + 1)
-        heard = np.count_nonzero(w[rows])
-        if heard <= 2 + intercept:
+        weighted = np.count_nonzero(w[rows])
+        if weighted <= 2 + intercept:
             assert not margin[t] >= 1e-4
         elif margin[t] >= 1e-4:
             exact, b = naive.solve_exactly(X[rows], y[rows], 0.0, intercept, w[rows])

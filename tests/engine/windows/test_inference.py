@@ -1,4 +1,4 @@
-"""Variances and sums of squares of windows, against dense algebra."""
+"""Variances and sums of squares of windows, against dense linear algebra."""
 
 import mpmath
 import numpy as np
@@ -43,12 +43,12 @@ def test_windows_agree_with_dense_algebra(d, s, noise, shift, intercept):
         variances, unexplained, total = directly(X[rows], y[rows], intercept)
         assert found.variance[t] == pytest.approx(variances[:d], rel=1e-7)
         assert found.base[t] == pytest.approx(variances[d] if intercept else 0.0, rel=1e-6)
-        floor = (1e-13 * max(abs(y).max(), abs(X).max())) ** 2 * s  # the data's own rounding
+        floor = (1e-13 * max(abs(y).max(), abs(X).max())) ** 2 * s  # the rounding of the data
         assert found.unexplained[t] == pytest.approx(unexplained, rel=1e-6, abs=floor)
         assert found.total[t] == pytest.approx(total, rel=1e-9)
 
 
-def test_a_window_that_does_not_determine_its_coefficients_says_nothing_of_them():
+def test_a_rank_deficient_window_has_nan_statistics():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
     X[10:25, 1] = X[10:25, 0]
@@ -57,7 +57,7 @@ def test_a_window_that_does_not_determine_its_coefficients_says_nothing_of_them(
     assert not np.isnan(found.variance[32:]).any()
 
 
-def test_a_giant_row_leaves_no_trace():
+def test_a_row_1e8_times_larger_has_no_effect_after_it_left():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
     X[20] *= 1e8

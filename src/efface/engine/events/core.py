@@ -38,7 +38,7 @@ from efface.engine.jit.views import (
     part,
     take,
 )
-from efface.engine.linalg.cancellation import note_terms
+from efface.engine.linalg.cancellation import set_largest_terms
 from efface.engine.linalg.dense import (
     EPS,
     SAFE,
@@ -249,7 +249,7 @@ def form_dual(
             target[i] -= dot(rows[i], theta) + penalty * alpha[i]
         symmetric_times(inverse, target, step)
         add_rows(step, rows, 1.0, theta)
-        note_terms(alpha, rows, c.terms[response])
+        set_largest_terms(alpha, rows, c.terms[response])
     c.state.penalty, c.state.rho, c.state.constant = penalty, penalty, constant
     c.state.margin = 10.0 * SAFE  # Z is a difference, and has lost digits already
     c.state.dual, c.state.n_rows, c.state.responses = 1, n, responses

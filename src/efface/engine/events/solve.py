@@ -13,7 +13,7 @@ from efface.engine.events.rows import Rows
 from efface.engine.events.state import Stream, Work
 from efface.engine.jit.compilation import INNER
 from efface.engine.jit.views import ROOT, VALUE, WEIGHT, Matrix, Vector, part, take
-from efface.engine.linalg.cancellation import Terms, each_outlasts, largest_outlasts
+from efface.engine.linalg.cancellation import Terms, each_keeps_digits, largest_keeps_digits
 from efface.engine.linalg.dense import add_row, copy, dot, factorise, fill, lopsided, solve
 
 _CLOSE = 1e-12  # of the solution, in norm: where conjugate gradients stop
@@ -62,14 +62,14 @@ def _outlasts(c: Core, o: Outside, theta: Matrix, weights: Matrix, lo: int, k: i
         w = max(abs(weights[0, i]), abs(slope * weights[1, i]))
         reach = max(reach, w * w * o.weight[lo + i])
     t = Terms(theta[0], theta[1], slope, c.terms, reach, c.scale, c.state.dual == 1)
-    if each_outlasts(t, d):
+    if each_keeps_digits(t, d):
         return True
     squares = part(c.scratch, 0, d)
     for j in range(d):
         squares[j] = c.scale[j]
         for i in range(lo, lo + k):
             squares[j] += o.rows[i, j] ** 2
-    done = largest_outlasts(t, squares, d)
+    done = largest_keeps_digits(t, squares, d)
     fill(squares, 0.0)
     return done
 

@@ -1,8 +1,7 @@
-"""BLAS for compiled code, on row-major arrays.
+"""BLAS products for compiled code, on row-major matrices, in place.
 
-NumPy's ``dot`` and ``linalg`` allocate their results; a kernel that slides a window wants them in
-place. These are SciPy's own routines, called by address, in the shape the kernels think in:
-matrices are C-ordered, a factor is the lower triangle, and a block of vectors has one vector a row.
+NumPy's ``dot`` would allocate its result. These call the BLAS routines of SciPy by address. Only
+the lower triangle of a symmetric matrix is written.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import get_cython_function_address, intrinsic
+from numba.extending import get_cython_function_address
 
 from efface.engine.jit.compilation import INNER, shared
-from efface.engine.jit.views import Matrix, address, stride
+from efface.engine.jit.views import Matrix, address, make_intrinsic, stride
 
 _CTYPES: dict[str, Any] = {"c": ctypes.c_int8, "i": ctypes.c_int, "d": ctypes.c_double}
 _LLVM = {"c": ir.IntType(8), "i": ir.IntType(32), "d": ir.DoubleType()}
@@ -27,12 +26,12 @@ _NUMBA = {"c": types.int8, "i": types.int32, "d": types.float64, "p": types.uint
 
 
 def _routine(module: str, name: str, spec: str) -> Callable[..., None]:
-    """A Fortran routine whose arguments are chars, ints, doubles and pointers, as ``spec`` says."""
+    """A Fortran routine; ``spec`` has the kinds of its arguments: char, int, double, pointer."""
     address = get_cython_function_address(module, name)
     if numba.config.DISABLE_JIT:
         return _interpreted(address, spec)
     symbol = f"efface_{name}"
-    # A name, not an address, goes into the compiled code: so it can be cached on disk.
+    # Compiled code refers to the routine by name, so that it can be cached on disk.
     llvmlite.binding.add_symbol(symbol, address)
     signature = types.void(*(_NUMBA[kind] for kind in spec))
 
@@ -49,10 +48,7 @@ def _routine(module: str, name: str, spec: str) -> Callable[..., None]:
         builder.call(cgutils.get_or_insert_function(builder.module, kind_, symbol), pointers)
         return context.get_dummy_value()
 
-    names = ", ".join(f"a{i}" for i in range(len(spec)))
-    namespace: dict[str, Any] = {"signature": signature, "codegen": codegen}
-    exec(f"def {name}(typingctx, {names}): return signature, codegen", namespace)
-    return intrinsic(namespace[name])
+    return make_intrinsic(lambda *_: (signature, codegen), [f"a{i}" for i in range(len(spec))])
 
 
 def _interpreted(address: int, spec: str) -> Callable[..., None]:
@@ -93,7 +89,7 @@ def multiply(a: Matrix, b: Matrix, out: Matrix, alpha: float, beta: float) -> No
 
 @shared()
 def multiply_transposed(a: Matrix, b: Matrix, out: Matrix, alpha: float, beta: float) -> None:
-    """out = alpha a b' + beta out, for a (m, k) and b (n, k): all products of two sets of rows."""
+    """out = alpha a b' + beta out, for a (m, k) and b (n, k): the products of all pairs of rows."""
     (m, k), n = a.shape, b.shape[0]
     if m > 0 and n > 0:
         _dgemm(

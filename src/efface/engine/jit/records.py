@@ -21,7 +21,7 @@ from numba.core.types.misc import CPointer
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import lower_builtin, models, register_model, type_callable
 
-from efface.engine.jit.views import Opened, Vector, View
+from efface.engine.jit.views import Vector, View, ViewFields
 
 Layout = Callable[..., tuple[Any, int]]
 Record = Any  # a value with named fields, as ``record`` gives it
@@ -111,7 +111,7 @@ def record(
 
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         made = cgutils.create_struct_proxy(kind)(context, builder)
-        data = Opened(context, builder, sig.args[0], args[0]).data
+        data = ViewFields(context, builder, sig.args[0], args[0]).data
         made.data = builder.bitcast(data, context.get_value_type(CPointer(types.float64)))
         return made._getvalue()
 
@@ -133,7 +133,7 @@ type_callable(as_ints)(lambda _: lambda array: _INTS)
 
 
 def _emit_ints(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    given = Opened(context, builder, sig.args[0], args[0])
+    given = ViewFields(context, builder, sig.args[0], args[0])
     made = cgutils.create_struct_proxy(_INTS)(context, builder)
     made.data = builder.bitcast(given.data, context.get_value_type(CPointer(types.int64)))
     made.rows = given.rows

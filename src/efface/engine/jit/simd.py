@@ -1,13 +1,15 @@
-"""Eight small systems side by side: one lane of a vector register each.
+"""SIMD operations on eight small systems at once, one lane of a vector register per system.
 
-All that a set of systems needs is in one array (entries, LANES). A compiler cannot know that two of
-its entries do not overlap, so it would not use whole registers; the few operations below say it.
-The matrix of m rows (m a multiple of TILE) is followed by TILE rows of right-hand sides, each row
-``step`` entries after the one before. It is factorised a tile of TILE by TILE entries at a time.
+All numbers of the systems are in one array f (entries, LANES); an *entry* is one number of each
+system. The compiler cannot know that two entries do not overlap, so it would not use whole vector
+registers by itself: each operation below is written twice, as the Python body that says what it
+does (and that runs with NUMBA_DISABLE_JIT=1) and as the LLVM code that an ``_emit`` function makes.
+A tile is TILE x TILE entries of a matrix whose rows begin ``step`` entries apart.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -15,10 +17,8 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
 
-from efface.engine.jit.compilation import INNER, KERNEL, shared
-from efface.engine.jit.views import Matrix, Opened, Vector
+from efface.engine.jit.views import Matrix, Vector, ViewFields, make_intrinsic
 
 LANES, TILE = 8, 4
 _FLAGS = ("reassoc", "contract", "nsz", "arcp")
@@ -26,11 +26,11 @@ _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 
 
 class _Emitter:
-    """Loads and stores whole entries of the array; arithmetic between them."""
+    """Makes the LLVM code for loads, stores and arithmetic of whole entries."""
 
     def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:
         arrays = [
-            Opened(context, builder, kind, arg).data
+            ViewFields(context, builder, kind, arg).data
             for kind, arg in zip(signature.args, args, strict=True)
             if not isinstance(kind, types.Number)
         ]
@@ -40,8 +40,8 @@ class _Emitter:
     def load(self, at: Any) -> Any:
         return self.builder.load(self.builder.gep(self.base, [at]), align=8)
 
-    def load_from_source(self, at: Any) -> Any:
-        pointer = self.builder.bitcast(self.builder.gep(self.source, [at]), _VECTOR.as_pointer())
+    def load_eight(self, array: Any, at: Any) -> Any:
+        pointer = self.builder.bitcast(self.builder.gep(array, [at]), _VECTOR.as_pointer())
         return self.builder.load(pointer, align=8)
 
     def store(self, value: Any, at: Any) -> None:
@@ -56,64 +56,104 @@ class _Emitter:
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
         return self.builder.shuffle_vector(first, empty, zeros)
 
+    def lanes_up_to(self, last: Any) -> Any:
+        lane = ir.Constant(ir.VectorType(last.type, LANES), list(range(LANES)))
+        return self.builder.icmp_signed("<=", lane, self.spread(last))
+
+    def inverse_root(self, value: Any) -> Any:
+        one, kind = ir.Constant(_VECTOR, [1.0] * LANES), ir.FunctionType(_VECTOR, [_VECTOR])
+        root = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.sqrt.v{LANES}f64")
+        return self.builder.fdiv(one, self.builder.call(root, [value]))
+
     def add_product(self, c: Any, a: Any, b: Any) -> Any:
         return self.builder.fadd(c, self.builder.fmul(a, b, flags=_FLAGS), flags=_FLAGS)
 
     def subtract_product(self, c: Any, a: Any, b: Any) -> Any:
         return self.builder.fsub(c, self.builder.fmul(a, b, flags=_FLAGS), flags=_FLAGS)
 
+    def tile(self, at: Any, step: Any, lower: bool = False) -> list[list[Any]]:
+        """A tile in registers, or its lower triangle."""
+        return [
+            [
+                self.load(self.after(self.after(at, i, step), j, at.type(1)))
+                for j in range(i + 1 if lower else TILE)
+            ]
+            for i in range(TILE)
+        ]
 
-def _operation(spec: str, emit: Callable[..., None]) -> Callable[..., None]:
-    """An operation on the array and integers (i), numbers (d) or one more array (a)."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        emit(_Emitter(context, builder, signature, args), *args[1:])
-        return context.get_dummy_value()
-
-    def typing(*given: Any) -> Any:
-        kinds = {"i": types.intp, "d": types.float64}
-        rest = [kinds.get(kind, arg) for kind, arg in zip(spec, given[1:], strict=True)]
-        return types.void(given[0], *rest), codegen
-
-    names = ", ".join(f"a{i}" for i in range(len(spec) + 1))
-    namespace: dict[str, Any] = {"typing": typing}
-    exec(f"def operation(typingctx, {names}): return typing({names})", namespace)
-    return intrinsic(namespace["operation"])
+    def set_tile(self, at: Any, step: Any, tile: list[list[Any]]) -> None:
+        for i, row in enumerate(tile):
+            for j, value in enumerate(row):
+                self.store(value, self.after(self.after(at, i, step), j, at.type(1)))
 
 
-def _emit_tile(
-    v: _Emitter,
-    out: Any,
-    start: Any,
-    step: Any,
-    a: Any,
-    b: Any,
-    count: Any,
-    own_a: Any,
-    own_b: Any,
-    owned: Any,
-) -> None:
-    builder, tile = v.builder, range(TILE)
-    outs, starts = (
-        [[v.after(v.after(at, i, step), j, at.type(1)) for j in tile] for i in tile]
-        for at in (out, start)
-    )
-    sums = [[cgutils.alloca_once_value(builder, v.load(at)) for at in row] for row in starts]
+_KINDS = {"int": types.intp, "float": types.float64}  # arrays are passed as they are
 
-    def loop(combine: Any, a: Any, b: Any, step: Any, count: Any) -> None:
-        left, right = ([v.after(at, i, step) for i in tile] for at in (a, b))
+
+def _compiled_by(emit: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """In compiled code, the decorated operation is what ``emit`` makes; its body is for Python."""
+
+    def decorate(operation: Callable[..., None]) -> Callable[..., None]:
+        if numba.config.DISABLE_JIT:
+            return operation
+        parameters = inspect.signature(operation).parameters
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            emit(_Emitter(context, builder, signature, args), *args[1:])
+            return context.get_dummy_value()
+
+        def typing(*given: Any) -> Any:
+            annotated = zip(parameters.values(), given, strict=True)
+            return types.void(*(_KINDS.get(p.annotation, kind) for p, kind in annotated)), codegen
+
+        return make_intrinsic(typing, parameters)
+
+    return decorate
+
+
+def _emit_tile_products(combine: Callable[..., Any]) -> Callable[..., None]:
+    def emit(
+        v: _Emitter, out: Any, start: Any, step: Any, a: Any, b: Any, apart: Any, count: Any
+    ) -> None:
+        builder, tile = v.builder, range(TILE)
+        values = [value for row in v.tile(start, step) for value in row]
+        sums = [cgutils.alloca_once_value(builder, value) for value in values]
+        left, right = ([v.after(at, i, apart) for i in tile] for at in (a, b))
         with cgutils.for_range(builder, count) as loop:
-            column = [v.load(builder.add(at, loop.index)) for at in right]
+            columns = [v.load(builder.add(at, loop.index)) for at in right]
             for i in tile:
                 value = v.load(builder.add(left[i], loop.index))
-                for j in tile:
-                    builder.store(combine(builder.load(sums[i][j]), value, column[j]), sums[i][j])
+                for total, column in zip(sums[i * TILE :], columns, strict=False):
+                    builder.store(combine(v, builder.load(total), value, column), total)
+        found = [builder.load(total) for total in sums]
+        v.set_tile(out, step, [found[i * TILE : i * TILE + TILE] for i in tile])
 
-    loop(v.add_product, own_a, own_b, owned, owned)
-    loop(v.subtract_product, a, b, step, count)
-    for i in tile:
-        for j in tile:
-            v.store(builder.load(sums[i][j]), outs[i][j])
+    return emit
+
+
+@_compiled_by(_emit_tile_products(_Emitter.add_product))
+def add_tile_products(
+    f: Matrix, out: int, start: int, step: int, a: int, b: int, apart: int, count: int
+) -> None:
+    """The tile at ``out`` = that at ``start`` + the products of TILE rows a with TILE rows b.
+
+    A row has ``count`` entries and begins ``apart`` entries after the one before.
+    """
+    for i, j in np.ndindex(TILE, TILE):
+        left, right = a + i * apart, b + j * apart
+        total = (f[left : left + count] * f[right : right + count]).sum(axis=0)
+        f[out + i * step + j] = f[start + i * step + j] + total
+
+
+@_compiled_by(_emit_tile_products(_Emitter.subtract_product))
+def subtract_tile_products(
+    f: Matrix, out: int, start: int, step: int, a: int, b: int, apart: int, count: int
+) -> None:
+    """``add_tile_products`` with a minus."""
+    for i, j in np.ndindex(TILE, TILE):
+        left, right = a + i * apart, b + j * apart
+        total = (f[left : left + count] * f[right : right + count]).sum(axis=0)
+        f[out + i * step + j] = f[start + i * step + j] - total
 
 
 def _emit_dot(v: _Emitter, out: Any, a: Any, b: Any, count: Any) -> None:
@@ -124,20 +164,54 @@ def _emit_dot(v: _Emitter, out: Any, a: Any, b: Any, count: Any) -> None:
     v.store(builder.load(total), out)
 
 
-def _emit_subtract(v: _Emitter, out: Any, a: Any, b: Any) -> None:
-    v.store(v.subtract_product(v.load(out), v.load(a), v.load(b)), out)
+@_compiled_by(_emit_dot)
+def add_dot(f: Matrix, out: int, a: int, b: int, count: int) -> None:
+    """Add the inner product of ``count`` entries from a and from b on."""
+    f[out] += (f[a : a + count] * f[b : b + count]).sum(axis=0)
 
 
-def _emit_subtract_scaled(v: _Emitter, out: Any, number: Any, a: Any) -> None:
-    v.store(v.subtract_product(v.load(out), v.spread(number), v.load(a)), out)
+@_compiled_by(lambda v, out, a, b: v.store(v.subtract_product(*map(v.load, (out, a, b))), out))
+def subtract_product(f: Matrix, out: int, a: int, b: int) -> None:
+    f[out] -= f[a] * f[b]
 
 
-def _emit_sum(v: _Emitter, out: Any, a: Any, b: Any) -> None:
-    v.store(v.builder.fadd(v.load(a), v.load(b), flags=_FLAGS), out)
+@_compiled_by(
+    lambda v, out, number, a: v.store(
+        v.subtract_product(v.load(out), v.spread(number), v.load(a)), out
+    )
+)
+def subtract_scaled(f: Matrix, out: int, number: float, a: int) -> None:
+    f[out] -= number * f[a]
 
 
-def _emit_difference(v: _Emitter, out: Any, a: Any, b: Any) -> None:
-    v.store(v.builder.fsub(v.load(a), v.load(b), flags=_FLAGS), out)
+@_compiled_by(lambda v, out, a, b: v.store(v.builder.fadd(v.load(a), v.load(b), flags=_FLAGS), out))
+def set_sum(f: Matrix, out: int, a: int, b: int) -> None:
+    f[out] = f[a] + f[b]
+
+
+@_compiled_by(lambda v, out, a, b: v.store(v.builder.fsub(v.load(a), v.load(b), flags=_FLAGS), out))
+def set_difference(f: Matrix, out: int, a: int, b: int) -> None:
+    f[out] = f[a] - f[b]
+
+
+@_compiled_by(lambda v, out, a: v.store(v.builder.fmul(v.load(out), v.load(a), flags=_FLAGS), out))
+def multiply_by(f: Matrix, out: int, a: int) -> None:
+    f[out] *= f[a]
+
+
+def _emit_inverse(v: _Emitter, out: Any, a: Any) -> None:
+    one = ir.Constant(_VECTOR, [1.0] * LANES)
+    v.store(v.builder.fdiv(one, v.load(a), flags=_FLAGS), out)
+
+
+@_compiled_by(_emit_inverse)
+def set_inverse(f: Matrix, out: int, a: int) -> None:
+    f[out] = 1.0 / f[a]
+
+
+@_compiled_by(lambda v, out, a: v.store(v.inverse_root(v.load(a)), out))
+def set_inverse_root(f: Matrix, out: int, a: int) -> None:
+    f[out] = 1.0 / np.sqrt(f[a])
 
 
 def _emit_extreme(sign: str) -> Callable[..., None]:
@@ -149,35 +223,42 @@ def _emit_extreme(sign: str) -> Callable[..., None]:
     return emit
 
 
-def _emit_multiply(v: _Emitter, out: Any, a: Any) -> None:
-    v.store(v.builder.fmul(v.load(out), v.load(a), flags=_FLAGS), out)
+@_compiled_by(_emit_extreme(">"))
+def take_higher(f: Matrix, out: int, a: int) -> None:
+    f[out] = np.where(f[a] > f[out], f[a], f[out])
 
 
-def _emit_invert(v: _Emitter, out: Any, a: Any) -> None:
-    one = ir.Constant(_VECTOR, [1.0] * LANES)
-    v.store(v.builder.fdiv(one, v.load(a), flags=_FLAGS), out)
+@_compiled_by(_emit_extreme("<"))
+def take_lower(f: Matrix, out: int, a: int) -> None:
+    f[out] = np.where(f[a] < f[out], f[a], f[out])
 
 
-def _emit_set(v: _Emitter, at: Any, number: Any) -> None:
-    v.store(v.spread(number), at)
+@_compiled_by(lambda v, at, number: v.store(v.spread(number), at))
+def set_all(f: Matrix, at: int, number: float) -> None:
+    """The same number in every lane."""
+    f[at] = number
 
 
 def _emit_split(v: _Emitter, at: Any, before: Any, after: Any, last: Any) -> None:
-    lane = ir.Constant(ir.VectorType(last.type, LANES), list(range(LANES)))
-    early = v.builder.icmp_signed("<=", lane, v.spread(last))
-    v.store(v.builder.select(early, v.spread(before), v.spread(after)), at)
+    v.store(v.builder.select(v.lanes_up_to(last), v.spread(before), v.spread(after)), at)
 
 
-def _emit_read(v: _Emitter, at: Any, _: Any, place: Any) -> None:
-    v.store(v.load_from_source(place), at)
+@_compiled_by(_emit_split)
+def set_split(f: Matrix, at: int, before: float, after: float, last: int) -> None:
+    """One number in the lanes up to ``last``, another in those after."""
+    f[at] = np.where(np.arange(LANES) <= last, before, after)
+
+
+@_compiled_by(lambda v, at, _, place: v.store(v.load_eight(v.source, place), at))
+def set_from(f: Matrix, at: int, source: Vector, place: int) -> None:
+    """Eight consecutive numbers of a contiguous array."""
+    f[at] = source.reshape(-1)[place : place + LANES]
 
 
 def _emit_gram(v: _Emitter, _: Any, at: Any, column: Any, row: Any, step: Any, count: Any) -> None:
-    builder, flag = v.builder, ir.VectorType(ir.IntType(1), LANES)
+    builder, flag, align = v.builder, ir.VectorType(ir.IntType(1), LANES), ir.IntType(32)
     place = builder.bitcast(builder.gep(v.source, [at]), _VECTOR.as_pointer())
-    align = ir.IntType(32)
-    lane = ir.Constant(ir.VectorType(at.type, LANES), list(range(LANES)))
-    below = builder.icmp_signed("<=", lane, v.spread(builder.sub(row, column)))
+    below = v.lanes_up_to(builder.sub(row, column))
     load, store = (
         cgutils.get_or_insert_function(builder.module, kind, f"llvm.masked.{name}.v{LANES}f64.p0")
         for name, kind in (
@@ -190,14 +271,26 @@ def _emit_gram(v: _Emitter, _: Any, at: Any, column: Any, row: Any, step: Any, c
     with cgutils.for_range(builder, count) as loop:
         start = builder.gep(v.numbers, [builder.mul(loop.index, step)])
         left = v.spread(builder.load(builder.gep(start, [row])))
-        pointer = builder.bitcast(builder.gep(start, [column]), _VECTOR.as_pointer())
-        right = builder.load(pointer, align=8)
+        right = v.load_eight(start, column)
         builder.store(v.add_product(builder.load(total), left, right), total)
     builder.call(store, [builder.load(total), place, align(8), below])
 
 
+@_compiled_by(_emit_gram)
+def add_products(
+    rows: Matrix, out: Matrix, at: int, column: int, row: int, step: int, count: int
+) -> None:
+    """Part of a Gram matrix's lower triangle, added to ``out`` from its ``at``-th number on.
+
+    The products of column ``row`` of the first ``count`` rows with up to eight columns from
+    ``column`` to ``row``. ``step`` is the number of columns. Here a lane is a column, not a system.
+    """
+    last = min(column + LANES, row + 1)
+    out.reshape(-1)[at : at + last - column] += rows[:count, row] @ rows[:count, column:last]
+
+
 def _emit_factor(v: _Emitter, at: Any, step: Any, weights: Any, margin: Any) -> None:
-    tile, lowest = _tile(v, at, step, lower=True), v.load(margin)
+    tile, lowest = v.tile(at, step, lower=True), v.load(margin)
     for i, row in enumerate(tile):
         for j in range(i):
             for k in range(j):
@@ -205,231 +298,64 @@ def _emit_factor(v: _Emitter, at: Any, step: Any, weights: Any, margin: Any) -> 
             row[j] = v.builder.fmul(row[j], tile[j][j], flags=_FLAGS)
             row[i] = v.subtract_product(row[i], row[j], row[j])
         weight = v.load(v.after(weights, i, at.type(1)))
-        row[i], lowest = _inverse_root(v, row[i], weight, lowest)
-    _set_tile(v, at, step, tile)
+        row[i], lowest = _checked_pivot(v, row[i], weight, lowest)
+    v.set_tile(at, step, tile)
     v.store(lowest, margin)
 
 
-def _inverse_root(v: _Emitter, pivot: Any, weight: Any, lowest: Any) -> tuple[Any, Any]:
-    """The inverse root of a pivot, or 0; the lowest margin takes in pivot * weight, 0 for NaN."""
-    builder, kind = v.builder, ir.FunctionType(_VECTOR, [_VECTOR])
+def _checked_pivot(v: _Emitter, pivot: Any, weight: Any, lowest: Any) -> tuple[Any, Any]:
+    """The inverse root of a pivot, or 0; the lower of ``lowest`` and pivot * weight, 0 for NaN."""
+    builder = v.builder
     zero, one = (ir.Constant(_VECTOR, [number] * LANES) for number in (0.0, 1.0))
-    root = cgutils.get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{LANES}f64")
     ratio = builder.fmul(pivot, weight)
     good = builder.fcmp_ordered(">", ratio, zero)
     ratio = builder.select(good, ratio, zero)
     lower = builder.fcmp_ordered("<", ratio, lowest)
-    inverse = builder.fdiv(one, builder.call(root, [builder.select(good, pivot, one)]))
+    inverse = v.inverse_root(builder.select(good, pivot, one))
     return builder.select(good, inverse, zero), builder.select(lower, ratio, lowest)
 
 
+@_compiled_by(_emit_factor)
+def factorise_tile(f: Matrix, at: int, step: int, weights: int, margin: int) -> None:
+    """The Cholesky factor of a tile, in place, with the inverse of its diagonal.
+
+    The entry ``margin`` becomes the smallest pivot * weight so far, 0 where a pivot is not
+    positive.
+    """
+    for i in range(TILE):
+        row = at + i * step
+        for j in range(i):
+            f[row + j] -= (f[row : row + j] * f[at + j * step : at + j * step + j]).sum(axis=0)
+            f[row + j] *= f[at + j * step + j]
+        f[row + i] -= (f[row : row + i] ** 2).sum(axis=0)
+        with np.errstate(invalid="ignore"):
+            ratio = f[row + i] * f[weights + i]
+        good = ratio > 0.0
+        f[margin] = np.minimum(f[margin], np.where(good, ratio, 0.0))
+        f[row + i] = np.where(good, 1.0 / np.sqrt(np.where(good, f[row + i], 1.0)), 0.0)
+
+
 def _emit_divide(v: _Emitter, at: Any, factor: Any, step: Any) -> None:
-    tile, triangle = _tile(v, at, step), _tile(v, factor, step, lower=True)
+    tile, triangle = v.tile(at, step), v.tile(factor, step, lower=True)
     for j, divisor in enumerate(triangle):
         for row in tile:
             for k in range(j):
                 row[j] = v.subtract_product(row[j], row[k], divisor[k])
             row[j] = v.builder.fmul(row[j], divisor[j], flags=_FLAGS)
-    _set_tile(v, at, step, tile)
+    v.set_tile(at, step, tile)
 
 
-def _tile(v: _Emitter, at: Any, step: Any, lower: bool = False) -> list[list[Any]]:
-    """A tile in registers, or its lower triangle."""
-    return [
-        [
-            v.load(v.after(v.after(at, i, step), j, at.type(1)))
-            for j in range(i + 1 if lower else TILE)
-        ]
-        for i in range(TILE)
-    ]
-
-
-def _set_tile(v: _Emitter, at: Any, step: Any, tile: list[list[Any]]) -> None:
-    for i, row in enumerate(tile):
-        for j, value in enumerate(row):
-            v.store(value, v.after(v.after(at, i, step), j, at.type(1)))
-
-
-class _Interpreted:
-    """The same operations for NUMBA_DISABLE_JIT=1."""
-
-    @staticmethod
-    def tile(
-        f: Matrix,
-        out: int,
-        start: int,
-        step: int,
-        a: int,
-        b: int,
-        count: int,
-        own_a: int,
-        own_b: int,
-        own: int,
-    ) -> None:
-        for i, j in np.ndindex(TILE, TILE):
-            left, right = own_a + i * own, own_b + j * own
-            total = (f[left : left + own] * f[right : right + own]).sum(axis=0)
-            left, right = a + i * step, b + j * step
-            total -= (f[left : left + count] * f[right : right + count]).sum(axis=0)
-            f[out + i * step + j] = f[start + i * step + j] + total
-
-    @staticmethod
-    def dot(f: Matrix, out: int, a: int, b: int, count: int) -> None:
-        f[out] += (f[a : a + count] * f[b : b + count]).sum(axis=0)
-
-    @staticmethod
-    def subtract(f: Matrix, out: int, a: int, b: int) -> None:
-        f[out] -= f[a] * f[b]
-
-    @staticmethod
-    def subtract_scaled(f: Matrix, out: int, number: float, a: int) -> None:
-        f[out] -= number * f[a]
-
-    @staticmethod
-    def sum(f: Matrix, out: int, a: int, b: int) -> None:
-        f[out] = f[a] + f[b]
-
-    @staticmethod
-    def difference(f: Matrix, out: int, a: int, b: int) -> None:
-        f[out] = f[a] - f[b]
-
-    @staticmethod
-    def higher(f: Matrix, out: int, a: int) -> None:
-        f[out] = np.where(f[a] > f[out], f[a], f[out])
-
-    @staticmethod
-    def lower(f: Matrix, out: int, a: int) -> None:
-        f[out] = np.where(f[a] < f[out], f[a], f[out])
-
-    @staticmethod
-    def multiply(f: Matrix, out: int, a: int) -> None:
-        f[out] *= f[a]
-
-    @staticmethod
-    def invert(f: Matrix, out: int, a: int) -> None:
-        f[out] = 1.0 / f[a]
-
-    @staticmethod
-    def set(f: Matrix, at: int, number: float) -> None:
-        f[at] = number
-
-    @staticmethod
-    def split(f: Matrix, at: int, before: float, after: float, last: int) -> None:
-        f[at] = np.where(np.arange(LANES) <= last, before, after)
-
-    @staticmethod
-    def read(f: Matrix, at: int, source: Vector, place: int) -> None:
-        f[at] = source.reshape(-1)[place : place + LANES]
-
-    @staticmethod
-    def gram(f: Matrix, out: Matrix, at: int, column: int, row: int, step: int, count: int) -> None:
-        last = min(column + LANES, row + 1)
-        out.reshape(-1)[at : at + last - column] += f[:count, row] @ f[:count, column:last]
-
-    @staticmethod
-    def factor(f: Matrix, at: int, step: int, weights: int, margin: int) -> None:
-        for i in range(TILE):
-            row = at + i * step
-            for j in range(i):
-                f[row + j] -= (f[row : row + j] * f[at + j * step : at + j * step + j]).sum(axis=0)
-                f[row + j] *= f[at + j * step + j]
-            f[row + i] -= (f[row : row + i] ** 2).sum(axis=0)
-            with np.errstate(invalid="ignore"):
-                ratio = f[row + i] * f[weights + i]
-            good = ratio > 0.0
-            f[margin] = np.minimum(f[margin], np.where(good, ratio, 0.0))
-            f[row + i] = np.where(good, 1.0 / np.sqrt(np.where(good, f[row + i], 1.0)), 0.0)
-
-    @staticmethod
-    def divide(f: Matrix, at: int, factor: int, step: int) -> None:
-        for i, j in np.ndindex(TILE, TILE):
-            row, divisor = at + i * step, factor + j * step
-            f[row + j] -= (f[row : row + j] * f[divisor : divisor + j]).sum(axis=0)
-            f[row + j] *= f[divisor + j]
-
-
-_JIT = not numba.config.DISABLE_JIT
-# The tile at ``out`` becomes that at ``start`` with the products of TILE rows with TILE rows: those
-# of each lane's own rows are added, ``own`` entries of each; those of the factor are subtracted,
-# ``count`` of each.
-update_tile = _operation("iiiiiiiii", _emit_tile) if _JIT else _Interpreted.tile
-add_dot = _operation("iiii", _emit_dot) if _JIT else _Interpreted.dot
-subtract_product = _operation("iii", _emit_subtract) if _JIT else _Interpreted.subtract
-subtract_scaled = _operation("idi", _emit_subtract_scaled) if _JIT else _Interpreted.subtract_scaled
-set_sum = _operation("iii", _emit_sum) if _JIT else _Interpreted.sum
-set_difference = _operation("iii", _emit_difference) if _JIT else _Interpreted.difference
-take_higher = _operation("ii", _emit_extreme(">")) if _JIT else _Interpreted.higher
-take_lower = _operation("ii", _emit_extreme("<")) if _JIT else _Interpreted.lower
-multiply_by = _operation("ii", _emit_multiply) if _JIT else _Interpreted.multiply
-set_inverse = _operation("ii", _emit_invert) if _JIT else _Interpreted.invert
-set_all = _operation("id", _emit_set) if _JIT else _Interpreted.set
-# One number in the lanes up to ``last``, another in those after.
-set_split = _operation("iddi", _emit_split) if _JIT else _Interpreted.split
-# Eight consecutive numbers of a flat array.
-set_from = _operation("iai", _emit_read) if _JIT else _Interpreted.read
-# Products of one column of some rows with up to eight: those not after it, added to another matrix.
-add_products = _operation("aiiiii", _emit_gram) if _JIT else _Interpreted.gram
-# The Cholesky factor of a tile, its diagonal inverted; the margin takes in pivot * weight.
-factorise_tile = _operation("iiii", _emit_factor) if _JIT else _Interpreted.factor
-# A tile by the transpose of such a factor on its right.
-divide_tile = _operation("iii", _emit_divide) if _JIT else _Interpreted.divide
-
-
-@numba.njit(**KERNEL)
-def padded(m: int) -> int:
-    return (m + TILE - 1) // TILE * TILE
-
-
-@numba.njit(**KERNEL)
-def entries_for(m: int) -> int:
-    """Entries of systems of ``m`` rows, padded: matrix, right-hand sides, weights and margin."""
-    m = padded(m)
-    return (m + TILE) * (m + 1) + m + 1
-
-
-@shared()
-def solve_lanes(f: Matrix, m: int, responses: int, own: int, owned: int) -> None:
-    """Solve the systems of m rows, in place; a lane whose pivot fails has margin 0.
-
-    The weights (the inverse of what pivots are measured against) and then the margin follow the
-    right-hand sides. The step is m + 1, so that rows do not all fall on the same cache lines.
-    To the matrix and right-hand sides are added the products of ``owned`` columns from ``own`` on.
-    """
-    step = m + 1
-    weights = (m + TILE) * step
-    set_all(f, weights + m, 1.0)
-    for j in range(0, m, TILE):
-        at = j * step + j
-        for i in range(j, m, TILE):
-            left, right = own + i * owned, own + j * owned
-            out = i * step + j
-            update_tile(f, out, out, step, i * step, j * step, j, left, right, owned)
-            if i == j:
-                factorise_tile(f, at, step, weights + j, weights + m)
-            else:
-                divide_tile(f, out, at, step)
-    for g in range(responses):
-        _substitute(f, m, (m + g) * step, own, own + (m + g) * owned, owned)
-
-
-@numba.njit(**INNER)
-def _substitute(f: Matrix, m: int, at: int, own: int, right: int, owned: int) -> None:
-    """Solve for the right-hand side at ``at`` by the factor."""
-    step = m + 1
-    for i in range(m):
-        add_dot(f, at + i, own + i * owned, right, owned)
-    for i in range(m):
-        multiply_by(f, at + i, i * step + i)
-        for j in range(i + 1, m):
-            subtract_product(f, at + j, j * step + i, at + i)
-    for i in range(m - 1, -1, -1):
-        multiply_by(f, at + i, i * step + i)
-        for j in range(i):
-            subtract_product(f, at + j, i * step + j, at + i)
+@_compiled_by(_emit_divide)
+def divide_tile(f: Matrix, at: int, factor: int, step: int) -> None:
+    """A tile times L^-T, for the L of ``factorise_tile`` at ``factor``."""
+    for i, j in np.ndindex(TILE, TILE):
+        row, divisor = at + i * step, factor + j * step
+        f[row + j] -= (f[row : row + j] * f[divisor : divisor + j]).sum(axis=0)
+        f[row + j] *= f[divisor + j]
 
 
 def aligned(size: int) -> Vector:
-    """Zeros that begin a cache line: from there lanes are read fastest."""
+    """Zeros that begin at a cache line, where entries are read fastest."""
     store = np.zeros(size + LANES)
     ahead = -(store.ctypes.data // 8) % LANES
     return store[ahead : ahead + size]

@@ -1,17 +1,17 @@
-"""Arrays in compiled code: where they begin, their shape, and nothing else.
+"""Array views for compiled code: a pointer and a shape.
 
-Numba's own array is nine numbers, counted by reference, and an index into it may be negative. Most
-of the time to compile went there, and some of that to run. A ``View`` is two numbers for a vector,
-four for a matrix whose rows are contiguous. What Python hands to a kernel becomes views at its
-door (see ``compilation``); a kernel cuts further views from those. The caller must hold the array
-for as long as the views are used, and know its bounds.
+Numba's own array type has nine fields, counts references and accepts negative indices; most of the
+compile time went into these. A ``View`` has two fields for a vector (pointer, size) and four for a
+matrix with contiguous rows (pointer, rows, columns, stride). The arrays that Python passes to a
+kernel become views on entry (see ``compilation``); a kernel makes further views with ``take``,
+``part`` and ``block``. Bounds are not checked, and the caller must keep the array alive.
 """
 
 from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,14 @@ from numba.core.typing.templates import (
     infer_global,
     signature,
 )
-from numba.extending import lower_builtin, lower_getattr, models, register_model, type_callable
+from numba.extending import (
+    intrinsic,
+    lower_builtin,
+    lower_getattr,
+    models,
+    register_model,
+    type_callable,
+)
 from numba.np.arrayobj import make_array
 from numpy.typing import NDArray
 
@@ -34,14 +41,14 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Responses, one a row: the number itself, the root of the row's weight, the weight. Kernels
-# multiply a row by the root: a weight of 1 changes no bit.
+# The response of each row: its value, the square root of the row's weight, and the weight. Kernels
+# multiply a row by the root; a weight of 1 changes no bit.
 Responses = NDArray[np.float64]  # (n, 3)
 VALUE, ROOT, WEIGHT = range(3)
 
 
 def weighed(y: Vector, weights: Vector | None = None) -> Responses:
-    """Responses with their weights, by default 1.
+    """Responses with their weights, which are 1 by default.
 
     >>> weighed(np.array([5.0, 6.0]), np.array([4.0, 0.0]))
     array([[5., 2., 4.],
@@ -54,14 +61,14 @@ def weighed(y: Vector, weights: Vector | None = None) -> Responses:
     return responses
 
 
-# What cuts a view: slices without a check of their bounds. Below, what they are in compiled code.
-def borrow(array: Any) -> Any:
-    """The array itself, or tuples of arrays; in compiled code, views of them."""
+# Functions that make views: in Python they are slices. What they are in compiled code is below.
+def as_views(array: Any) -> Any:
+    """The array itself, or a named tuple of arrays; in compiled code, views of them."""
     return array
 
 
 def take(array: Any, at: int, rows: int, columns: int) -> Any:
-    """A matrix that lies in a contiguous array, from its ``at``-th number on."""
+    """A matrix stored in a contiguous array, from its ``at``-th number on."""
     return array.reshape(-1)[at : at + rows * columns].reshape((rows, columns))
 
 
@@ -76,13 +83,25 @@ def block(a: Matrix, top: int, bottom: int, left: int, right: int) -> Matrix:
 
 
 def stride(a: Matrix) -> int:
-    """How many numbers apart the rows of a matrix are."""
+    """The distance between the starts of two rows, in numbers."""
     return a.strides[0] // a.itemsize
 
 
 def address(array: Any) -> int:
     """The address of the first number."""
     return int(array.ctypes.data)
+
+
+def make_intrinsic(typing: Callable[..., Any], names: Iterable[str]) -> Callable[..., Any]:
+    """A function whose code is generated: ``typing(*kinds)`` gives its signature and code."""
+
+    def typed(typingctx: Any, *kinds: Any) -> Any:
+        return typing(*kinds)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(name, kind) for name in ("typingctx", *names)]
+    typed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return intrinsic(typed)
 
 
 class View(types.Type):
@@ -93,25 +112,27 @@ class View(types.Type):
         super().__init__(f"View({dtype}, {ndim})")
 
 
-_MEMBERS = ("data", "rows", "columns", "stride")
+_FIELDS = ("data", "rows", "columns", "stride")
 
 
 @register_model(View)
 class _Model(models.StructModel):  # type: ignore[misc]
     def __init__(self, manager: Any, view: View) -> None:
         kinds = (CPointer(view.dtype), *[types.intp] * (3 if view.ndim == 2 else 1))
-        super().__init__(manager, view, list(zip(_MEMBERS, kinds, strict=False)))
+        super().__init__(manager, view, list(zip(_FIELDS, kinds, strict=False)))
 
 
-class Opened:
-    """A view, or one of Numba's arrays, while code is made from it: its members by name."""
+class ViewFields:
+    """The fields of a view, or of a Numba array as a view, by name, during code generation."""
 
     def __init__(self, context: Any, builder: Any, kind: Any, value: Any) -> None:
         self.is_matrix, self._builder = kind.ndim == 2, builder
-        self._value = value if isinstance(kind, View) else _cut(context, builder, kind, value)
+        self._value = (
+            value if isinstance(kind, View) else _from_array(context, builder, kind, value)
+        )
 
     def __getattr__(self, name: str) -> Any:
-        return self._builder.extract_value(self._value, _MEMBERS.index(name))
+        return self._builder.extract_value(self._value, _FIELDS.index(name))
 
 
 def _make(context: Any, builder: Any, kind: View, *members: Any) -> Any:
@@ -121,8 +142,8 @@ def _make(context: Any, builder: Any, kind: View, *members: Any) -> Any:
     return view
 
 
-def _cut(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """A view of one of Numba's arrays, whose rows must be contiguous."""
+def _from_array(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """A view of a Numba array, whose rows must be contiguous."""
     array = make_array(kind)(context, builder, value=value)
     sizes = cgutils.unpack_tuple(builder, array.shape)
     if kind.ndim == 2:
@@ -132,7 +153,7 @@ def _cut(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 
 def view_of(array: Any) -> Any:
-    """The type of what ``borrow`` gives: views of contiguous arrays, and all else as it is."""
+    """The type of what ``as_views`` returns: views of contiguous arrays, all else unchanged."""
     if isinstance(array, types.Array) and array.ndim <= 2 and array.layout == "C":
         return View(array.dtype, array.ndim)
     if isinstance(array, BaseNamedTuple):
@@ -140,20 +161,20 @@ def view_of(array: Any) -> Any:
     return array
 
 
-def _borrowed(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+def _emit_views(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     if view_of(kind) == kind:
         return value
     if isinstance(kind, types.Array):
-        return _cut(context, builder, kind, value)
+        return _from_array(context, builder, kind, value)
     members = [
-        _borrowed(context, builder, member, builder.extract_value(value, place))
+        _emit_views(context, builder, member, builder.extract_value(value, place))
         for place, member in enumerate(kind.types)
     ]
     return context.make_tuple(builder, view_of(kind), members)
 
 
 def _item(view: View, index: Any) -> tuple[Any, Any]:
-    """The types of what lies at an index, and of the index."""
+    """The types of an item and of its index."""
     if isinstance(index, BaseTuple):
         return view.dtype, UniTuple(types.intp, 2)
     return view.dtype if view.ndim == 1 else View(view.dtype, 1), types.intp
@@ -179,8 +200,8 @@ class _SetItem(AbstractTemplate):  # type: ignore[misc]
         return signature(types.none, view, index, kind)
 
 
-def _pointer(builder: Any, view: Opened, index_kind: Any, index: Any) -> Any:
-    """Where the item at an index lies."""
+def _pointer(builder: Any, view: ViewFields, index_kind: Any, index: Any) -> Any:
+    """The address of the item at an index."""
     if isinstance(index_kind, BaseTuple):
         row, column = cgutils.unpack_tuple(builder, index)
         index = builder.add(builder.mul(row, view.stride), column)
@@ -190,7 +211,7 @@ def _pointer(builder: Any, view: Opened, index_kind: Any, index: Any) -> Any:
 
 
 def _get(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    view = Opened(context, builder, sig.args[0], args[0])
+    view = ViewFields(context, builder, sig.args[0], args[0])
     pointer = _pointer(builder, view, sig.args[1], args[1])
     if isinstance(sig.return_type, View):
         return _make(context, builder, sig.return_type, pointer, view.columns)
@@ -198,7 +219,7 @@ def _get(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 
 def _set(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    view = Opened(context, builder, sig.args[0], args[0])
+    view = ViewFields(context, builder, sig.args[0], args[0])
     pointer = _pointer(builder, view, sig.args[1], args[1])
     context.pack_value(builder, sig.args[2], args[2], pointer)
     return context.get_dummy_value()
@@ -222,26 +243,27 @@ class _Attributes(AttributeTemplate):  # type: ignore[misc]
 
 @lower_getattr(View, "shape")
 def _shape(context: Any, builder: Any, kind: View, value: Any) -> Any:
-    view = Opened(context, builder, kind, value)
+    view = ViewFields(context, builder, kind, value)
     return cgutils.pack_array(builder, [view.rows] + [view.columns] * view.is_matrix)
 
 
 @lower_getattr(View, "size")
 def _size(context: Any, builder: Any, kind: View, value: Any) -> Any:
-    view = Opened(context, builder, kind, value)
+    view = ViewFields(context, builder, kind, value)
     return builder.mul(view.rows, view.columns) if view.is_matrix else view.rows
 
 
-def _compiled(
+def _implement(
     function: Callable[..., Any], kind: Callable[[Any], Any], emit: Callable[..., Any]
 ) -> None:
-    """What a function of an array and integers is in compiled code.
+    """Set what a function of an array and integers is in compiled code.
 
-    ``emit`` gives a number, or how far on a view begins and its sizes.
+    ``kind`` gives the type of its result. ``emit`` gives the result, or, where that is a view, its
+    offset and its sizes.
     """
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        base = Opened(context, builder, sig.args[0], args[0])
+        base = ViewFields(context, builder, sig.args[0], args[0])
         rest = [
             context.cast(builder, arg, given, types.intp)
             for arg, given in zip(args[1:], sig.args[1:], strict=True)
@@ -267,36 +289,38 @@ def _matrix_of(array: Any) -> View:
     return View(array.dtype, 2)
 
 
-def _emit_take(builder: Any, base: Opened, at: Any, rows: Any, columns: Any) -> Any:
+def _emit_take(builder: Any, base: ViewFields, at: Any, rows: Any, columns: Any) -> Any:
     return at, rows, columns, columns
 
 
-def _emit_part(builder: Any, base: Opened, start: Any, stop: Any) -> Any:
+def _emit_part(builder: Any, base: ViewFields, start: Any, stop: Any) -> Any:
     rows = builder.sub(stop, start)
     if not base.is_matrix:
         return start, rows
     return builder.mul(start, base.stride), rows, base.columns, base.stride
 
 
-def _emit_block(builder: Any, base: Opened, top: Any, bottom: Any, left: Any, right: Any) -> Any:
+def _emit_block(
+    builder: Any, base: ViewFields, top: Any, bottom: Any, left: Any, right: Any
+) -> Any:
     at = builder.add(builder.mul(top, base.stride), left)
     return at, builder.sub(bottom, top), builder.sub(right, left), base.stride
 
 
-def _emit_address(builder: Any, base: Opened) -> Any:
+def _emit_address(builder: Any, base: ViewFields) -> Any:
     return builder.ptrtoint(base.data, base.rows.type)
 
 
-_compiled(take, _matrix_of, _emit_take)
-_compiled(part, lambda array: View(array.dtype, array.ndim), _emit_part)
-_compiled(block, _matrix_of, _emit_block)
-_compiled(stride, lambda _: types.intp, lambda _, base: base.stride)
-_compiled(address, lambda _: types.uintp, _emit_address)
+_implement(take, _matrix_of, _emit_take)
+_implement(part, lambda array: View(array.dtype, array.ndim), _emit_part)
+_implement(block, _matrix_of, _emit_block)
+_implement(stride, lambda _: types.intp, lambda _, base: base.stride)
+_implement(address, lambda _: types.uintp, _emit_address)
 
 
-type_callable(borrow)(lambda _: view_of)
+type_callable(as_views)(lambda _: view_of)
 
 
-@lower_builtin(borrow, types.Any)
-def _borrow(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    return _borrowed(context, builder, sig.args[0], args[0])
+@lower_builtin(as_views, types.Any)
+def _as_views(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return _emit_views(context, builder, sig.args[0], args[0])

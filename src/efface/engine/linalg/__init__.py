@@ -1,4 +1,4 @@
-"""Dense linear algebra on small matrices and on rows: factorise, invert, refit, spectrum.
+"""Dense linear algebra: factorise, invert, solve, refit, spectrum, cancellation checks.
 
-Each routine says how far its result can be trusted. Nothing here knows a window or an event.
+Every routine says how far its result can be trusted. Nothing here knows of windows or events.
 """

@@ -1,9 +1,11 @@
-"""How much is left of the terms that coefficients are sums of: of their rounding, all is.
+"""Cancellation check: the error of a sum scales with its largest term.
 
-Coefficients are those of a core plus w_i Z_i for every row outside it (see ``core``); with an
-intercept in the dual form, less as much for ones, times a slope. The terms cancel where a row
-undoes what the others say: one far heavier or larger than they, or, with an intercept, one that
-takes the mean far from the centre. Pivots do not see that. Errors are some EPS of the largest term.
+A coefficient is a sum: the core's coefficient plus w_i Z_i for every row outside the core (see
+``events.core``). In the dual form with an intercept, a multiple (the slope) of the solution for a
+response of ones is subtracted. Where terms cancel, the coefficient keeps their rounding error,
+about EPS times the largest term, and few correct digits. This happens when one row outside the core
+is far heavier or larger than the others, or moves the mean far from the centre. The pivots do not
+show it.
 """
 
 from __future__ import annotations
@@ -16,26 +18,27 @@ from efface.engine.jit.compilation import FAST, INNER, shared
 from efface.engine.jit.views import Matrix, Vector, part
 from efface.engine.linalg.dense import fill
 
-# Of the largest term, what must be left. The primal form's are estimated, and have the errors of an
-# inverse too: see ``_square``.
-_LEFT, _LEFT_DUAL = 1e-4, 1e-5
+# A coefficient must be at least this share of its largest term. The share is larger in the primal
+# form, whose terms are estimated (see ``_largest_square``) and have the errors of an inverse.
+# Squared here: a power in compiled code is a function more to compile.
+_LEAST_2, _LEAST_DUAL_2 = 1e-4**2, 1e-5**2
 
 
 class Terms(NamedTuple):
-    """The solution for the response and for ones, and what it is a sum of."""
+    """The solution for the response and for ones, and the sizes of their terms."""
 
     theta: Vector
     ones: Vector
     slope: float  # coefficients are theta - slope ones; 0 where there are no ones
     core: Matrix  # (2, p): the largest terms of the core, in theta and in ones
-    reach: float  # the largest w_i^2 S_ii; in the dual form, for u_i of which Z_i is what is left
+    reach: float  # the largest w_i^2 S_ii of the rows outside; in the dual form w_i^2 |u_i|^2
     scale: Vector  # (p,): the squared lengths of the core's features
     dual: bool
 
 
 @shared()
-def note_terms(alpha: Vector, rows: Matrix, terms: Vector) -> None:
-    """The largest |alpha_i rows_ij| of each j."""
+def set_largest_terms(alpha: Vector, rows: Matrix, terms: Vector) -> None:
+    """terms_j = the largest |alpha_i rows_ij|."""
     fill(terms, 0.0)
     for i in range(alpha.size):
         for j in range(terms.size):
@@ -48,11 +51,11 @@ def _coefficient(t: Terms, j: int) -> float:
 
 
 @numba.njit(**INNER)
-def _square(t: Terms, j: int) -> float:
+def _largest_square(t: Terms, j: int) -> float:
     """The square of the largest term: |Z_ij|^2 <= M_jj S_ii, and M_jj <= 1 in the dual form.
 
-    In the primal form M_jj is 1 / scale_j but for what the features have in common; a core's
-    margin keeps that small.
+    In the primal form M_jj is about 1 / scale_j: the correlation of the features adds a factor,
+    which the margin of the core bounds.
     """
     term = t.core[0, j]
     if t.slope != 0.0:
@@ -61,35 +64,38 @@ def _square(t: Terms, j: int) -> float:
 
 
 @numba.njit(**INNER)
-def each_outlasts(t: Terms, d: int) -> bool:
-    """Is enough left in every coefficient? That of a constant feature has no terms."""
+def each_keeps_digits(t: Terms, d: int) -> bool:
+    """Whether every coefficient is large enough beside its terms; one without terms is."""
     if not t.dual:
-        return _all_outlast(part(t.theta, 0, d), t.core[0], t.scale, _LEFT**2 * t.reach)
+        return _all_keep_digits(part(t.theta, 0, d), t.core[0], t.scale, _LEAST_2 * t.reach)
     for j in range(d):
         coef = _coefficient(t, j)
         some = coef != 0.0 or t.core[0, j] != 0.0
-        if some and coef * coef < _LEFT_DUAL**2 * _square(t, j):
+        if some and coef * coef < _LEAST_DUAL_2 * _largest_square(t, j):
             return False
     return True
 
 
 @numba.njit(**INNER, fastmath=FAST)
-def _all_outlast(theta: Vector, core: Vector, scale: Vector, least: float) -> bool:
-    """The primal form, for every event: one loop that vectorises."""
-    lost = 0
+def _all_keep_digits(theta: Vector, core: Vector, scale: Vector, least: float) -> bool:
+    """The primal form, which every event needs: one loop that the compiler can vectorise."""
+    failed = 0
     for j in range(theta.size):
         square = theta[j] * theta[j] * scale[j]
         some = (theta[j] != 0.0) | (core[j] != 0.0)
-        lost += some & ((square < _LEFT**2 * (core[j] * core[j] * scale[j])) | (square < least))
-    return lost == 0
+        failed += some & ((square < _LEAST_2 * (core[j] * core[j] * scale[j])) | (square < least))
+    return failed == 0
 
 
 @numba.njit(**INNER)
-def largest_outlasts(t: Terms, squares: Vector, d: int) -> bool:
-    """Is enough left in the largest, features at one scale? ``squares`` are those of all rows."""
+def largest_keeps_digits(t: Terms, squares: Vector, d: int) -> bool:
+    """Whether the largest coefficient is large enough, with all features at one scale.
+
+    ``squares`` are the sums of squares of the features over all rows.
+    """
     largest, left = 0.0, 0.0
     for j in range(d):
         coef = _coefficient(t, j)
-        largest = max(largest, squares[j] * _square(t, j))
+        largest = max(largest, squares[j] * _largest_square(t, j))
         left = max(left, squares[j] * (coef * coef))
-    return left >= (_LEFT_DUAL if t.dual else _LEFT) ** 2 * largest
+    return left >= (_LEAST_DUAL_2 if t.dual else _LEAST_2) * largest

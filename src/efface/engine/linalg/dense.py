@@ -1,8 +1,13 @@
-"""Dense linear algebra for compiled code: small, positive definite, and told when it is not safe.
+"""Dense linear algebra on small positive definite matrices, for compiled code.
 
-Every factorisation returns its *margin*: the smallest pivot as a fraction of the diagonal entry it
-came from. That is 1 - R^2 of a column on those before it, so it does not see the units of the
-features; rounding is amplified by about its inverse. Below ``SAFE`` the answer is not trusted.
+Every factorisation returns its *margin*: the smallest ratio of a pivot to the diagonal entry that
+it started from. For a Gram matrix this ratio is 1 - R^2 of a column regressed on the columns before
+it, so it does not depend on the units of the features. Rounding errors grow by about 1 / margin. A
+margin of 0 means that the matrix is not positive definite. Results with a margin below ``SAFE`` are
+discarded, and the rows are fitted again by ``refit``.
+
+The margin does not show features of very different length. ``lopsided`` does: where one squared
+length is below 1e-20 of another, only singular values can tell the rank.
 """
 
 from __future__ import annotations
@@ -16,15 +21,16 @@ from efface.engine.jit.blas import add_gram, multiply, multiply_transposed, subt
 from efface.engine.jit.compilation import FAST, INNER, shared
 from efface.engine.jit.views import Matrix, Vector, block, part, take
 
-SAFE = 1e-4
+SAFE = 1e-4  # the least margin with which a result is used
 EPS = float(np.finfo(np.float64).eps)
-_PANEL = 24
-PANEL_ROOM = 2 * 48 * 48 + 4 * _PANEL * 48
+_COLUMNS = 24  # per block of ``invert``
+_MOST_COLUMNS = 48  # per block of ``factorise_rows``
+ROWS_SCRATCH = 2 * _MOST_COLUMNS**2 + 4 * _COLUMNS * _MOST_COLUMNS  # floats, for factorise_rows
 
 
 @numba.njit(**INNER)
 def fill(array: Any, value: float) -> None:
-    """Set all of a contiguous array; an assignment to a slice takes long to compile."""
+    """Set all of a contiguous array. An assignment to a slice would take longer to compile."""
     flat = take(array, 0, 1, array.size)[0]
     for i in range(flat.size):
         flat[i] = value
@@ -59,7 +65,7 @@ def symmetric_times(a: Matrix, x: Vector, out: Vector) -> None:
 
 @shared()
 def lopsided(squares: Vector) -> bool:
-    """Are some squared lengths so small beside others that the rank is for singular values?"""
+    """Whether one squared length is below 1e-20 of another: only singular values tell the rank."""
     smallest, largest = np.inf, 0.0
     for i in range(squares.size):
         smallest = min(smallest, squares[i])
@@ -69,10 +75,10 @@ def lopsided(squares: Vector) -> bool:
 
 @shared(fastmath=FAST)
 def factorise(a: Matrix, row: Vector, scale: Vector) -> float:
-    """a <- its factors: D^-1 on the diagonal, the unit U above it, a = U' D U; the margin.
+    """Factorise a = U' D U in place: D^-1 on the diagonal, U above it; return the margin.
 
-    Reads the upper triangle. ``row`` is scratch: a copy of the pivot row, so that the compiler sees
-    that nothing overlaps.
+    Reads the upper triangle. ``row`` is scratch: a copy of the pivot row, which tells the compiler
+    that the rows do not overlap.
     """
     n, margin = scale.size, 1.0
     for p in range(n):
@@ -106,32 +112,32 @@ def solve(a: Matrix, b: Vector) -> None:
 
 @shared()
 def invert(a: Matrix, scale: Vector, scratch: Vector) -> float:
-    """a <- a^-1, full, from the lower triangle of a positive definite matrix; the margin.
+    """a <- a^-1, full, from the lower triangle of a positive definite matrix; return the margin.
 
-    a = L L' by panels, then W = L^-1, then W'W: nearly all matrix products, yet as accurate as the
-    factorisation itself, which the shorter ways by partial inverses are not. On return with margin
-    0, ``a`` is spoilt. ``scratch`` holds n^2 + 4 _PANEL n numbers.
+    a = L L' by blocks of columns, then W = L^-1, then W'W. Nearly all the work is matrix products,
+    and the result is as accurate as the factorisation; methods by partial inverses are not. With
+    margin 0, ``a`` is not usable. ``scratch`` holds n^2 + 96 n numbers.
     """
     n = a.shape[0]
     out, rest = take(scratch, 0, n, n), part(scratch, n * n, scratch.size)
     margin = 1.0
-    for lo in range(0, n, _PANEL):
-        hi = min(lo + _PANEL, n)
+    for lo in range(0, n, _COLUMNS):
+        hi = min(lo + _COLUMNS, n)
         corner = block(a, lo, hi, lo, hi)
         for i in range(lo, hi):
             fill(part(a[i], hi, n), 0.0)
         margin = min(margin, _invert_factor(corner, part(scale, lo, hi), rest))
         if not margin > 0.0:
             return 0.0
-        panel = take(rest, 0, n - hi, hi - lo)
-        multiply_transposed(block(a, hi, n, lo, hi), corner, panel, 1.0, 0.0)
-        subtract_products(panel, block(a, hi, n, hi, n))
+        below = take(rest, 0, n - hi, hi - lo)
+        multiply_transposed(block(a, hi, n, lo, hi), corner, below, 1.0, 0.0)
+        subtract_products(below, block(a, hi, n, hi, n))
         for i in range(hi, n):
-            copy(panel[i - hi], part(a[i], lo, hi))
+            copy(below[i - hi], part(a[i], lo, hi))
     _invert_triangle(a, rest)
     fill(out, 0.0)
-    for lo in range(0, n, _PANEL):
-        hi = min(lo + _PANEL, n)
+    for lo in range(0, n, _COLUMNS):
+        hi = min(lo + _COLUMNS, n)
         add_gram(block(a, lo, hi, 0, hi), block(out, 0, hi, 0, hi))
     for i in range(n):
         for j in range(i + 1):
@@ -142,11 +148,11 @@ def invert(a: Matrix, scale: Vector, scratch: Vector) -> float:
 
 @numba.njit(**INNER)
 def _invert_triangle(a: Matrix, scratch: Vector) -> None:
-    """L -> L^-1, from panels of L below diagonal blocks that are inverted already."""
+    """L -> L^-1, given the inverses of the diagonal blocks and the blocks of L below them."""
     n = a.shape[0]
-    for lo in range((n - 1) // _PANEL * _PANEL - _PANEL, -1, -_PANEL):
-        hi = lo + _PANEL
-        product = take(scratch, 0, n - hi, _PANEL)
+    for lo in range((n - 1) // _COLUMNS * _COLUMNS - _COLUMNS, -1, -_COLUMNS):
+        hi = lo + _COLUMNS
+        product = take(scratch, 0, n - hi, _COLUMNS)
         below = block(a, hi, n, lo, hi)
         multiply(block(a, hi, n, hi, n), below, product, 1.0, 0.0)
         multiply(product, block(a, lo, hi, lo, hi), below, -1.0, 0.0)
@@ -154,9 +160,10 @@ def _invert_triangle(a: Matrix, scratch: Vector) -> None:
 
 @numba.njit(**INNER, fastmath=FAST)
 def _invert_factor(a: Matrix, scale: Vector, scratch: Vector) -> float:
-    """a <- L^-1 for a = L L', a small block: its lower triangle in, zeros above out; the margin.
+    """a <- L^-1 for a small block a = L L', from its lower triangle; return the margin.
 
-    Eliminates in (a | I), row from row, so that every inner loop runs along one row.
+    Gaussian elimination on (a | I) by rows, so that every inner loop runs along one row. The upper
+    triangle becomes zeros.
     """
     n, margin = a.shape[0], 1.0
     wide, row = take(scratch, 0, n, 2 * n), take(scratch, 2 * n * n, 1, n)[0]
@@ -184,22 +191,23 @@ def _invert_factor(a: Matrix, scale: Vector, scratch: Vector) -> float:
 
 
 @numba.njit(**INNER)
-def panel_for(n: int) -> int:
-    """Columns a panel: wide ones feed the products better, narrow ones cost less themselves."""
-    return 16 if n <= 128 else 48
+def _columns_for(n: int) -> int:
+    """Columns per block: wide blocks make faster products, narrow ones are inverted faster."""
+    return 16 if n <= 128 else _MOST_COLUMNS
 
 
 @shared()
 def factorise_rows(raw: Matrix, scaled: Matrix, n: int, scale: Vector, scratch: Vector) -> float:
-    """A = L D L' and, for the rows U below A, raw <- U L^-T and scaled <- U L^-T D^-1; the margin.
+    """Factorise A = L D L'; for the rows U below A, raw <- U L^-T and scaled <- U L^-T D^-1.
 
     The first n rows of ``raw`` hold the lower triangle of A. L has identity blocks on its diagonal
-    and ``scaled`` below them; D has blocks of ``panel_for(n)`` rows, whose inverses are not kept:
-    where both factors are needed, so are raw and scaled. ``scratch`` holds PANEL_ROOM numbers.
+    and ``scaled`` below them. D is block diagonal; the inverses of its blocks are not kept, since
+    ``raw`` and ``scaled`` together serve instead. ``scratch`` holds ROWS_SCRATCH numbers. Returns
+    the margin.
     """
-    rows, panel, margin = raw.shape[0], panel_for(n), 1.0
-    for lo in range(0, n, panel):
-        hi = min(lo + panel, n)
+    rows, columns, margin = raw.shape[0], _columns_for(n), 1.0
+    for lo in range(0, n, columns):
+        hi = min(lo + columns, n)
         size = hi - lo
         if lo > 0:
             left, right = block(scaled, lo, rows, 0, lo), block(raw, lo, hi, 0, lo)
@@ -221,9 +229,9 @@ def factorise_rows(raw: Matrix, scaled: Matrix, n: int, scale: Vector, scratch: 
 @shared()
 def divide_rows(rows: Matrix, scaled: Matrix, n: int) -> None:
     """rows <- rows L^-1, for the L of ``factorise_rows``."""
-    panel = panel_for(n)
-    for lo in range((n - 1) // panel * panel, -1, -panel):
-        hi = min(lo + panel, n)
+    columns = _columns_for(n)
+    for lo in range((n - 1) // columns * columns, -1, -columns):
+        hi = min(lo + columns, n)
         if hi < n:
             m, below = rows.shape[0], block(scaled, hi, n, lo, hi)
             multiply(block(rows, 0, m, hi, n), below, block(rows, 0, m, lo, hi), -1.0, 1.0)

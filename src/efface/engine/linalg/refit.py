@@ -1,19 +1,22 @@
-"""Regression from scratch, as exact as the rows allow: for windows where rounding would show.
+"""Regression from scratch in extended precision, for windows where float64 sums are not enough.
 
-The normal equations where they are good enough to converge, the singular value decomposition where
-they are not, and in both cases refinement: residuals of the rows in doubled precision, corrected
-until nothing moves. So the answer is right to the last digits up to a condition of about 1e7.
-Rows and responses are multiplied by the roots of their weights, around their weighted mean.
+The normal equations where iterative refinement on them converges, else the singular value
+decomposition. Both are refined: residuals of the rows in double-double arithmetic, corrections
+until the coefficients no longer change. The result has full float64 precision up to a condition
+number of about 1e7. Rows are centred on their weighted mean, if there is an intercept, and
+multiplied by the square roots of their weights.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numba
 import numpy as np
 
 from efface.engine.jit.blas import add_gram
 from efface.engine.jit.compilation import INNER, KERNEL
-from efface.engine.jit.views import ROOT, VALUE, WEIGHT, Matrix, Responses, Vector, part, take
+from efface.engine.jit.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, take
 from efface.engine.linalg.dense import (
     EPS,
     add_row,
@@ -26,31 +29,52 @@ from efface.engine.linalg.dense import (
 )
 from efface.engine.linalg.double_double import two_product, two_sum
 
-# The margin from which the normal equations' inverse corrects its own errors; and from which their
-# rank is beyond doubt: rounding can give a singular matrix a margin near the root of EPS.
-_CONVERGES, _CERTAIN = 1e-10, 1e-6
+_CONVERGES = 1e-10  # the least margin with which refinement by the inverse converges
+_CERTAIN = 1e-6  # the least margin that proves full rank: rounding alone can give sqrt(EPS)
 _MOST_STEPS = 12
+
+# Fits rows: (x, y, penalty, intercept, coef), coef being written; returns (intercept, rank).
+Fit = Callable[[Matrix, Responses, float, bool, Vector], tuple[float, int]]
+
+
+def refit_windows(
+    fit: Fit,
+    ends: Ints,
+    x: Matrix,
+    y: Responses,
+    s: int,
+    penalty: float,
+    intercept: bool,
+    coef: Matrix,
+    level: Vector,
+    rank: Ints,
+) -> None:
+    """Fit the windows of s rows that end at the rows ``ends`` from their own rows."""
+    for e in ends:
+        rows = slice(max(0, e - s + 1), e + 1)
+        level[e], rank[e] = fit(x[rows], y[rows], penalty, intercept, coef[e])
 
 
 def refit(
     x: Matrix, y: Responses, penalty: float, intercept: bool, coef: Vector
 ) -> tuple[float, int]:
-    """Coefficients of the rows; the intercept, and the rank or -1 where a penalty hides it.
+    """Write the coefficients of the rows; return the intercept and the rank.
 
-    The minimum-norm answer where the rows do not determine one, with NumPy's rule for the rank.
-    Two kernels, since the second is slow to compile and seldom needed.
+    With a penalty the rank may be -1: not computed. Without one, and where the rows do not
+    determine the coefficients, they are those of minimum norm; the rank is by NumPy's rule. There
+    are two kernels, since the second is slow to compile and rarely needed.
     """
-    heard = y[:, WEIGHT] > 0.0
-    if not heard.all():
-        x, y = x[heard], y[heard]
+    weighted = y[:, WEIGHT] > 0.0
+    if not weighted.all():
+        x, y = x[weighted], y[weighted]
     n, d = x.shape
     if n == 0:
         coef[:] = 0.0
         return 0.0, 0
     if penalty == 0.0 and n - intercept <= d:
-        level, rank = _spectral(x, _evened(x, y, intercept), penalty, intercept, coef)
+        level, rank = _spectral(x, _with_even_lengths(x, y, intercept), penalty, intercept, coef)
         if rank == n - intercept:
-            return level, rank  # the rows are met exactly, whatever they weigh
+            return level, rank  # an exact fit of all rows does not depend on their weights
     if n - intercept >= d or penalty > 0.0:
         store = np.empty(n * (d + 3) + d * (2 * d + 98))
         level, done = _normal(x, y, penalty, intercept, coef, store)
@@ -59,8 +83,8 @@ def refit(
     return _spectral(x, y, penalty, intercept, coef)
 
 
-def _evened(x: Matrix, y: Responses, intercept: bool) -> Responses:
-    """Responses with such weights that no row is far longer than most."""
+def _with_even_lengths(x: Matrix, y: Responses, intercept: bool) -> Responses:
+    """Responses with weights, powers of 1/4, that make no weighted row far longer than most."""
     unit = x / (np.abs(x).max(initial=0.0) or 1.0)  # so that no difference overflows
     length = np.abs(unit - np.median(unit, axis=0) * intercept).max(axis=1, initial=0.0)
     middle = np.median(length)
@@ -72,13 +96,16 @@ def _evened(x: Matrix, y: Responses, intercept: bool) -> Responses:
 def _centre(
     x: Matrix, y: Responses, intercept: bool, rows: Matrix, responses: Vector, mean: Vector
 ) -> float:
-    """The rows and responses around their mean, if there is an intercept, and weighed; y's mean."""
+    """Centre rows and responses, if there is an intercept, and multiply by the root weights.
+
+    Returns the mean of the responses.
+    """
     n, y_mean, total, even = y.shape[0], 0.0, 0.0, True
     fill(mean, 0.0)
     for i in range(n):
         total += y[i, WEIGHT]
         even = even and y[i, WEIGHT] == 1.0
-    # Twice: what rounding leaves of a large mean would look like one more rank.
+    # Twice: the rounding error of a large mean would add one to the rank.
     for _ in range(2 if intercept else 0):
         shift = 0.0
         for i in range(n):
@@ -95,8 +122,8 @@ def _centre(
             rows[i, j] = x[i, j] - mean[j]
     if intercept:
         for j in range(mean.size):
-            _settle_dust(rows, j, 16.0 * EPS * abs(mean[j]))
-        # What the mean has lost to rounding is small, but heavy rows would make much of it.
+            _clear_rounding(rows, j, 16.0 * EPS * abs(mean[j]))
+        # Large weights amplify the remaining rounding error of the mean: subtract it.
         for j in range(0 if even else mean.size):
             shift = 0.0
             for i in range(n):
@@ -110,8 +137,8 @@ def _centre(
 
 
 @numba.njit(**INNER)
-def _settle_dust(rows: Matrix, j: int, most: float) -> None:
-    """A feature that is constant but for rounding is constant."""
+def _clear_rounding(rows: Matrix, j: int, most: float) -> None:
+    """Set a feature to 0 where all its deviations are at most ``most``, which may be rounding."""
     for i in range(rows.shape[0]):
         if not abs(rows[i, j]) <= most:
             return
@@ -123,7 +150,7 @@ def _settle_dust(rows: Matrix, j: int, most: float) -> None:
 def _normal(
     x: Matrix, y: Responses, penalty: float, intercept: bool, coef: Vector, store: Vector
 ) -> tuple[float, bool]:
-    """By the normal equations; False where they do not determine the answer well enough."""
+    """Solve the normal equations; False where they are too ill conditioned."""
     n, d = x.shape
     rows, responses = take(store, 0, n, d), take(store, n * d, 1, n)[0]
     vectors, inverse = take(store, n * (d + 1), 2, d), take(store, n * (d + 1) + 2 * d, d, d)
@@ -148,13 +175,13 @@ def _normal(
 def _spectral(
     x: Matrix, y: Responses, penalty: float, intercept: bool, coef: Vector
 ) -> tuple[float, int]:
-    """By the singular values; the intercept and the rank."""
+    """Solve by the singular value decomposition; return the intercept and the rank."""
     n, d = x.shape
     rows, responses, mean = np.empty((n, d)), np.empty(n), np.empty(d)
     y_mean = _centre(x, y, intercept, rows, responses, mean)
     u, sigma, vt = np.linalg.svd(rows, full_matrices=False)
     rank = 0
-    for i in range(min(sigma.size, n - intercept)):  # one more would be the mean's rounding
+    for i in range(min(sigma.size, n - intercept)):  # centred rows have one rank less
         rank += sigma[i] > sigma[0] * max(n, d) * EPS
     used = sigma.size if penalty > 0.0 and sigma[0] > 0.0 else rank
     start, column, inverse = np.zeros(d), np.empty(n), np.zeros((d, d))
@@ -165,7 +192,7 @@ def _spectral(
         add_row(weight, vt[i], start)
     copy(start, coef)
     if used > 0 and (penalty > 0.0 or (rank == d and n > d)):
-        beyond = 1.0 / penalty if used < d else 0.0  # where only the penalty decides
+        beyond = 1.0 / penalty if used < d else 0.0  # in directions that no row has
         for j in range(d):
             inverse[j, j] = beyond
             for i in range(used):
@@ -175,7 +202,7 @@ def _spectral(
             copy(start, coef)
     elif rank == n - intercept and penalty == 0.0:
         low = np.empty(n)
-        for _ in range(2):  # the rows are met exactly: what is missing is added
+        for _ in range(2):  # an exact fit: refine by what the residuals lack
             _residuals(rows, responses, coef, column, low)
             for i in range(rank):
                 weight = 0.0
@@ -189,18 +216,18 @@ def _spectral(
 def _refine(
     x: Matrix, y: Vector, penalty: float, inverse: Matrix, coef: Vector, scratch: Vector
 ) -> bool:
-    """Correct ``coef`` by the rows' own residuals until it stands; False if it does not settle."""
+    """Iterative refinement of ``coef``; False if it does not converge."""
     n, d = x.shape
     residual, vectors = take(scratch, 0, 2, n), take(scratch, 2 * n, 3, d)
-    high, low, pull, step = residual[0], residual[1], vectors[0], vectors[1]
+    high, low, gradient, step = residual[0], residual[1], vectors[0], vectors[1]
     before = np.inf
     for i in range(_MOST_STEPS):
         _residuals(x, y, coef, high, low)
-        _pull(x, high, low, penalty, coef, pull, vectors[2])
-        symmetric_times(inverse, pull, step)
+        _gradient(x, high, low, penalty, coef, gradient, vectors[2])
+        symmetric_times(inverse, gradient, step)
         largest, size = 0.0, 0.0
         for j in range(d):
-            # In units of the feature's own spread, so that no feature hides behind another.
+            # In units of each coefficient's standard error: features may differ in scale.
             weight = np.sqrt(inverse[j, j])
             largest = max(largest, abs(step[j]) / weight)
             size = max(size, abs(coef[j]) / weight)
@@ -215,7 +242,7 @@ def _refine(
 
 @numba.njit(**INNER)
 def _residuals(x: Matrix, y: Vector, coef: Vector, high: Vector, low: Vector) -> None:
-    """y - x coef as high + low, in doubled precision."""
+    """y - x coef as high + low, in double-double arithmetic."""
     for i in range(y.size):
         total, rest = y[i], 0.0
         for j in range(coef.size):
@@ -226,10 +253,10 @@ def _residuals(x: Matrix, y: Vector, coef: Vector, high: Vector, low: Vector) ->
 
 
 @numba.njit(**INNER)
-def _pull(
+def _gradient(
     x: Matrix, high: Vector, low: Vector, penalty: float, coef: Vector, out: Vector, rest: Vector
 ) -> None:
-    """x' (high + low) - penalty coef, in doubled precision: what the optimum makes zero."""
+    """The gradient x' (high + low) - penalty coef, in double-double arithmetic."""
     for j in range(out.size):
         out[j], rest[j] = two_product(-penalty, coef[j])
     for i in range(high.size):

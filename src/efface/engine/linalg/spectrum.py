@@ -1,8 +1,8 @@
-"""The live rows by their singular values, or by what does without them.
+"""Leverages, rank and conditioning of the live rows, from singular values where needed.
 
-The way to leverages, rank and conditioning where a core does not hold or does not tell; NumPy's own
-routines, not compiled: it is rare. Rows are those of the weighted system: around their weighted
-mean if there is an intercept, each times the root of its weight.
+Used where the core does not give these numbers. NumPy code, not compiled: it is rarely needed. The
+rows of the weighted system are centred on their weighted mean, if there is an intercept, and
+multiplied by the square roots of their weights.
 """
 
 from __future__ import annotations
@@ -15,51 +15,51 @@ from numpy.typing import NDArray
 from efface.engine.jit.views import Matrix, Vector
 from efface.engine.linalg.dense import EPS, SAFE
 
-_KEPT = 1e-6  # of the largest eigenvalue: a smaller one has lost its digits to it
-_DUST = 1e-10  # of a column: smaller deviations may be rounding
-_OUTSIDE = EPS**0.5  # of a row's length: more beyond the span, and the rows do not determine it
+_KEPT = 1e-6  # an eigenvalue below this share of the largest has lost its digits
+_DUST = 1e-10  # deviations below this share of a column may be rounding
+_OUTSIDE = EPS**0.5  # a larger share of a row outside the span: its prediction is undetermined
 
 
 class Products(NamedTuple):
-    """Leverages of a new row and of the oldest, and what they have in common."""
+    """Leverages of a new row and of the oldest, and the inner product of the two rows."""
 
     new: float
     old: float
     cross: float
-    reach: float  # the new row's where the live rows determine its prediction, else infinite
+    reach: float  # the new row's leverage, infinite where its prediction is undetermined
 
 
 class Spectrum(NamedTuple):
-    """The live rows by their singular values; what is asked of them is asked of this."""
+    """The singular value decomposition of the live rows."""
 
     mean: Vector
-    base: float  # what the intercept adds to every product
+    base: float  # the intercept's part of every inner product
     sigma: Vector
     directions: Matrix
     penalty: float
     rank: int
 
     def products(self, new: Vector, old: Vector) -> Products:
-        """By singular values, whatever the rank."""
+        """Leverages of two rows, for any rank."""
         leverage, old_leverage = self._product(new, new), self._product(old, old)
         return Products(leverage, old_leverage, self._product(new, old), self.gauge(new)[0])
 
     def _product(self, u: Vector, v: Vector) -> float:
-        """u' H^-1 v, by the pseudo-inverse where there is no penalty."""
+        """u' H^-1 v; the pseudo-inverse where there is no penalty."""
         a, b, rest = self._split(u), self._split(v), 0.0
         if self.penalty > 0.0:
             rest = float(a[1] @ b[1]) / self.penalty
         return self.base + float((a[0] / self._denominator) @ b[0]) + rest
 
     def gauge(self, u: Vector) -> tuple[float, float]:
-        """The leverage of a row, infinite where the rows do not determine it, and its image's."""
+        """The leverage of a row, infinite where undetermined, and the square of |H^-1 u|."""
         inside, rest = self._split(u)
         lost = self.penalty == 0.0 and _beyond(rest, u - self.mean)
         image = inside / self._denominator
         return np.inf if lost else self._product(u, u), float(image @ image)
 
     def _split(self, u: Vector) -> tuple[Vector, Vector]:
-        """Along the directions, and what is left."""
+        """The coordinates of u - mean along the directions, and the rest."""
         away = u - self.mean
         inside = self.directions @ away
         return inside, away - inside @ self.directions
@@ -70,7 +70,7 @@ class Spectrum(NamedTuple):
 
 
 def _beyond(rest: Vector, away: Vector) -> bool:
-    """Is what is left of a row, outside the span, more than rounding?"""
+    """Whether the part of a row outside the span is more than rounding."""
     return bool(rest @ rest > _OUTSIDE**2 * (away @ away))
 
 
@@ -79,7 +79,7 @@ def mean_of(values: NDArray[np.float64], weights: Vector, intercept: bool) -> An
     if not (intercept and weights.any()):
         return 0.0
     if (weights == weights[0]).all():
-        return values.mean(axis=0)  # takes half the time
+        return values.mean(axis=0)  # half the time of np.average
     return np.average(values, axis=0, weights=weights)
 
 
@@ -89,9 +89,9 @@ def centred(X: Matrix, weights: Vector, intercept: bool) -> Matrix:
         share = weights / weights.sum()
         mean = share @ X
         X = X - mean
-        X -= share @ X  # again: rounding of a large mean looks like rank
+        X -= share @ X  # again: the rounding error of a large mean would add to the rank
         spread = np.abs(X[weights > 0.0]).max(axis=0)
-        X[:, spread <= 16.0 * EPS * np.abs(mean)] = 0.0  # constant but for rounding
+        X[:, spread <= 16.0 * EPS * np.abs(mean)] = 0.0  # constant up to rounding
     return X
 
 
@@ -101,7 +101,7 @@ def weighed_rows(X: Matrix, weights: Vector, intercept: bool) -> Matrix:
 
 
 def spectrum(X: Matrix, weights: Vector, penalty: float, intercept: bool, rank: int) -> Spectrum:
-    """The singular values of the live rows; a rank of -1 is not known yet: by NumPy's rule."""
+    """The decomposition of the live rows; a rank of -1 is computed, by NumPy's rule."""
     around = centred(X, weights, intercept)
     rows = np.sqrt(weights)[:, np.newaxis] * around
     _, sigma, directions = np.linalg.svd(rows, full_matrices=False)
@@ -118,7 +118,7 @@ def spectrum(X: Matrix, weights: Vector, penalty: float, intercept: bool, rank: 
 def summary(
     X: Matrix, y: Vector, weights: Vector, coef: Vector, intercept: bool
 ) -> tuple[float, float, float, float]:
-    """``summarise``, from the rows."""
+    """Sums of squares: residuals, rows, coefficients; and the sum of weights."""
     rows = weighed_rows(X, weights, intercept)
     residuals = np.sqrt(weights) * (y - mean_of(y, weights, intercept)) - rows @ coef
     squares, heft = float(residuals @ residuals), float(weights.sum())
@@ -126,16 +126,17 @@ def summary(
 
 
 def independent(rows: Matrix, size: Vector) -> bool:
-    """Are the rows independent for sure, or else their columns? By the pivots of their products.
+    """Whether the rows (or the columns, if fewer) are certainly independent, by Cholesky pivots.
 
-    ``size`` is that of the columns before they were differences: less of them is rounding.
+    ``size`` is the largest absolute value of each column before differences were taken; much
+    smaller differences are rounding.
     """
     n, d = rows.shape
     products = rows @ rows.T if n < d else rows.T @ rows
     scale = products.diagonal()
     if n >= d and (scale <= n * (_DUST * size) ** 2).any():
         return False
-    # So that what is independent here is so by NumPy's rule, n EPS, too.
+    # Stricter than NumPy's rule, n EPS, so that the two never disagree.
     if not scale.min(initial=np.inf) > (1e3 * max(n, d) * EPS) ** 2 * scale.max(initial=0.0):
         return False
     try:
@@ -146,15 +147,16 @@ def independent(rows: Matrix, size: Vector) -> bool:
 
 
 def rank_of(X: Matrix, weights: Vector, intercept: bool) -> tuple[int, int]:
-    """The rank of X, and a number of its newest rows that have all of it for sure, or 0.
+    """The rank of X, and how many of its newest rows certainly have that rank (0: unknown).
 
-    Without singular values where the newer half of the rows, or all if they are few, tells it.
+    Singular values are computed only where the newer half of the rows, or all rows if they are
+    few, does not prove full rank.
     """
     n, d = X.shape
     start = 0 if n // 2 - intercept < d else n // 2
     newest, roots = X[start:], np.sqrt(weights[start:, np.newaxis])
-    roots = roots / (roots.max() or 1.0)  # the rank does not see a common scale; sizes below do
-    # The differences from one row, the heaviest, have the rank of the deviations from the mean.
+    roots = roots / (roots.max() or 1.0)  # a common factor does not change the rank
+    # Differences from the heaviest row have the rank of the deviations from the mean.
     heaviest = int(roots.argmax())
     part = roots * (newest - newest[heaviest]) if intercept else roots * newest
     if intercept:
@@ -165,22 +167,22 @@ def rank_of(X: Matrix, weights: Vector, intercept: bool) -> tuple[int, int]:
 
 
 def numerical_rank(X: Matrix, weights: Vector, intercept: bool) -> int:
-    """By NumPy's rule."""
+    """The rank of the weighted rows by NumPy's rule."""
     rank = int(np.linalg.matrix_rank(weighed_rows(X, weights, intercept)))
     return min(rank, _most(weights, intercept))
 
 
 def _most(weights: Vector, intercept: bool) -> int:
-    """The largest rank that so many rows can have: beyond, it is the mean's rounding."""
+    """The largest possible rank: one less than the weighted rows, if these are centred."""
     return max(int(np.count_nonzero(weights)) - intercept, 0)
 
 
 def interpolated(X: Matrix, weights: Vector, intercept: bool, new: Vector) -> Products:
-    """Products for independent rows without a penalty, which all responses are met by.
+    """Leverages for independent rows without a penalty, which are all fitted exactly.
 
-    With q the roots of the weights, a = (AA')^-1 A new and A the rows of the system these are
-    |a|^2, 1 and a_0; an intercept adds 1 / n and q_0 / n, n the sum of the weights, as q is outside
-    the span of A.
+    With A the rows of the weighted system and a = (AA')^-1 A new, they are |a|^2, 1 and a_0. An
+    intercept adds 1 / n and q_0 / n, where q are the roots of the weights and n is the sum of the
+    weights: q is outside the span of A.
     """
     around, roots = centred(X, weights, intercept), np.sqrt(weights)
     rows = roots[:, np.newaxis] * around
@@ -198,9 +200,8 @@ def interpolated(X: Matrix, weights: Vector, intercept: bool, new: Vector) -> Pr
 def conditioning(X: Matrix, weights: Vector, intercept: bool) -> tuple[float, float]:
     """phi^2 = lambda_min(Phi) / n (Lemma 1), and the condition number of the rows.
 
-    n is the sum of the weights.
-
-    From the eigenvalues of Phi where those keep their digits, else from the singular values.
+    n is the sum of the weights. From the eigenvalues of Phi where these keep their digits, else
+    from the singular values.
     """
     (n, d), heft = X.shape, float(weights.sum())
     if heft == 0.0:

@@ -1,8 +1,9 @@
-"""Few features: a window that slides one row at a time, eight neighbouring windows side by side.
+"""Replay of a sliding window where features are few: eight neighbouring windows at once.
 
-What a replay tells of each window, from the window's own normal equations (see ``systems``). They
-are factorised with the penalty of a pilot fit, where that sets the penalty, and then with the
-penalty itself. Windows where rounding would show are only pointed out.
+Predictions, penalties, leverages and gauges come from each window's own normal equations (see
+``systems``). Where a pilot fit sets the penalty, the equations are factorised twice: with the
+pilot's penalty, then with the penalty itself. Windows for which float64 is not enough get a margin
+below SAFE; the caller replays them row by row.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from efface.engine.events.core import gather, trusted
 from efface.engine.events.event_replay import forgetting_term
 from efface.engine.events.leverage import (
     GAUGES_KEPT,
@@ -28,20 +28,21 @@ from efface.engine.jit.compilation import INNER, KERNEL
 from efface.engine.jit.records import Record, words
 from efface.engine.jit.simd import (
     LANES,
+    TILE,
     add_dot,
     aligned,
-    multiply_by,
     set_all,
     set_difference,
     set_sum,
     subtract_product,
-    subtract_scaled,
     take_higher,
     take_lower,
 )
 from efface.engine.jit.views import VALUE, Matrix, Responses, Vector, part, take, weighed
+from efface.engine.linalg.batched_cholesky import substitute_back
 from efface.engine.linalg.dense import SAFE, fill
 from efface.engine.sums.sliding import Sums, depth_for, lay_out_sums, start_sums
+from efface.engine.windows.problem import Problem
 from efface.engine.windows.systems import (
     AROUND,
     AWAY,
@@ -54,12 +55,10 @@ from efface.engine.windows.systems import (
     LENGTH,
     LEVEL,
     LOW,
-    MARGIN,
     NEW,
     NUMBERS,
     OLD,
     OWN,
-    PENALTY,
     PREDICTION,
     ROOT,
     SIZE,
@@ -67,21 +66,20 @@ from efface.engine.windows.systems import (
     SQUARES,
     TOTAL,
     WORK,
-    Block,
-    Places,
+    Batch,
+    Offsets,
+    add_moments,
     factorise,
     form,
-    places_for,
-    prepare,
+    offsets_for,
+    set_level,
     solve,
-    substitute_back,
     trace_inverse,
+    write_measured_rows,
 )
 
-MOST = 28  # unknowns: with more, a core that is solved once serves windows faster
 
-
-def stride_windows(
+def replay_windows(
     x: Matrix,
     y: Vector,
     s: int,
@@ -91,25 +89,25 @@ def stride_windows(
     coef: Matrix,  # (n, d), or (0, d) where it is not wanted
     gauges: Matrix,  # (GAUGES, n), or (GAUGES, 0)
 ) -> Vector:
-    """What the s rows before each row tell, from row s on; n rows follow those of the first window.
+    """Predict each row from row s on by the s rows before it; n rows follow the first window.
 
-    All rows weigh 1. ``rule`` holds the parameters of the penalty. The windows' margins: what is
-    said of one whose margin is not SAFE is not to be trusted.
+    All weights are 1. ``rule`` holds the parameters of the penalty. Returns the margin of each
+    window; the results of a window are to be used only where that is at least SAFE.
     """
     d, depth = x.shape[1], depth_for(s, LANES)
-    lanes = places_for(d).size * LANES
+    lanes = offsets_for(d, intercept, False).size * LANES
     store = aligned(lanes + STATE_WORDS + words(lay_out_sums, d, depth))
     state = stream_state(store[lanes:])
     set_rule(state, rule)
     state.width, state.has_intercept = d, intercept
     margin, gauges[HEFT] = np.empty(y.size - s), s
     answers = states, coef, gauges, margin
-    _stride_windows(x, weighed(y), s, intercept, *answers, store, lanes, depth)
+    _replay(x, weighed(y), s, intercept, *answers, store, lanes, depth)
     return margin
 
 
 @numba.njit(**KERNEL, nogil=True)
-def _stride_windows(
+def _replay(
     x: Matrix,
     y: Responses,
     s: int,
@@ -123,26 +121,24 @@ def _stride_windows(
     depth: int,
 ) -> None:
     n, d = x.shape
-    f, at = take(store, 0, lanes // LANES, LANES), places_for(d)
+    f, at = take(store, 0, lanes // LANES, LANES), offsets_for(d, intercept, False)
     state = stream_state(part(store, lanes, store.size))
     sums = lay_out_sums(store, lanes + STATE_WORDS, d, depth)[0]
-    some = state.alpha if state.rule == FIXED else 1.0
+    least_penalty = state.alpha if state.rule == FIXED else 1.0
+    problem = Problem(x, y, s, least_penalty, intercept)
     start_sums(sums, state.rule != FIXED)
-    prepare(f, at, d, s, intercept)
     t = s
     while t < n:
-        block = Block(t, min(LANES, n - t, max(1, s // 2)), s)
-        stop = t + block.windows
-        gather(sums, x, y, stop - 1 - s, t, block.windows, intercept)
-        diagonal = take(f, 0, 1, d)[0]  # the lanes are not filled yet
-        for i in range(d):
-            diagonal[i] = sums.total[i, i]
-        if trusted(diagonal, sums.total, sums.centre, d, some, intercept) > 0.0:
-            form(f, at, sums, x, y, block, intercept)
-            _set_penalties(f, at, sums, state, y, block, d, intercept)
-            factorise(f, at)
+        batch = Batch(t, min(min(LANES, n - t), max(1, s // 2)))
+        stop = t + batch.windows
+        if form(f, at, sums, problem, batch):
+            write_measured_rows(f, at, sums.centre, problem, batch)
+            add_moments(f, at, sums, problem, batch)
+            _set_penalties(f, at, sums, state, problem, batch)
+            factorise(f, at, TILE)
             _measure(f, at, sums.centre, d, intercept)
-            _collect(f, at, sums.centre, block, intercept, states, coef, gauges, margin)
+            middle = sums.centre[d + 1] if intercept else 0.0
+            _collect(f, at, middle, t - s, batch.windows, states, coef, gauges, margin)
         else:
             fill(part(margin, t - s, stop - s), 0.0)
         t = stop
@@ -150,42 +146,36 @@ def _stride_windows(
 
 @numba.njit(**INNER)
 def _set_penalties(
-    f: Matrix,
-    at: Places,
-    sums: Sums,
-    state: Record,
-    y: Responses,
-    block: Block,
-    d: int,
-    intercept: bool,
+    f: Matrix, at: Offsets, sums: Sums, state: Record, problem: Problem, batch: Batch
 ) -> None:
-    """The penalty of each window; NaN where it is to be found another way."""
+    """Set the penalty of each window; NaN where the sums do not give it with enough digits."""
     if state.rule == FIXED:
-        set_all(f, at.numbers + PENALTY, state.alpha)
+        set_all(f, at.penalty, state.alpha)
         return
-    _bound(f, at, sums, block.windows, d)
+    d, s = problem.x.shape[1], problem.s
+    _bound(f, at, sums, batch.windows, d)
     for i in range(LANES):
-        f[at.numbers + PENALTY, i] = _first_penalty(f, at, state, i, block.s, d)
+        f[at.penalty, i] = _first_penalty(f, at, state, i, s, d)
     if state.rule != PILOT:
         return
-    factorise(f, at)
+    factorise(f, at, TILE)
     solve(f, at)
     if state.noise == RESIDUAL:
         trace_inverse(f, at, d)
     set_all(f, at.numbers + HIGH, 0.0)
     set_all(f, at.numbers + LOW, 0.0)
     for j in range(d):
-        coefficient = at.factor + at.m * at.step + 1 + j
+        coefficient = at.factor + at.m * at.step + j
         take_higher(f, at.numbers + HIGH, coefficient)
         take_lower(f, at.numbers + LOW, coefficient)
     for i in range(LANES):
-        level = y[block.first + min(i, block.windows - 1) - block.s, VALUE]
-        f[at.numbers + PENALTY, i] = _plug_in(f, at, state, i, block.s, d, level)
+        level = problem.y[batch.first + min(i, batch.windows - 1) - s, VALUE]
+        f[at.penalty, i] = _plug_in(f, at, state, i, s, d, level)
 
 
 @numba.njit(**INNER)
-def _bound(f: Matrix, at: Places, sums: Sums, count: int, d: int) -> None:
-    """The largest deviation of a feature from its mean, and of a mean from the centre."""
+def _bound(f: Matrix, at: Offsets, sums: Sums, count: int, d: int) -> None:
+    """AWAY and FAR: the largest distance of a feature from its mean, and of a mean from c."""
     numbers, high, low = at.numbers, at.numbers + HIGH, at.numbers + LOW
     work, largest, reach = numbers + WORK, numbers + AWAY, numbers + FAR
     set_all(f, largest, 0.0)
@@ -197,7 +187,7 @@ def _bound(f: Matrix, at: Places, sums: Sums, count: int, d: int) -> None:
             take_higher(f, high, at.own + j * OWN + i)
             take_lower(f, low, at.own + j * OWN + i)
         set_all(f, work, 0.0)
-        subtract_product(f, work, at.factor + j * at.step, numbers + ROOT)  # less the mean
+        subtract_product(f, work, at.factor + j * at.step - 1, numbers + ROOT)  # c - mean
         take_higher(f, reach, work)
         set_sum(f, high, high, work)
         take_higher(f, largest, high)
@@ -210,8 +200,8 @@ def _bound(f: Matrix, at: Places, sums: Sums, count: int, d: int) -> None:
 
 
 @numba.njit(**INNER)
-def _first_penalty(f: Matrix, at: Places, state: Record, i: int, n: int, d: int) -> float:
-    """Lemma 3 from the rows of window i, or the penalty of its pilot fit; see ``moments``."""
+def _first_penalty(f: Matrix, at: Offsets, state: Record, i: int, n: int, d: int) -> float:
+    """The penalty of Lemma 3 from the sums of window i, or that of its pilot fit."""
     numbers = at.numbers
     square, total, length = f[numbers + AROUND, i], f[numbers + TOTAL, i], f[numbers + LENGTH, i]
     variance, trace = max(square - total * total / n, 0.0) / (n - 1), f[numbers + SPREAD, i]
@@ -228,77 +218,71 @@ def _first_penalty(f: Matrix, at: Places, state: Record, i: int, n: int, d: int)
 @numba.njit(**INNER)
 def _plug_in(
     f: Matrix,
-    at: Places,
+    at: Offsets,
     state: Record,
     i: int,
     n: int,
     d: int,
     level: float,
 ) -> float:
-    """The penalty that the pilot fit of window i asks for; see ``pilot``."""
+    """The penalty of window i from its pilot fit; see ``pilot``."""
     numbers = at.numbers
     total, before = f[numbers + TOTAL, i], f[numbers + SQUARES, i]
     state.variance = max(f[numbers + AROUND, i] - total * total / n, 0.0) / (n - 1)
     state.largest, state.trace_phi = f[numbers + AWAY, i], f[numbers + SPREAD, i]
     left, freedom = before - f[numbers + EXPLAINED, i], 1.0
-    if not f[numbers + MARGIN, i] >= SAFE or constant(state, level):
+    if not f[at.margin, i] >= SAFE or constant(state, level):
         return np.nan
     if state.noise == RESIDUAL:
         if not left > KEPT * before:
             return np.nan
-        freedom = n - d - state.has_intercept + f[numbers + PENALTY, i] * f[numbers + INVERSE, i]
+        freedom = n - d - state.has_intercept + f[at.penalty, i] * f[numbers + INVERSE, i]
     theta = max(f[numbers + HIGH, i], -f[numbers + LOW, i])
     penalty = penalty_from(state, n, left, freedom, theta)
     return penalty if penalty > 0.0 else np.nan
 
 
 @numba.njit(**INNER)
-def _measure(f: Matrix, at: Places, centre: Vector, d: int, intercept: bool) -> None:
-    """Coefficients, intercept and prediction, leverages and gauges."""
+def _measure(f: Matrix, at: Offsets, centre: Vector, d: int, intercept: bool) -> None:
+    """Coefficients, intercept, prediction, leverages and gauges of each window."""
     m, step, numbers = at.m, at.step, at.numbers
     theta = at.factor + m * step
     new, old = theta + step, theta + 2 * step
     for k in range(LEVEL, NUMBERS):
         set_all(f, numbers + k, 0.0)
-    add_dot(f, numbers + NEW, new, new, m + 1)
-    add_dot(f, numbers + OLD, old, old, m + 1)
-    add_dot(f, numbers + CROSS, new, old, m + 1)
+    add_dot(f, numbers + NEW, new - 1, new - 1, m + 1)
+    add_dot(f, numbers + OLD, old - 1, old - 1, m + 1)
+    add_dot(f, numbers + CROSS, new - 1, old - 1, m + 1)
     solve(f, at)
-    substitute_back(f, at, new + 1)
-    add_dot(f, numbers + IMAGE, new + 1, new + 1, m)
-    add_dot(f, numbers + SIZE, theta + 1, theta + 1, m)
+    substitute_back(f, at, new)
+    add_dot(f, numbers + IMAGE, new, new, m)
+    add_dot(f, numbers + SIZE, theta, theta, m)
     if intercept:
-        set_sum(f, numbers + LEVEL, numbers + LEVEL, theta)
-        for j in range(d):
-            subtract_product(f, numbers + LEVEL, at.factor + j * step, theta + 1 + j)
-        multiply_by(f, numbers + LEVEL, numbers + ROOT)
-    set_sum(f, numbers + PREDICTION, numbers + PREDICTION, numbers + LEVEL)
-    add_dot(f, numbers + PREDICTION, theta + 1, at.matrix + (m + 1) * step + 1, m)
-    if intercept:
-        for j in range(d):
-            subtract_scaled(f, numbers + LEVEL, centre[j], theta + 1 + j)
+        set_level(f, at, centre, d)
+    add_dot(f, numbers + PREDICTION, theta, at.matrix + (m + 1) * step, m)
 
 
 @numba.njit(**INNER)
 def _collect(
     f: Matrix,
-    at: Places,
-    centre: Vector,
-    block: Block,
-    intercept: bool,
+    at: Offsets,
+    middle: float,
+    first: int,
+    windows: int,
     states: Matrix,
     coef: Matrix,
     gauges: Matrix,
     margin: Vector,
 ) -> None:
+    """Copy the results from the lanes; ``middle`` is the centre of the responses."""
     d, numbers = coef.shape[1], part(f, at.numbers, at.numbers + NUMBERS)
-    theta, shift = at.factor + at.m * at.step + 1, centre[d + 1] if intercept else 0.0
-    for i in range(block.windows):
-        row, penalty = block.first - block.s + i, numbers[PENALTY, i]
+    theta = at.factor + at.m * at.step
+    for i in range(windows):
+        row, penalty = first + i, f[at.penalty, i]
         new, old, size = numbers[NEW, i], numbers[OLD, i], numbers[SIZE, i]
-        margin[row] = numbers[MARGIN, i] if 0.0 <= penalty < np.inf else 0.0
-        states[0, row], states[1, row] = numbers[PREDICTION, i] + shift, penalty
-        states[2, row], states[3, row] = numbers[LEVEL, i] + shift, new
+        margin[row] = f[at.margin, i] if 0.0 <= penalty < np.inf else 0.0
+        states[0, row], states[1, row] = numbers[PREDICTION, i] + middle, penalty
+        states[2, row], states[3, row] = numbers[LEVEL, i] + middle, new
         states[4, row], states[5, row] = old, forgetting_term(new, old, numbers[CROSS, i])
         if coef.shape[0] > 0:
             for j in range(d):

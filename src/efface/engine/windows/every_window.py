@@ -1,10 +1,7 @@
-"""Coefficients of every window of an array.
+"""Coefficients of the window that ends at each row of an array.
 
-The windows of a block share a core of rows; each has a few more of its own: the last of those about
-to leave (the tail) and the first of those that came after the block's first window (fresh ones).
-In the order tail, fresh the rows of a window follow each other, and so they do in the next window,
-one place on. Sums are made by addition alone: a row that a window does not have is in none of them.
-``equations`` and ``blocks`` are two ways to solve them, for few features and for many.
+``few_features`` and ``many_features`` are the two ways to solve the windows. Both sum by addition
+alone. A window whose margin is below SAFE is fitted again from its own rows.
 """
 
 from __future__ import annotations
@@ -14,9 +11,11 @@ from numpy.typing import NDArray
 
 from efface.engine.jit.views import Ints, Matrix, Vector, weighed
 from efface.engine.linalg.dense import SAFE
-from efface.engine.linalg.refit import refit
-from efface.engine.windows.few_features import MOST, slide_equations
-from efface.engine.windows.many_features import slide_blocks
+from efface.engine.linalg.refit import refit, refit_windows
+from efface.engine.windows.few_features import slide_few_features
+from efface.engine.windows.many_features import slide_many_features
+from efface.engine.windows.problem import Estimates, Problem
+from efface.engine.windows.systems import MOST_UNKNOWNS
 
 
 def slide_windows(
@@ -38,24 +37,23 @@ def slide_windows(
     coef, level, margin = np.empty((n, d)), np.empty(n), np.full(n, np.inf)
     coef[:first], level[:first] = np.nan, np.nan
     responses = weighed(y, weights)
-    problem, answers = (x, responses, s, penalty, intercept), (coef, level, margin)
-    # Each way is compiled only when windows need it.
-    begin = min(p, n) if p <= MOST and s > p else n
-    t = slide_blocks(*problem, first, begin, *answers, length) if first < begin else first
+    problem = Problem(x, responses, s, penalty, intercept)
+    found = Estimates(coef, level, margin)
+    # Each of the two is compiled only when windows need it.
+    many = min(p, n) if p <= MOST_UNKNOWNS and s > p else n
+    t = slide_many_features(problem, first, many, found, length) if first < many else first
     if t < n:
-        slide_equations(*problem, t, *answers)
+        slide_few_features(problem, t, found)
     if weights is not None:
-        margin[first:][_mute(weights, s)[first:]] = 0.0
+        margin[first:][_weightless(weights, s)[first:]] = 0.0
     rank = np.minimum(np.minimum(np.arange(1, n + 1), s) - int(intercept), d)
     rank[:first] = 0
-    for e in np.flatnonzero(~(margin >= SAFE)):
-        window = slice(max(0, e - s + 1), e + 1)
-        level[e], rank[e] = refit(x[window], responses[window], penalty, intercept, coef[e])
+    refit_windows(refit, np.flatnonzero(~(margin >= SAFE)), *problem, coef, level, rank)
     return coef, level, rank
 
 
-def _mute(weights: Vector, s: int) -> NDArray[np.bool]:
-    """Which windows have no row that has weight; with a penalty, no pivot would tell."""
-    heard = np.concatenate([[0], np.cumsum(weights > 0.0)])
-    ends = np.arange(1, heard.size)
-    return np.asarray(heard[ends] == heard[np.maximum(ends - s, 0)])
+def _weightless(weights: Vector, s: int) -> NDArray[np.bool]:
+    """Which windows have no row with a weight; with a penalty, their pivots do not show it."""
+    weighted = np.concatenate([[0], np.cumsum(weights > 0.0)])
+    ends = np.arange(1, weighted.size)
+    return np.asarray(weighted[ends] == weighted[np.maximum(ends - s, 0)])

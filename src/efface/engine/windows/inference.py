@@ -1,7 +1,7 @@
-"""What a least-squares window says of its own coefficients: their variances and its fit.
+"""Variances of the coefficients and sums of squares of every least-squares window.
 
-Each window is solved from its own sums, which are made by addition alone, and by its own inverse:
-O(d^3) a window, where ``windows`` needs O(d^2) for the coefficients alone.
+Each window needs the inverse of its own normal equations: O(d^3) per window, where the coefficients
+alone take O(d^2). The sums are made by addition alone.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from efface.engine.jit.views import VALUE, WEIGHT, Ints, Matrix, Responses, Vect
 from efface.engine.linalg.dense import SAFE, dot
 from efface.engine.sums.sliding import Sums, depth_for, first_weighted, lay_out_sums, start_sums
 
-_KEPT = 1e-6  # of a sum of squares: less left after a subtraction, and digits are missing
+_KEPT = 1e-6  # a difference below this share of its first term has lost too many digits
 
 
 class Inference(NamedTuple):
-    """Of the window that ends at each row; NaN where rows do not determine the coefficients.
+    """Statistics of the window that ends at each row; NaN where it is rank deficient.
 
-    Variances are in units of that of the noise of a row of weight 1, which is
-    ``unexplained / (rows - unknowns)``: weighted squares over the rows that have weight.
+    Variances are in units of the noise variance of a row of weight 1, which is estimated by
+    ``unexplained / (rows - unknowns)``, counting the rows that have weight.
     """
 
-    variance: Matrix  # (n, d): of each coefficient
-    base: Vector  # (n,): of the intercept
+    variance: Matrix  # (n, d): variance of each coefficient
+    base: Vector  # (n,): variance of the intercept
     unexplained: Vector  # (n,): sum of squared residuals
     total: Vector  # (n,): sum of squared responses, around their mean with an intercept
 
@@ -46,8 +46,8 @@ def infer_windows(
 ) -> Inference:
     """Variances and sums of squares of the window that ends at each row.
 
-    It starts at row ``starts[t]``, which never goes back. From row ``first`` on; ``coef`` and
-    ``level`` are the windows' coefficients and intercepts.
+    The window of row t starts at row ``starts[t]``, which never decreases. From row ``first`` on;
+    ``coef`` and ``level`` are the coefficients and intercepts of the windows.
     """
     n, d = x.shape
     found = Inference(np.full((n, d), np.nan), *(np.full(n, np.nan) for _ in range(3)))
@@ -95,7 +95,7 @@ def _infer(
 
 @numba.njit(**INNER)
 def _base_variance(core: Core, d: int) -> float:
-    """Of the intercept, which is the prediction at the features' zero, not at their centre."""
+    """The variance of the intercept: the prediction at x = 0, which is not the centre."""
     value = core.inverse[d, d]
     for i in range(d):
         image = dot(part(core.inverse[i], 0, d), part(core.centre, 0, d))
@@ -124,7 +124,7 @@ def _scatter(sums: Sums, y: Responses, d: int, intercept: bool) -> float:
 def _unexplained(
     sums: Sums, core: Core, x: Matrix, y: Responses, coef: Vector, level: float, scatter: float
 ) -> float:
-    """The sum of squared residuals: from the sums, or from the rows where digits would be lost."""
+    """The sum of squared residuals: from the sums, or from the rows where these lose digits."""
     d, p = x.shape[1], core.inverse.shape[0]
     shift = 0.0 if p > d else sums.centre[d + 1]
     square = sums.total[d + 1, d + 1] if p > d else scatter

@@ -1,9 +1,10 @@
-"""Many features, or few rows: windows a block at a time, from a core that they share.
+"""Coefficients of every window where features are many or rows are few: a block at a time.
 
-With the core's system A = L D L' and the rows U outside it (see ``core``), S = rho I + U M U' is
-made of U L^-T alone; the small systems S_JJ w = r_J of eight windows are solved side by side; the
-coefficients of the block are (g L^-T D^-1 + W U L^-T D^-1) L^-1, where g A^-1 solves the core. The
-dual form has A = XX' + penalty I, and X U' where the primal form has U.
+The windows of a block share a core of rows. With the core's system A = L D L' and the rows U
+outside it (see ``events.core``), S = rho I + U M U' follows from U L^-T. The small systems
+S_JJ w = r_J of eight windows are solved at once. The coefficients of the block are
+(g L^-T D^-1 + W U L^-T D^-1) L^-1, where g A^-1 solves the core. The dual form has
+A = XX' + penalty I, and X U' in place of U.
 """
 
 from __future__ import annotations
@@ -18,13 +19,17 @@ from efface.engine.jit.simd import (
     LANES,
     TILE,
     aligned,
-    padded,
     set_all,
     set_from,
-    solve_lanes,
 )
 from efface.engine.jit.views import ROOT, Ints, Matrix, Responses, Vector, block, part
-from efface.engine.linalg.cancellation import Terms, each_outlasts, largest_outlasts, note_terms
+from efface.engine.linalg.batched_cholesky import padded, solve_lanes
+from efface.engine.linalg.cancellation import (
+    Terms,
+    each_keeps_digits,
+    largest_keeps_digits,
+    set_largest_terms,
+)
 from efface.engine.linalg.dense import (
     SAFE,
     copy,
@@ -36,50 +41,35 @@ from efface.engine.linalg.dense import (
 from efface.engine.sums.sliding import depth_for, lay_out_sums, start_sums
 from efface.engine.windows.block_core import (
     BAND,
-    COUNT,
-    DIALS,
-    DUAL,
-    FIRST,
-    OUTSIDE,
-    SIZE,
     Block,
+    Workspace,
+    block_at,
     block_length,
     form_core,
-    open_block,
+    is_sound,
     shapes,
-    sound,
+    workspace,
 )
+from efface.engine.windows.problem import Estimates, Problem
 
 
-def slide_blocks(
-    x: Matrix,
-    y: Responses,
-    s: int,
-    penalty: float,
-    intercept: bool,
-    first: int,
-    stop: int,
-    coef: Matrix,
-    level: Vector,
-    margin: Vector,
-    length: int = 0,
+def slide_many_features(
+    problem: Problem, first: int, stop: int, out: Estimates, length: int = 0
 ) -> int:
-    """Coefficients, intercept and margin of the window of s rows that ends at each row.
+    """The estimates of the windows from row ``first`` on, a block at a time.
 
-    From row ``first`` on; the last block is the one that reaches ``stop``. The row after it.
+    The last block is the one that reaches row ``stop``. Returns the row after it.
     """
-    d, p = x.shape[1], x.shape[1] + int(intercept)
+    d, p = problem.x.shape[1], problem.x.shape[1] + int(problem.intercept)
     length = length or block_length(p)
-    depth = depth_for(min(s, len(y)), length)
+    depth = depth_for(min(problem.s, len(problem.y)), length)
     ends = np.cumsum([0] + [rows * columns for rows, columns in shapes(p, length)])
-    floats = np.zeros(words(lay_out_sums, d, depth))
-    held = aligned(int(ends[-1])), floats, np.zeros(DIALS, np.int64), ends
-    problem, answers = (x, y, s, penalty, intercept, first, stop), (coef, level, margin)
-    return int(_slide_blocks(*problem, *answers, *held, length, depth))
+    held = aligned(int(ends[-1])), np.zeros(words(lay_out_sums, d, depth)), ends
+    return int(_slide(*problem, first, stop, *out, *held, length, depth))
 
 
 @numba.njit(**KERNEL, nogil=True)
-def _slide_blocks(
+def _slide(
     x: Matrix,
     y: Responses,
     s: int,
@@ -92,27 +82,27 @@ def _slide_blocks(
     margin: Vector,
     store: Vector,
     floats: Vector,
-    ints: Ints,
     ends: Ints,
     length: int,
     depth: int,
 ) -> int:
     n, d = x.shape
     p = d + 1 if intercept else d
-    w = open_block(store, floats, ints, ends, d, p, length, depth)
+    problem, out = Problem(x, y, s, penalty, intercept), Estimates(coef, level, margin)
+    w = workspace(store, floats, ends, d, p, length, depth)
     start_sums(w.sums, False)
     t = first
     while t < stop:
-        count = _windows_here(t, s, p, penalty, length, n)
-        _solve_block(w, x, y, t, count, s, penalty, intercept, coef, level)
-        copy(w.margins, part(margin, t, t + count))
-        t += count
+        b = block_at(problem, t, _windows_here(t, s, p, penalty, length, n))
+        _solve_block(w, problem, b, out)
+        copy(w.margins, part(margin, t, t + b.windows))
+        t += b.windows
     return t
 
 
 @numba.njit(**INNER)
 def _windows_here(t: int, s: int, p: int, penalty: float, length: int, stop: int) -> int:
-    """How many windows, from the one that ends at row t, can share a core that determines them."""
+    """How many windows from row t on can share a core that has full rank."""
     most = min(length, stop - t)
     if penalty > 0.0:
         return most
@@ -123,63 +113,44 @@ def _windows_here(t: int, s: int, p: int, penalty: float, length: int, stop: int
 
 
 @numba.njit(**INNER)
-def _solve_block(
-    w: Block,
-    x: Matrix,
-    y: Responses,
-    t: int,
-    count: int,
-    s: int,
-    penalty: float,
-    intercept: bool,
-    coef: Matrix,
-    level: Vector,
-) -> None:
-    """Windows that end at rows t .. t + count - 1, from their core and the rows outside it."""
-    form_core(w, x, y, t, count, s, penalty, intercept)
-    n, primal = w.dials[SIZE], w.dials[DUAL] == 0
-    responses = 1 if primal or not intercept else 2
-    end = n + w.dials[OUTSIDE] + responses
+def _solve_block(w: Workspace, problem: Problem, b: Block, out: Estimates) -> None:
+    """Solve the windows of a block."""
+    form_core(w, problem, b)
     fill(w.margins, 0.0)
-    least = SAFE if primal else 10.0 * SAFE  # what is left of a row has lost digits already
-    if not sound(w, x.shape[1], penalty, intercept):
+    if not is_sound(w, problem, b):
         return
+    n, end, s = b.n, b.n + b.outside + b.responses, problem.s
+    least = 10.0 * SAFE if b.dual else SAFE  # in the dual form, Z = U M has already lost digits
     raw, scaled = block(w.raw, 0, end, 0, n), block(w.scaled, 0, end, 0, n)
-    margin = factorise_rows(raw, scaled, n, w.scale, w.scratch)
-    if margin >= least:
-        _complement(w, t, s, 1.0 if primal else penalty, responses)
+    if factorise_rows(raw, scaled, n, w.scale, w.scratch) >= least:
+        _complement(w, b, s, problem.penalty if b.dual else 1.0)
         fill(w.weights, 0.0)
-        for j in range(0, count, LANES):
-            _solve_run(w, t, j, s, responses)
-        for i in range(count):
-            if not w.margins[i] >= least:
+        for j in range(0, b.windows, LANES):
+            _solve_eight(w, b, j, s)
+        _combine(w, b)
+        _set_core_terms(w, b)
+        for i in range(b.windows):
+            if not (w.margins[i] >= least and _keeps_digits(w, problem, b, i)):
                 w.margins[i] = 0.0
-        _combine(w, responses)
-        _note_core(w, responses)
-        for i in range(count):
-            if not _outlasts(w, x, y, t + i, i, s, responses):
-                w.margins[i] = 0.0
-        out = part(coef, t, t + count)
-        _finish(w.thetas, not primal, w.sums.centre, intercept, out, part(level, t, t + count))
+        _finish(w, problem, b, out)
 
 
 @numba.njit(**INNER)
-def _complement(w: Block, t: int, s: int, rho: float, responses: int) -> None:
-    """S where two rows share a window, and r, from the factorised core."""
-    n, k, first = w.dials[SIZE], w.dials[OUTSIDE], w.dials[FIRST]
-    dual, last = w.dials[DUAL] == 1, w.dials[COUNT] - 1
+def _complement(w: Workspace, b: Block, s: int, rho: float) -> None:
+    """S for rows that share a window, and r, from the factorised core."""
+    n, k, dual, last = b.n, b.outside, b.dual, b.windows - 1
     raw, scaled = block(w.raw, n, n + k, 0, n), block(w.scaled, n, n + k, 0, n)
     u = part(w.rows, n, n + k)
     for h in range(0, k, BAND):
         m = min(h + BAND, k)
-        window = max(0, h - (k - last) + 1)  # the first that has row h
-        lo = min(h, max(0, t + window - s + 1) - first)
+        window = max(0, h - (k - last) + 1)  # the first window that has row h
+        lo = min(h, max(0, b.t + window - s + 1) - b.first)
         out = block(w.schur, h, m, lo, m)
         if dual:
             multiply_transposed(part(u, h, m), part(u, lo, m), out, 1.0, 0.0)
             for i in range(h, m):
                 size = w.schur[i, i] + rho
-                w.weight[i] = 1.0 / size if size > 0.0 else 0.0  # without weight: a margin of 0
+                w.weight[i] = 1.0 / size if size > 0.0 else 0.0  # a row without weight: margin 0
         sign, keep = (-1.0, 1.0) if dual else (1.0, 0.0)
         left, right = block(scaled, h, m, 0, n), block(raw, lo, m, 0, n)
         multiply_transposed(left, right, out, sign, keep)
@@ -189,39 +160,39 @@ def _complement(w: Block, t: int, s: int, rho: float, responses: int) -> None:
                 w.weight[i] = 1.0 / w.schur[i, i]
             for j in range(max(lo, i - w.diagonals.shape[0] + 1), i + 1):
                 w.diagonals[i - j, j] = w.schur[i, j]
-    targets = block(w.raw, n + k, n + k + responses, 0, n)
-    multiply_transposed(targets, scaled, block(w.residual, 0, responses, 0, k), -1.0, 1.0)
+    targets = block(w.raw, n + k, n + k + b.responses, 0, n)
+    multiply_transposed(targets, scaled, block(w.residual, 0, b.responses, 0, k), -1.0, 1.0)
 
 
 @numba.njit(**INNER)
-def _solve_run(w: Block, t: int, j: int, s: int, responses: int) -> None:
-    """W and the margins of up to eight windows of a block that starts at t, from window j on."""
-    f, first, k, count = w.lanes, w.dials[FIRST], w.dials[OUTSIDE], w.dials[COUNT]
+def _solve_eight(w: Workspace, b: Block, j: int, s: int) -> None:
+    """W and the margins of up to eight windows of a block, from window j on."""
+    f, t, first, k, count = w.lanes, b.t, b.first, b.outside, b.windows
     width, length = min(LANES, count - j), w.margins.size
-    last = j + width - 1  # the rows of a window are never fewer than those of the one before
+    last = j + width - 1  # a window never has fewer rows than the one before
     most = k - count + 1 + last - (max(0, t + last - s + 1) - first)
     m = padded(most)
     answers = m * (m + 1)
     if width == LANES and t + j - s + 1 >= 0:
         lo = t + j - s + 1 - first
-        _fill_all(f, m, lo, most, w.diagonals, w.weight, w.residual)
+        _write_eight(f, m, lo, most, w.diagonals, w.weight, w.residual)
     else:
         for lane in range(LANES):
             i = min(lane, width - 1)
             lo = max(0, t + j + i - s + 1) - first
             size = k - count + 1 + j + i - lo
-            _fill(f, m, lane, w.schur, lo, size, w.weight, w.residual)
-    solve_lanes(f, m, responses, 0, 0)
+            _write_one(f, m, lane, w.schur, lo, size, w.weight, w.residual)
+    solve_lanes(f, m, b.responses)
     for lane in range(width):
         lo = max(0, t + j + lane - s + 1) - first
         w.margins[j + lane] = f[(m + TILE) * (m + 1) + m, lane]
-        for g in range(responses):
+        for g in range(b.responses):
             for i in range(k - count + 1 + j + lane - lo):
                 w.weights[g * length + j + lane, lo + i] = f[answers + g * (m + 1) + i, lane]
 
 
 @numba.njit(**INNER)
-def _fill(
+def _write_one(
     f: Matrix,
     m: int,
     lane: int,
@@ -231,7 +202,7 @@ def _fill(
     weight: Vector,
     residual: Matrix,
 ) -> None:
-    """One window's system in its lane, padded by the identity."""
+    """Write one window's system to its lane, padded by the identity."""
     step = m + 1
     for i in range(size):
         for j in range(i + 1):
@@ -246,10 +217,10 @@ def _fill(
 
 
 @numba.njit(**INNER)
-def _fill_all(
+def _write_eight(
     f: Matrix, m: int, lo: int, size: int, diagonals: Matrix, weight: Vector, residual: Matrix
 ) -> None:
-    """The systems of eight windows of one size, the first of which begins at row ``lo``."""
+    """Write the systems of eight windows of one size; the first begins at row ``lo``."""
     step, k = m + 1, weight.size
     for i in range(size):
         for j in range(i + 1):
@@ -269,11 +240,11 @@ def _fill_all(
 
 
 @numba.njit(**INNER)
-def _combine(w: Block, responses: int) -> None:
-    """The coefficients of the block, in centred features."""
-    n, k, count = w.dials[SIZE], w.dials[OUTSIDE], w.dials[COUNT]
-    dual, outside = w.dials[DUAL] == 1, block(w.scaled, n, n + k, 0, n)
-    for g in range(responses):
+def _combine(w: Workspace, b: Block) -> None:
+    """The coefficients of all windows of the block, for centred features."""
+    n, k, count, dual = b.n, b.outside, b.windows, b.dual
+    outside = block(w.scaled, n, n + k, 0, n)
+    for g in range(b.responses):
         lo = g * w.margins.size
         hi = lo + count
         weights, theta = block(w.weights, lo, hi, 0, k), part(w.thetas, lo, hi)
@@ -288,63 +259,63 @@ def _combine(w: Block, responses: int) -> None:
 
 
 @numba.njit(**INNER)
-def _note_core(w: Block, responses: int) -> None:
-    """The largest terms that the core has in the coefficients, and the lengths of its features."""
-    n, k, dual = w.dials[SIZE], w.dials[OUTSIDE], w.dials[DUAL] == 1
-    alpha = block(w.inner, 0, 1, 0, n)  # what was there has been combined
-    for g in range(responses):
+def _set_core_terms(w: Workspace, b: Block) -> None:
+    """The largest terms of the core in each coefficient: see ``cancellation``."""
+    n, k = b.n, b.outside
+    alpha = block(w.inner, 0, 1, 0, n)  # as scratch: it has been combined
+    for g in range(b.responses):
         copy(w.scaled[n + k + g], part(alpha[0], 0, n))
         divide_rows(alpha, w.scaled, n)
-        if dual:
-            note_terms(part(alpha[0], 0, n), part(w.rows, 0, n), w.terms[g])
+        if b.dual:
+            set_largest_terms(part(alpha[0], 0, n), part(w.rows, 0, n), w.terms[g])
         else:
             for j in range(n):
                 w.terms[g, j] = abs(alpha[0, j])
 
 
 @numba.njit(**INNER)
-def _outlasts(w: Block, x: Matrix, y: Responses, e: int, i: int, s: int, responses: int) -> bool:
-    """Is enough left of the terms of the coefficients of window i, which ends at row e?"""
-    d, k, length, first = x.shape[1], w.dials[OUTSIDE], w.margins.size, w.dials[FIRST]
+def _keeps_digits(w: Workspace, problem: Problem, b: Block, i: int) -> bool:
+    """Whether the terms of the coefficients of window i do not cancel."""
+    x, y, s, e = problem.x, problem.y, problem.s, b.t + i
+    d, length = x.shape[1], w.margins.size
     theta, ones, slope, reach = w.thetas[i], w.thetas[length + i], 0.0, 0.0
-    if responses == 2:
+    if b.responses == 2:
         slope = theta[d] / ones[d] if ones[d] != 0.0 else 0.0
-    for h in range(k):  # 0 for rows that are not in the window
+    for h in range(b.outside):  # weights are 0 for rows outside the window
         weight = abs(w.weights[i, h])
-        if responses == 2:
+        if b.responses == 2:
             weight = max(weight, abs(slope * w.weights[length + i, h]))
         if weight > 0.0:
             reach = max(reach, weight * weight / w.weight[h])
-    terms = Terms(theta, ones, slope, w.terms, reach, w.scale, w.dials[DUAL] == 1)
-    if each_outlasts(terms, d):
+    terms = Terms(theta, ones, slope, w.terms, reach, w.scale, b.dual)
+    if each_keeps_digits(terms, d):
         return True
     squares = w.terms[2]
     fill(squares, 0.0)
-    for row in range(max(first, e - s + 1), e + 1):
+    for row in range(max(b.first, e - s + 1), e + 1):
         for j in range(d):
-            squares[j] += (y[row, ROOT] * (x[row, j] - w.sums.centre[j])) ** 2
-    return largest_outlasts(terms, squares, d)
+            value = y[row, ROOT] * (x[row, j] - w.sums.centre[j])
+            squares[j] += value * value
+    return largest_keeps_digits(terms, squares, d)
 
 
 @numba.njit(**INNER, fastmath=FAST)
-def _finish(
-    thetas: Matrix, dual: bool, centre: Vector, intercept: bool, coef: Matrix, level: Vector
-) -> None:
-    """From the solutions in centred features to coefficients and intercepts."""
-    (count, d), ones = coef.shape, thetas.shape[0] // 2
-    for i in range(count):
-        slope = 0.0
-        level[i] = 0.0
-        if intercept:
-            level[i] = thetas[i, d]
-            if dual:
-                one = thetas[ones + i, d]
-                level[i] = level[i] / one if one != 0.0 else 0.0  # without weight: see ``windows``
-                slope = level[i]
+def _finish(w: Workspace, problem: Problem, b: Block, out: Estimates) -> None:
+    """Coefficients and intercepts for the original features."""
+    thetas, centre, d = w.thetas, w.sums.centre, problem.x.shape[1]
+    for i in range(b.windows):
+        coef, ones = out.coef[b.t + i], thetas[w.margins.size + i]
+        level, slope = 0.0, 0.0
+        if problem.intercept:
+            level = thetas[i, d]
+            if b.dual:
+                level = level / ones[d] if ones[d] != 0.0 else 0.0  # no row has weight: refitted
+                slope = level
         for j in range(d):
-            coef[i, j] = thetas[i, j]
-        if dual and intercept:
+            coef[j] = thetas[i, j]
+        if b.responses == 2:
             for j in range(d):
-                coef[i, j] -= slope * thetas[ones + i, j]
-        if intercept:
-            level[i] += centre[d + 1] - dot(coef[i], part(centre, 0, d))
+                coef[j] -= slope * ones[j]
+        if problem.intercept:
+            level += centre[d + 1] - dot(coef, part(centre, 0, d))
+        out.level[b.t + i] = level

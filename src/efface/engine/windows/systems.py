@@ -1,9 +1,12 @@
-"""The systems of eight neighbouring windows, one lane each: formed, factorised, solved.
+"""Normal equations of up to eight neighbouring windows, solved at once, one SIMD lane per window.
 
-The windows share a core of rows, whose sums are in every lane; a window's few rows more, the last
-of those about to leave and the first of those that came, are added in its own. The constant is
-eliminated first, so that it takes a column and no tile. A system is formed once and may be
-factorised with one penalty after the other. Forward substitution of a row tells its leverage.
+Neighbouring windows share most of their rows: the core. The sums over the core are written to every
+lane. To these each lane adds the products of its own rows: the oldest rows, which leave within the
+batch, and the newest rows, which arrive within it. Sums are made by addition alone: a row outside a
+window is in none of its numbers.
+
+Rows are centred (x - c) and multiplied by the square root of their weight. The intercept is a
+constant feature. It is eliminated first, so that it takes one column of the factor and no tile.
 """
 
 from __future__ import annotations
@@ -11,237 +14,298 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numba
-import numpy as np
 
-from efface.engine.jit.compilation import INNER, KERNEL, shared
+from efface.engine.events.core import carried_off, gather, trusted
+from efface.engine.jit import views
+from efface.engine.jit.compilation import INNER, carving, shared
 from efface.engine.jit.simd import (
     LANES,
     TILE,
     add_dot,
+    add_tile_products,
     divide_tile,
-    factorise_tile,
     multiply_by,
-    padded,
     set_all,
     set_inverse,
+    set_inverse_root,
     set_split,
     set_sum,
     subtract_product,
-    update_tile,
+    subtract_scaled,
+    subtract_tile_products,
 )
-from efface.engine.jit.views import VALUE, Matrix, Responses, Vector
-from efface.engine.sums.sliding import Sums
+from efface.engine.jit.views import VALUE, Matrix, Vector, take
+from efface.engine.linalg.batched_cholesky import factorise_lanes, padded, substitute_back
+from efface.engine.sums.sliding import Sums, weight_of
+from efface.engine.windows.problem import Problem
 
-OWN = LANES - 1
-# Beside the systems, one number a window: the smallest margin of a pivot; the penalty; 1 / sqrt(n);
-# sum and squares of y around the centre's; squares of y; of x, around the centre and the mean; ...
+MOST_UNKNOWNS = 28  # with more, ``many_features`` is faster
+OWN = LANES - 1  # places for a lane's own rows
+
+# Numbers per window, one entry each, from ``Offsets.numbers`` on. c is the centre of the features
+# and cy that of the response; the last four are leverages, and |coefficients|^2.
 (
-    MARGIN, PENALTY, ROOT, TOTAL, AROUND, SQUARES, LENGTH, SPREAD, HIGH, LOW, FAR, AWAY, WORK,
-    LEVEL, PREDICTION, EXPLAINED, NEW, OLD, CROSS, IMAGE, SIZE, INVERSE,
-) = range(22)  # fmt: skip
-NUMBERS = 22
+    ROOT,  # 1 / sqrt(sum of weights)
+    TOTAL,  # sum of y - cy
+    AROUND,  # sum of (y - cy)^2
+    SQUARES,  # sum of squared responses: around cy with an intercept, else around 0
+    LENGTH,  # sum of |x - c|^2
+    SPREAD,  # sum of |x - mean|^2
+    HIGH,
+    LOW,
+    FAR,  # the largest distance of a feature's mean from its centre
+    AWAY,  # the largest distance of a feature from its mean
+    WORK,
+    LEVEL,  # the intercept
+    PREDICTION,
+    EXPLAINED,  # what the fit explains of SQUARES
+    NEW,  # leverage of the new row
+    OLD,  # leverage of the oldest row
+    CROSS,  # their product
+    IMAGE,  # |inverse times new row|^2
+    SIZE,  # |coefficients|^2
+    INVERSE,  # trace of the inverse
+) = range(20)
+NUMBERS = 20
 
 
-class Places(NamedTuple):
-    """Where things lie, in entries; m = d padded, and a row takes m + 1.
+class Offsets(NamedTuple):
+    """Where each part begins, in entries of LANES numbers; m is d rounded up to full tiles.
 
-    The constant's column comes first in a row of the factor, then the tiles. Below the m rows of
-    matrix and factor are those of the response, the row that comes, the oldest row, and zeros.
+    The first fields are those of ``batched_cholesky.System``. A row of the matrix or of the factor
+    takes ``step`` = m + 1 entries; the first, before ``matrix`` and ``factor``, is the constant's
+    column. Below the m rows lie TILE right-hand sides: the response, the new row, the oldest row,
+    zeros.
     """
 
     m: int
     step: int
+    eliminated: int  # 1 with an intercept, else 0
     matrix: int
-    factor: int
-    inverse: int  # TILE rows of it at a time
-    unit: int  # a tile of the identity, then one of zeros
-    own: int  # OWN entries of each feature, the response, the constant, the response around cy
+    factor: int  # the same as ``matrix`` where systems are factorised once only
+    penalty: int
     weights: int
+    margin: int
+    inverse: int  # TILE rows
+    unit: int  # a tile of the identity, then one of zeros
+    own: int  # OWN entries each of every feature, the response, the constant, and y - cy
     numbers: int
     size: int
 
 
-class Block(NamedTuple):
-    """Neighbouring windows of s rows; the first ends before row ``first``."""
+class Batch(NamedTuple):
+    """Neighbouring windows; the first has the rows before row ``first``."""
 
     first: int
     windows: int
-    s: int
 
 
-@numba.njit(**KERNEL)
-def places_for(d: int) -> Places:
+@carving
+def offsets_for(d: int, intercept: bool, in_place: bool) -> Offsets:
+    """The offsets for d features. In place, the factor overwrites the matrix."""
     m = padded(d)
     step = m + 1
     size = (m + TILE) * step
-    inverse, own = 2 * size, 2 * size + 3 * TILE * step
+    factor, eliminated = 1 if in_place else 1 + size, 1 if intercept else 0
+    inverse = factor + size
+    unit, own = inverse + TILE * step, inverse + 3 * TILE * step
     weights = own + (m + 3) * OWN
-    unit, numbers = inverse + TILE * step, weights + m
-    return Places(m, step, 0, size, inverse, unit, own, weights, numbers, numbers + NUMBERS)
+    penalty, margin, numbers = weights + m, weights + m + 1, weights + m + 2
+    end = numbers + NUMBERS
+    system = m, step, eliminated, 1, factor, penalty, weights, margin
+    return Offsets(*system, inverse, unit, own, numbers, end)
 
 
 @shared()
-def prepare(f: Matrix, at: Places, d: int, s: int, intercept: bool) -> None:
-    """In zeros, what all windows have in common: padding, the constant's share of rows, units."""
-    for i in range(d, at.m):
-        set_all(f, at.matrix + i * at.step + 1 + i, 1.0)
-    for i in range(TILE):
-        set_all(f, at.unit + i * (at.step + 1), 1.0)
-    root = 1.0 / np.sqrt(s)
-    set_all(f, at.numbers + ROOT, root)
-    for i in range(at.m + 1, at.m + 3):
-        set_all(f, at.factor + i * at.step, root if intercept else 0.0)
+def form(f: Matrix, at: Offsets, sums: Sums, problem: Problem, batch: Batch) -> bool:
+    """Write the matrix and the right-hand side of each window of a batch.
 
-
-@shared()
-def form(
-    f: Matrix, at: Places, sums: Sums, x: Matrix, y: Responses, block: Block, intercept: bool
-) -> None:
-    """The systems and right-hand sides of a block of windows, and the rows to be measured."""
-    d, m, step, own = x.shape[1], at.m, at.step, at.own
-    _spread_core(f, at, sums, d, intercept)
-    _spread_rows(f, at, sums.centre, x, y, block, intercept)
-    _spread_measured(f, at, sums.centre, x, block)
+    False where the core's sums are not safe to use; nothing is written then. The penalty of the
+    problem is the smallest that the windows will have.
+    """
+    if not _gather_core(f, at, sums, problem, batch):
+        return False
+    d, m, step, own = problem.x.shape[1], at.m, at.step, at.own
+    shift = 0.0 if problem.intercept else sums.centre[d + 1]
+    _write_core(f, at, sums.total, d, shift)
+    _write_own_rows(f, at, sums.centre, problem, batch)
     for j in range(0, m, TILE):
         for i in range(j, m, TILE):
-            out = at.matrix + i * step + 1 + j
-            update_tile(f, out, out, step, 0, 0, 0, own + i * OWN, own + j * OWN, OWN)
-    response, one = own + m * OWN, own + (m + 1) * OWN
+            out = at.matrix + i * step + j
+            add_tile_products(f, out, out, step, own + i * OWN, own + j * OWN, OWN, OWN)
     for i in range(d):
-        add_dot(f, at.matrix + m * step + 1 + i, own + i * OWN, response, OWN)
-    if intercept:
-        for i in range(d):
-            add_dot(f, at.factor + i * step, own + i * OWN, one, OWN)
-            multiply_by(f, at.factor + i * step, at.numbers + ROOT)
-        add_dot(f, at.factor + m * step, response, one, OWN)
-        multiply_by(f, at.factor + m * step, at.numbers + ROOT)
-    _add_moments(f, at, d)
+        add_dot(f, at.matrix + m * step + i, own + i * OWN, own + m * OWN, OWN)
+    if problem.intercept:
+        _eliminate_constant(f, at)
+    return True
 
 
 @numba.njit(**INNER)
-def _spread_core(f: Matrix, at: Places, sums: Sums, d: int, intercept: bool) -> None:
-    """The core's sums in every lane."""
-    total, shift, step = sums.total, 0.0 if intercept else sums.centre[d + 1], at.step
+def _gather_core(f: Matrix, at: Offsets, sums: Sums, problem: Problem, batch: Batch) -> bool:
+    """Sum the core's rows; False where the sums are not safe to use."""
+    x, y, s, penalty, intercept = problem
+    d, first, stop = x.shape[1], batch.first, batch.first + batch.windows - 1
+    start = max(0, stop - s)
+    gather(sums, x, y, start, first, batch.windows, intercept)
+    diagonal = take(f, at.weights * LANES, 1, d)[0]  # as scratch: the weights are set later
     for i in range(d):
-        row = at.matrix + i * step + 1
-        for j in range(i + 1):
-            set_all(f, row + j, total[i, j])
-        for j in range((i + TILE) // TILE * TILE - i - 1):  # the rest of a tile is not read
-            set_all(f, row + i + 1 + j, 0.0)
-        set_all(f, at.matrix + at.m * step + 1 + i, total[d + 1, i] + shift * total[d, i])
-    if intercept:
-        for i in range(d):
-            set_all(f, at.factor + i * step, total[d, i])
-        set_all(f, at.factor + at.m * step, total[d + 1, d])
-    square, linear = total[d + 1, d + 1], total[d + 1, d]
-    set_all(f, at.numbers + SQUARES, square + shift * (2.0 * linear + shift * total[d, d]))
-    set_all(f, at.numbers + TOTAL, linear)
-    set_all(f, at.numbers + AROUND, square)
+        diagonal[i] = sums.total[i, i]
+    if not trusted(diagonal, sums.total, sums.centre, d, penalty, intercept) > 0.0:
+        return False
+    outside = weight_of(y, max(0, first - s), start) + weight_of(y, first, stop)
+    return not carried_off(sums, d, outside, intercept)
 
 
 @numba.njit(**INNER)
-def _spread_rows(
-    f: Matrix, at: Places, centre: Vector, x: Matrix, y: Responses, block: Block, intercept: bool
-) -> None:
-    """Each lane's own rows: place i has a tail row in lanes up to i, a fresh row in those after."""
-    d, m, own = x.shape[1], at.m, at.own
-    middle = centre[d + 1]
-    shift = middle if intercept else 0.0
+def _write_core(f: Matrix, at: Offsets, total: Matrix, d: int, shift: float) -> None:
+    """Write the core's sums to every lane, padded by the identity.
+
+    The response is y - cy + shift. The padding is written each time: a factor in place overwrites
+    it.
+    """
+    for i in range(at.m):
+        row = at.matrix + i * at.step
+        for j in range(i // TILE * TILE + TILE):  # above the diagonal, zeros
+            padding = 1.0 if i == j else 0.0
+            set_all(f, row + j, (total[i, j] if j <= i else 0.0) if i < d else padding)
+        moment = total[d + 1, i] + shift * total[d, i] if i < d else 0.0
+        set_all(f, at.matrix + at.m * at.step + i, moment)
+        if at.eliminated == 1:
+            set_all(f, at.factor + i * at.step - 1, total[d, i] if i < d else 0.0)
+    if at.eliminated == 1:
+        set_all(f, at.factor + at.m * at.step - 1, total[d + 1, d])
+        set_all(f, at.numbers + ROOT, total[d, d])
+
+
+@numba.njit(**INNER)
+def _write_own_rows(f: Matrix, at: Offsets, centre: Vector, problem: Problem, batch: Batch) -> None:
+    """Write each lane's own rows: place i has an old row in lanes up to i, a new row after them.
+
+    Places without a row, and old rows before the start of the array, are zeros.
+    """
+    x, y, m, own = problem.x, problem.y, at.m, at.own
+    d, last = x.shape[1], batch.first + batch.windows - 2
+    shift = centre[d + 1] if problem.intercept else 0.0
     for i in range(OWN):
-        there = 1.0 if i < block.windows - 1 else 0.0
-        new = block.first + (i if i < block.windows - 1 else 0)
-        old = new - block.s
+        new = min(batch.first + i, last)
+        old = new - problem.s
+        root_new = y[new, views.ROOT] if i < batch.windows - 1 else 0.0
+        root_old = y[old, views.ROOT] if i < batch.windows - 1 and old >= 0 else 0.0
+        old = max(old, 0)
         for j in range(d):
-            before, after = there * (x[old, j] - centre[j]), there * (x[new, j] - centre[j])
+            before, after = root_old * (x[old, j] - centre[j]), root_new * (x[new, j] - centre[j])
             set_split(f, own + j * OWN + i, before, after, i)
-        before, after = there * (y[old, VALUE] - shift), there * (y[new, VALUE] - shift)
+        before, after = root_old * (y[old, VALUE] - shift), root_new * (y[new, VALUE] - shift)
         set_split(f, own + m * OWN + i, before, after, i)
-        set_all(f, own + (m + 1) * OWN + i, there)
-        before, after = there * (y[old, VALUE] - middle), there * (y[new, VALUE] - middle)
-        set_split(f, own + (m + 2) * OWN + i, before, after, i)
+        set_split(f, own + (m + 1) * OWN + i, root_old, root_new, i)
 
 
 @numba.njit(**INNER)
-def _spread_measured(f: Matrix, at: Places, centre: Vector, x: Matrix, block: Block) -> None:
-    """The row that comes to each window, and the oldest in it, below the response's."""
-    rows = at.matrix + (at.m + 1) * at.step + 1
+def _eliminate_constant(f: Matrix, at: Offsets) -> None:
+    """The constant's column of the factor: sums of features and response over sqrt(weight)."""
+    root, one = at.numbers + ROOT, at.own + (at.m + 1) * OWN
+    add_dot(f, root, one, one, OWN)
+    set_inverse_root(f, root, root)
+    for i in range(at.m + 1):
+        column = at.factor + i * at.step - 1
+        add_dot(f, column, at.own + i * OWN, one, OWN)
+        multiply_by(f, column, root)
+
+
+@shared()
+def write_measured_rows(
+    f: Matrix, at: Offsets, centre: Vector, problem: Problem, batch: Batch
+) -> None:
+    """The row that arrives after each window, and the window's oldest row, as right-hand sides.
+
+    All weights must be 1.
+    """
+    x, rows = problem.x, at.matrix + (at.m + 1) * at.step
     for i in range(LANES):
-        new = block.first + min(i, block.windows - 1)
+        new = batch.first + min(i, batch.windows - 1)
         for j in range(x.shape[1]):
             f[rows + j, i] = x[new, j] - centre[j]
-            f[rows + at.step + j, i] = x[new - block.s, j] - centre[j]
+            f[rows + at.step + j, i] = x[new - problem.s, j] - centre[j]
+    for i in range(at.m + 1, at.m + 3):
+        set_all(f, at.factor + i * at.step - 1, 1.0 if problem.intercept else 0.0)
+        multiply_by(f, at.factor + i * at.step - 1, at.numbers + ROOT)
 
 
-@numba.njit(**INNER)
-def _add_moments(f: Matrix, at: Places, d: int) -> None:
-    """Complete the sums of squares of the responses; those of all features."""
-    m, step, numbers = at.m, at.step, at.numbers
+@shared()
+def add_moments(f: Matrix, at: Offsets, sums: Sums, problem: Problem, batch: Batch) -> None:
+    """Sums of squares of the responses and of all features. All weights must be 1."""
+    y, s = problem.y, problem.s
+    d, m, step, numbers = sums.centre.size - 2, at.m, at.step, at.numbers
+    total, middle = sums.total, sums.centre[d + 1]
+    shift, square, linear = middle, total[d + 1, d + 1], total[d + 1, d]
+    if problem.intercept:
+        shift = 0.0
+    set_all(f, numbers + SQUARES, square + shift * (2.0 * linear + shift * total[d, d]))
+    set_all(f, numbers + TOTAL, linear)
+    set_all(f, numbers + AROUND, square)
     response, one, around = at.own + m * OWN, at.own + (m + 1) * OWN, at.own + (m + 2) * OWN
+    for i in range(OWN):
+        new = min(batch.first + i, batch.first + batch.windows - 2)
+        present = 1.0 if i < batch.windows - 1 else 0.0
+        before, after = y[new - s, VALUE] - middle, y[new, VALUE] - middle
+        set_split(f, around + i, present * before, present * after, i)
     add_dot(f, numbers + SQUARES, response, response, OWN)
     add_dot(f, numbers + TOTAL, around, one, OWN)
     add_dot(f, numbers + AROUND, around, around, OWN)
     set_all(f, numbers + LENGTH, 0.0)
     set_all(f, numbers + SPREAD, 0.0)
     for i in range(d):
-        set_sum(f, numbers + LENGTH, numbers + LENGTH, at.matrix + i * step + 1 + i)
-        subtract_product(f, numbers + SPREAD, at.factor + i * step, at.factor + i * step)
+        set_sum(f, numbers + LENGTH, numbers + LENGTH, at.matrix + i * step + i)
+        column = at.factor + i * step - 1
+        subtract_product(f, numbers + SPREAD, column, column)
     set_sum(f, numbers + SPREAD, numbers + SPREAD, numbers + LENGTH)
 
 
 @shared()
-def factorise(f: Matrix, at: Places) -> None:
-    """The factor of the systems with their penalties; the rows below it substituted forward."""
-    m, step, numbers = at.m, at.step, at.numbers
-    set_all(f, numbers + MARGIN, 1.0)
-    for i in range(m):
-        set_sum(f, at.weights + i, at.matrix + i * step + 1 + i, numbers + PENALTY)
+def factorise(f: Matrix, at: Offsets, rows: int) -> None:
+    """Factorise the systems with their penalties; substitute ``rows`` right-hand sides forward."""
+    for i in range(at.m):
+        set_sum(f, at.weights + i, at.matrix + i * at.step + i, at.penalty)
         set_inverse(f, at.weights + i, at.weights + i)
-    for j in range(0, m, TILE):
-        corner = at.factor + j * step + 1 + j
-        for i in range(j, m + TILE, TILE):
-            out, left, right = i * step + 1 + j, at.factor + i * step, at.factor + j * step
-            start = at.matrix + out
-            update_tile(f, at.factor + out, start, step, left, right, j + 1, 0, 0, 0)
-            if i > j:
-                divide_tile(f, at.factor + out, corner, step)
-                continue
-            for k in range(TILE):
-                diagonal = corner + k * (step + 1)
-                set_sum(f, diagonal, diagonal, numbers + PENALTY)
-            factorise_tile(f, corner, step, at.weights + j, numbers + MARGIN)
+    factorise_lanes(f, at, rows)
 
 
 @shared()
-def solve(f: Matrix, at: Places) -> None:
-    """What constant and features explain of the responses; the coefficients in their place."""
+def solve(f: Matrix, at: Offsets) -> None:
+    """Replace the responses, substituted forward, by the coefficients; set EXPLAINED."""
     row = at.factor + at.m * at.step
     set_all(f, at.numbers + EXPLAINED, 0.0)
-    add_dot(f, at.numbers + EXPLAINED, row, row, at.m + 1)
-    substitute_back(f, at, row + 1)
+    add_dot(f, at.numbers + EXPLAINED, row - 1, row - 1, at.m + 1)
+    substitute_back(f, at, row)
 
 
 @numba.njit(**INNER)
-def substitute_back(f: Matrix, at: Places, row: int) -> None:
-    """The solution for a row that was substituted forward."""
-    for i in range(at.m - 1, -1, -1):
-        factor = at.factor + i * at.step + 1
-        multiply_by(f, row + i, factor + i)
-        for j in range(i):
-            subtract_product(f, row + j, factor + j, row + i)
+def set_level(f: Matrix, at: Offsets, centre: Vector, d: int) -> None:
+    """LEVEL: the intercept for a response y - cy; PREDICTION: the same for features x - c."""
+    theta, level, centred = at.factor + at.m * at.step, at.numbers + LEVEL, at.numbers + PREDICTION
+    set_all(f, level, 0.0)
+    set_sum(f, centred, level, theta - 1)
+    for j in range(d):
+        subtract_product(f, centred, at.factor + j * at.step - 1, theta + j)
+        subtract_scaled(f, level, centre[j], theta + j)
+    multiply_by(f, centred, at.numbers + ROOT)
+    set_sum(f, level, level, centred)
 
 
 @shared()
-def trace_inverse(f: Matrix, at: Places, d: int) -> None:
-    """The trace of the inverse: the squares of the factor's inverse, TILE rows at a time."""
+def trace_inverse(f: Matrix, at: Offsets, d: int) -> None:
+    """INVERSE: the sum of squares of the factor's inverse, which is made TILE rows at a time."""
     step, trace = at.step, at.numbers + INVERSE
     set_all(f, trace, 0.0)
+    for i in range(TILE):
+        set_all(f, at.unit + i * (step + 1), 1.0)
     for i in range(0, at.m, TILE):
         for j in range(i, at.m, TILE):
             start = at.unit if i == j else at.unit + TILE * step
-            out, left = at.inverse + 1 + j, at.inverse + 1 + i
-            right, corner = at.factor + j * step + 1 + i, at.factor + j * step + 1 + j
-            update_tile(f, out, start, step, left, right, j - i, 0, 0, 0)
+            out, left = at.inverse + j, at.inverse + i
+            right, corner = at.factor + j * step + i, at.factor + j * step + j
+            subtract_tile_products(f, out, start, step, left, right, step, j - i)
             divide_tile(f, out, corner, step)
         for k in range(min(TILE, d - i)):
-            row = at.inverse + k * step + 1 + i
+            row = at.inverse + k * step + i
             add_dot(f, trace, row, row, at.m - i)
