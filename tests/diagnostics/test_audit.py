@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from random_models import HISTORIES, MODELS, after_events
 from twins import diagnostics as naive_diagnostics
 
-from efface import OLS, audit, diagnose, load
+from efface import OLS, KeepFor, audit, diagnose, load
 from efface.engine.events.state import open_stream
 
 
@@ -215,3 +215,22 @@ def test_an_audit_finds_a_departed_row_that_a_prediction_left():
     found = audit(model)
     assert not found.holds
     assert "core" in found.residues
+
+
+@pytest.mark.parametrize("kind", sorted(MODELS))
+def test_the_audit_holds_with_fewer_rows_than_features(kind):
+    X = np.random.default_rng(3).normal(size=(4, 6)) + 2.0
+    model = MODELS[kind](window=9).fit(X, X[:, 0])
+    assert model.coef_.size == 6
+    assert audit(model).residues == ()
+
+
+def test_the_audit_holds_after_a_late_row_of_a_standardised_model():
+    X = np.random.default_rng(4).normal(size=(10, 3))
+    model = OLS(KeepFor(30.0), standardize=True)
+    for t in range(8):
+        model.learn_one(X[t], 1.0 * t, at=1.0 * t)
+    assert model.coef_.size == 3
+    for t, time in ((8, 10.0), (9, 9.5)):  # the last row comes late
+        model.learn_one(X[t], 1.0, at=time)
+    assert audit(model).residues == ()

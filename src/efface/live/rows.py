@@ -22,6 +22,7 @@ _LEAST = 64
 class RowStore:
     """Features, responses and weights of the live rows.
 
+    >>> from efface.engine.jit.views import weighed
     >>> rows = RowStore(1)
     >>> rows.extend(np.array([[1.0], [2.0]]), weighed(np.array([5.0, 6.0])))
     >>> rows.drop(1)

@@ -31,6 +31,7 @@ class StandardizedSolver(Solver):
     Coefficients and intercept are those of the features as they are. Penalty, rank and gauges are
     those of the standardised features. A solution costs O(width^3).
 
+    >>> import numpy as np
     >>> from efface.live.penalties import Fixed
     >>> solver = StandardizedSolver(1, Fixed(3.0), intercept=True)
     >>> solver.extend(np.array([[10.0], [20.0], [30.0]]), np.array([1.0, 2.0, 3.0]))

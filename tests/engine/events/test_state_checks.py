@@ -13,10 +13,6 @@ from efface.engine.events.state_checks import residues
 from efface.live.penalties import Fixed, Lemma3
 from efface.live.solver import EventSolver
 
-# The check takes the centre of a dual core, which has no sums, for that of rows that have left.
-dual_is_refused = pytest.mark.xfail(
-    raises=AssertionError, reason="'sums.centre' is reported for a healthy dual core"
-)
 PENALTIES = {"OLS": Fixed(), "ridge": Fixed(0.5), "adaptive": Lemma3()}
 
 
@@ -33,7 +29,6 @@ def solved(n, d, penalty="ridge"):
     return solver, open_stream(solver.stores[0])
 
 
-@dual_is_refused
 @settings(deadline=None, max_examples=15)
 @given(
     st.sampled_from(list(PENALTIES)),
@@ -111,7 +106,6 @@ def test_a_changed_row_of_the_tail_is_found():
     assert found(solver) == ["outside.rows"]
 
 
-@dual_is_refused
 def test_a_changed_row_of_a_dual_core_is_found():
     solver, stream = solved(12, 20)
     assert stream.core.state.dual == 1
@@ -125,7 +119,7 @@ def test_a_changed_sum_is_found():
     assert found(solver) == ["sums.total"]
 
 
-@pytest.mark.parametrize(("n", "d"), [(30, 3), pytest.param(12, 20, marks=dual_is_refused)])
+@pytest.mark.parametrize(("n", "d"), [(30, 3), (12, 20)])
 def test_a_core_with_rows_that_have_left_is_found(n, d):
     solver, stream = solved(n, d)
     solver.rows.drop(int(stream.state.core_start) + 1)  # the state is not released

@@ -12,6 +12,7 @@ import numpy as np
 from efface.engine.events.rows import span_of
 from efface.engine.events.state import Stream, open_stream
 from efface.engine.jit.views import ROOT, Ints, Matrix, Responses, Vector
+from efface.engine.sums.sliding import NEVER
 from efface.engine.sums.sum_checks import wrong_sums
 
 
@@ -41,6 +42,8 @@ def _core_residues(s: Stream, x: Matrix, y: Responses, head: int, end: int) -> I
         for room, parts in (("core", s.core[1:-2]), ("outside", s.outside), ("stats", s.stats)):
             if any(part.any() for part in parts):
                 yield room
+        if s.sums.state.seen == NEVER and s.sums.centre.any():
+            yield "sums.centre"
         yield from wrong_sums(s.sums, x, y, head, None)
         return
     start, stop = int(state.core_start), int(state.core_end)

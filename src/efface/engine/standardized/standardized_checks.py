@@ -18,6 +18,8 @@ def standard_residues(x: Matrix, y: Responses, span: Ints, store: Vector) -> lis
             found.append("frame")
         if s.coef.any():
             found.append("coef")
+    if s.sums.state.seen == NEVER and s.sums.centre.any():
+        found.append("sums.centre")
     summed = s.sums.state.seen != NEVER and s.sums.total.any()
     ranges = (int(s.state.solved_head), int(s.sums.state.seen)) if summed else None
     return [*found, *wrong_sums(s.sums, x, y, head, ranges)]

@@ -164,9 +164,7 @@ def _release(s: StandardStream, head: int) -> None:
 def disturb_standard(store: Vector, place: int) -> None:
     """A row was put in at ``place``: clear what was built from the rows behind it."""
     s = open_standard(store)
-    if place < s.sums.state.seen:
-        _release(s, NEVER)
-    s.state.solved_end = -1
+    _release(s, NEVER if place < s.sums.state.seen else 0)
 
 
 @numba.njit(**KERNEL)

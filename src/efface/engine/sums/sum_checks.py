@@ -40,8 +40,6 @@ def wrong_sums(
     bounds = bounds[np.isfinite(bounds) & (bounds != 0.0)]
     if not np.isin(bounds, x[head:]).all():
         yield "sums.bounds"
-    if not kept and summed is None and s.centre.any():
-        yield "sums.centre"
 
 
 def _equal(s: Sums, x: Matrix, y: Responses, span: tuple[int, int], found: Matrix) -> bool:
