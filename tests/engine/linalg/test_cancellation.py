@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from efface.live.memory import Memory, Penalty
 from twins import regression as naive
 
 from efface import rolling
 from efface.engine.jit.views import weighed
 from efface.engine.linalg.cancellation import set_largest_terms
 from efface.engine.linalg.refit import refit
+from efface.live.penalties import Fixed
+from efface.live.solver import EventSolver
 
 
 def test_largest_term_of_each_coefficient():
@@ -36,11 +37,11 @@ def test_one_value_1e8_times_larger_than_all_others(d, s, alpha):
     X, y = rng.normal(size=(2 * s + 10, d)), rng.normal(size=2 * s + 10)
     giant = s + 5
     X[giant, 0] = 1e8
-    memory = Memory(d, Penalty(alpha=alpha), intercept=False)
+    solver = EventSolver(d, Fixed(alpha), intercept=False)
     windows = rolling(X, y, s, alpha, fit_intercept=False)
     for t in range(len(y)):
-        memory.learn(X[t], y[t], int(memory.n_rows == s))
-        found = memory.coef
+        solver.learn(X[t], y[t], int(solver.rows.n_rows == s))
+        found = solver.coef
         if t in (giant, giant + 1, giant + s // 2, giant + s - 1, giant + s):
             live = slice(t + 1 - s, t + 1)
             exact, _, _ = naive.regress(X[live], y[live], alpha, False)
@@ -55,11 +56,11 @@ def test_a_heavy_row_moves_the_mean_far_from_the_centre(d, s):
     rng = np.random.default_rng([d, s])
     X, y, w = 1e-8 * rng.normal(size=(3 * s, d)), rng.normal(size=3 * s), np.ones(3 * s)
     w[s + 2] = 1e8
-    memory = Memory(d, Penalty(alpha=0.7), intercept=True)
+    solver = EventSolver(d, Fixed(0.7), intercept=True)
     windows = rolling(X, y, s, 0.7, fit_intercept=True, sample_weight=w)
     for t in range(3 * s):
-        memory.learn(X[t], y[t], int(memory.n_rows == s), w[t])
-        found, live = memory.coef, slice(max(0, t + 1 - s), t + 1)
+        solver.learn(X[t], y[t], int(solver.rows.n_rows == s), w[t])
+        found, live = solver.coef, slice(max(0, t + 1 - s), t + 1)
         exact, _ = naive.solve_exactly(X[live], y[live], 0.7, True, w[live])
         assert np.abs(found - exact).max() <= 1e-9 * np.abs(exact).max()
         if t >= s - 1:

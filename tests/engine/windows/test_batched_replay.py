@@ -2,31 +2,30 @@
 
 import numpy as np
 import pytest
-from efface.live.memory import Penalty
 from twins import regression as naive
 from twins.diagnostics import Window
 
 from efface.engine.events.leverage import GAUGES
-from efface.engine.events.penalty import ADAPTIVE, FIXED, PILOT
 from efface.engine.events.pilot import AUTO, RESIDUAL, RESPONSE
+from efface.engine.events.state import FIXED, LEMMA_3, PILOT, Rule
 from efface.engine.linalg.dense import SAFE
 from efface.engine.windows.batched_replay import replay_windows
 
 ADAPTED = {"delta": 0.05, "theta_max": 2.0, "noise": "response"}
 RULES = {
-    "OLS": (Penalty(), ("OLS", {})),
-    "ridge": (Penalty(FIXED, 0.5), ("Ridge", {"alpha": 0.5})),
-    "adaptive": (Penalty(ADAPTIVE, theta_max=2.0), ("AdaptiveRidge", ADAPTED)),
+    "OLS": (Rule(), ("OLS", {})),
+    "ridge": (Rule(FIXED, 0.5), ("Ridge", {"alpha": 0.5})),
+    "adaptive": (Rule(LEMMA_3, theta_max=2.0), ("AdaptiveRidge", ADAPTED)),
     "plugged": (
-        Penalty(PILOT, theta_max=AUTO, switch_at=np.inf, noise=RESIDUAL),
+        Rule(PILOT, theta_max=AUTO, switch_at=np.inf, noise=RESIDUAL),
         ("AdaptiveRidge", {**ADAPTED, "theta_max": "auto", "noise": "residual"}),
     ),
     "residual": (
-        Penalty(PILOT, theta_max=2.0, switch_at=np.inf, noise=RESIDUAL),
+        Rule(PILOT, theta_max=2.0, switch_at=np.inf, noise=RESIDUAL),
         ("AdaptiveRidge", {**ADAPTED, "noise": "residual"}),
     ),
     "auto": (
-        Penalty(PILOT, theta_max=AUTO, switch_at=np.inf, noise=RESPONSE),
+        Rule(PILOT, theta_max=AUTO, switch_at=np.inf, noise=RESPONSE),
         ("AdaptiveRidge", {**ADAPTED, "theta_max": "auto"}),
     ),
 }
@@ -35,8 +34,7 @@ RULES = {
 def replay(X, y, s, rule, intercept):
     n, d = len(y) - s, X.shape[1]
     states, coef, gauges = np.empty((6, n)), np.empty((n, d)), np.empty((GAUGES, n))
-    penalty = np.array(RULES[rule][0], dtype=float)
-    margin = replay_windows(X, y, s, penalty, intercept, states, coef, gauges)
+    margin = replay_windows(X, y, s, RULES[rule][0], intercept, states, coef, gauges)
     return states, coef, gauges, margin
 
 
@@ -174,7 +172,7 @@ def test_constant_responses_have_no_safe_margin(rule, level):
 def test_coefficients_and_gauges_are_optional():
     X, y = stream(30, 2)
     states = np.empty((6, 20))
-    rule = np.array(Penalty(), dtype=float)
+    rule = np.array(Rule(), dtype=float)
     margin = replay_windows(X, y, 10, rule, True, states, np.empty((0, 2)), np.empty((GAUGES, 0)))
     assert (states == replay(X, y, 10, "OLS", True)[0]).all()
     assert (margin >= SAFE).all()
