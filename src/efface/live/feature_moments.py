@@ -70,14 +70,11 @@ class FeatureMoments:
         else:
             kernel.drop_oldest(self._range, count)
 
-    def remove(self, positions: NDArray[np.intp]) -> None:
-        """Remove rows at any positions."""
+    def keep(self, positions: NDArray[np.intp]) -> None:
+        """Remove all rows but these."""
         X, _, _ = self.values()
-        self._restart(np.delete(X, positions, axis=0))
+        self._restart(X[positions])
         X[:] = 0.0
-
-    def rebuild(self) -> None:
-        """Does nothing: all that is kept follows from the live rows."""
 
     def values(self) -> tuple[Matrix, Vector, Vector]:
         """Copies of the live rows, oldest first; responses of 0 and weights of 1."""

@@ -94,6 +94,7 @@ class LiveRows:
         self.replayed = 0  # rows, since the last rebuild
         self.solver: Solver = self._fresh()
         self.index = RowIndex()
+        self.solver.walls = self.index.walls
 
     @property
     def intercept(self) -> bool:
@@ -105,7 +106,7 @@ class LiveRows:
     def learn_one(self, x: Vector, y: float, id: object, at: object, weight: float = 1.0) -> None:
         """Learn a row; the rows leave that the policy says."""
         index = self.index
-        if at is not None or self.timed or index.named:
+        if at is not None or self.timed or index.named or index.gaps:
             self._learn_named(x, y, id, at, weight)
             return
         if id is not None and as_id(id) != index.stop:
@@ -136,18 +137,18 @@ class LiveRows:
 
     def _place(self, x: Vector, y: float, id: Id, time: Time | None, weight: float) -> None:
         """Learn a row at its place in time; a row that would leave at once never enters."""
-        position, n_rows = self.index.place(time), len(self.index)
+        index = self.index
+        position, n_rows = index.place(time), len(index)
         leaving, self.phase = self.policy.after(n_rows + 1, self.phase)
-        if position < leaving:
+        if leaving > n_rows or (leaving and position <= index.reach(leaving - 1)):
             self._drop(leaving - 1)
             return
-        if time is None or position == n_rows:
-            self.solver.learn(x, y, leaving, weight)
-            self.index.append(id, time)
-            self.index.drop(leaving)
+        if time is None or position == index.places:
+            index.append(id, time)
+            self.solver.learn(x, y, index.drop(leaving) if leaving else 0, weight)
         else:
+            index.insert(position, id, time)
             self.solver.insert(position, x, y, weight)
-            self.index.insert(position, id, time)
             self._drop(leaving)
 
     # -- many rows come --------------------------------------------------------------------------
@@ -189,6 +190,7 @@ class LiveRows:
 
         ``widths`` says how far to each side of a prediction an interval reaches.
         """
+        self._close_gaps()
         plan, n_rows = self._plan(new), len(self.index)
         if plan is None:
             self._survivors(new)  # refuses a repeated id before anything changes
@@ -206,6 +208,7 @@ class LiveRows:
 
         None for other rows, with nothing changed: those can be learned one by one.
         """
+        self._close_gaps()
         plan, n_rows = self._plan(new), len(self.index)
         if plan is None:
             self._survivors(new)  # refuses a repeated id
@@ -223,7 +226,11 @@ class LiveRows:
 
     def values(self) -> Window:
         """Copies of the live rows, their responses and weights, oldest first."""
-        return self.solver.values()
+        X, y, weights = self.solver.values()
+        if not self.index.gaps:
+            return X, y, weights
+        rows = self.index.occupied()
+        return X[rows], y[rows], weights[rows]
 
     def _replay_in_order(self, new: Arrivals, plan: Schedule, asked: Asked) -> Trace:
         """Replay rows that come in order of time; a long stream in batches of windows."""
@@ -299,7 +306,8 @@ class LiveRows:
 
     def rebuild(self) -> None:
         """Make the state that of a model that has just learned the live rows, and no other row."""
-        self.solver.rebuild()
+        self.solver.keep(self.index.occupied())
+        self.index.close_gaps()
         self.replayed = 0
 
     def wipe(self) -> None:
@@ -307,14 +315,28 @@ class LiveRows:
         self._drop(len(self.index))
 
     def _remove(self, positions: NDArray[np.intp]) -> None:
-        if positions.size:
-            self.solver.remove(positions)
-            self.index.remove(positions.tolist())
+        """Rows leave from anywhere. Where many stay they stay where they are, with gaps between."""
+        index, solver = self.index, self.solver
+        kept = len(index) - positions.size
+        if solver.gaps_from is None or kept < solver.gaps_from:
+            solver.keep(np.setdiff1d(index.occupied(), positions, assume_unique=True))
+            index.remove(positions)
+            index.close_gaps()
+            return
+        solver.sum_up()
+        solver.blank(positions, index.remove(positions))
+        if index.gaps > kept:
+            self._close_gaps()
+
+    def _close_gaps(self) -> None:
+        """Move the rows together; the state is made anew."""
+        if self.index.gaps:
+            self.solver.keep(self.index.occupied())
+            self.index.close_gaps()
 
     def _drop(self, count: int) -> None:
         if count:
-            self.solver.drop(count)
-            self.index.drop(count)
+            self.solver.drop(self.index.drop(count))
 
     def restore(
         self,
@@ -369,7 +391,7 @@ class LiveRows:
         Rows are counted from the oldest live row on through the arrivals.
         """
         names: list[Id] = self.index.ids
-        since: Sequence[Time] = self.index.since or [0.0] * len(names)
+        since: Sequence[Time] = list(self.index.since) or [0.0] * len(names)
         coming: list[Time] = [0.0] * len(new) if new.times is None else new.times.tolist()
         heap = [(time, k) for k, time in enumerate(since)]  # sorted, hence a heap
         live, phase, largest = set(names), self.phase, self.index.next_id() - 1
