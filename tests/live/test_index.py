@@ -23,7 +23,7 @@ def test_the_next_id_follows_the_largest_live_int():
     for id in ("ann", 41, 7, -3):
         index.append(id, None)
     assert index.next_id() == 42
-    index.remove(index.positions([41]).tolist())
+    index.remove(index.positions([41]))
     assert index.next_id() == 8
     index.drop(2)
     assert index.ids == [-3]

@@ -30,6 +30,9 @@ class FeatureMoments:
     (array([3.]), array([4.6667]))
     """
 
+    gaps_from = None  # no gaps between rows: sums of suffixes are by place
+    walls = None
+
     def __init__(self, width: int, *, shrinks: bool = True) -> None:
         self.width = width
         self._shrinks = shrinks

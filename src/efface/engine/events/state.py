@@ -179,7 +179,7 @@ def allocate(width: int, intercept: bool, shrinks: bool, capacity: int) -> Vecto
     state.shrinks, state.depth = shrinks, depth
     outside = open_stream(store).outside.rows
     state.outside_at = (outside.ctypes.data - store.ctypes.data) // store.itemsize
-    state.fold_from = fold_from(width)
+    state.fold_from, state.fresh = fold_from(width), 1
     return store
 
 
