@@ -1,13 +1,14 @@
 """The sums of one node of the tree: of a few rows, or of the nodes below it.
 
-A node holds a centre c and the Gram matrix of the rows q (x - c, 1, y - cy), where q is the square
-root of a row's weight. The centre is the mean of the node's own rows, rounded. So sums lose no
-digits, however far the rows lie from the origin, and no node depends on rows outside it.
+A node holds the weight W of its rows (x, y), their mean and the sums of squares and products around
+it. The mean is c + e: c is the mean, rounded to a double, and e is what c lacks. So sums lose no
+digits, however far the rows lie from the origin, and no node depends on rows outside it. With v the
+mean of a node minus the mean of all its siblings, the sums of the node above are
 
-With G a node's Gram matrix, R its row of the constant, W the weight and v = c - c' the way to
-another centre, the Gram matrix around c' is
+    W = sum W_k,    M = sum M_k + sum W_k v_k v_k'.
 
-    G_ij + v_i (R_j + W v_j) + R_i v_j.
+The numbers lie in the lower triangle of a matrix with q = d + 2 rows: M in the rows and columns of
+x and y, and between them row d with e and W.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numba
+import numpy as np
 
 from efface.engine.jit.compilation import INNER, carving
 from efface.engine.jit.views import ROOT, VALUE, WEIGHT, Matrix, Responses, Vector, part, take
@@ -27,28 +29,28 @@ class NodeWork(NamedTuple):
 
     rows: Matrix  # (CHUNK, q)
     gram: Matrix  # (q, q)
-    vectors: Matrix  # (2, q)
+    mean: Vector  # (q,)
 
 
 @carving
 def lay_out_work(store: Vector, at: int, q: int) -> tuple[NodeWork, int]:
     """The scratch that lies in a flat array, and the offset behind it."""
     gram = at + CHUNK * q
-    vectors = gram + q * q
-    work = NodeWork(take(store, at, CHUNK, q), take(store, gram, q, q), take(store, vectors, 2, q))
-    return work, vectors + 2 * q
+    mean = gram + q * q
+    work = NodeWork(take(store, at, CHUNK, q), take(store, gram, q, q), part(store, mean, mean + q))
+    return work, mean + q
 
 
 @carving
 def node_words(d: int, bounded: int) -> int:
-    """Numbers per node: centre, lower triangle of the Gram matrix, and bounds of the features."""
+    """Numbers per node: rounded mean, lower triangle, and bounds of the features if wanted."""
     q = d + 2
     return q + q * (q + 1) // 2 + 2 * d * bounded
 
 
 @carving
-def gram_row(node: Vector, q: int, i: int) -> Vector:
-    """Row i of the lower triangle of a node's Gram matrix, i + 1 numbers."""
+def triangle_row(node: Vector, q: int, i: int) -> Vector:
+    """Row i of the lower triangle of a node, i + 1 numbers."""
     start = q + i * (i + 1) // 2
     return part(node, start, start + i + 1)
 
@@ -56,7 +58,7 @@ def gram_row(node: Vector, q: int, i: int) -> Vector:
 @numba.njit(**INNER)
 def weight_in(node: Vector, d: int) -> float:
     """The sum of the weights of a node's rows."""
-    return gram_row(node, d + 2, d)[d]
+    return triangle_row(node, d + 2, d)[d]
 
 
 @numba.njit(**INNER)
@@ -70,18 +72,16 @@ def sum_rows(
     x: Matrix, y: Responses, lo: int, hi: int, node: Vector, bounded: bool, w: NodeWork
 ) -> None:
     """Write the sums of the rows lo..hi. Rows without weight are as good as absent."""
-    d = x.shape[1]
+    d, first, total = x.shape[1], lo, 0.0
     q, centre = d + 2, part(node, 0, d + 2)
     fill(node, 0.0)
-    first, total = lo, 0.0
     while first < hi and y[first, WEIGHT] == 0.0:
         first += 1
     if first == hi:
         return
     for i in range(first, hi):
-        total += y[i, WEIGHT]
-    for i in range(first, hi):
         weight = y[i, WEIGHT]
+        total += weight
         for j in range(d):
             centre[j] += weight * (x[i, j] - x[first, j])
         centre[d + 1] += weight * (y[i, VALUE] - y[first, VALUE])
@@ -89,16 +89,35 @@ def sum_rows(
         centre[j] = x[first, j] + centre[j] / total
     centre[d + 1] = y[first, VALUE] + centre[d + 1] / total
     _add_rows(x, y, first, hi, centre, w)
+    _centre_sums(w.gram, d, total)
     for i in range(q):
-        copy(w.gram[i], gram_row(node, q, i))
+        copy(w.gram[i], triangle_row(node, q, i))
     fill(w.gram, 0.0)
     if bounded:
-        bounds = node_bounds(node, d)
-        copy(x[first], bounds[0])
-        copy(x[first], bounds[1])
-        for i in range(first, hi):
-            if y[i, WEIGHT] > 0.0:
-                widen(bounds, x[i], x[i])
+        _bound_rows(x, y, first, hi, node_bounds(node, d))
+
+
+@numba.njit(**INNER)
+def _centre_sums(gram: Matrix, d: int, total: float) -> None:
+    """From sums around the rounded mean to sums around the mean; row d becomes e and W."""
+    for j in range(d):
+        gram[d, j] /= total
+    gram[d + 1, d] /= total
+    for i in range(d + 2):
+        if i != d:
+            moment = total * (gram[d, i] if i < d else gram[i, d])
+            for j in range(min(i + 1, d)):
+                gram[i, j] -= moment * gram[d, j]
+    gram[d + 1, d + 1] -= total * gram[d + 1, d] * gram[d + 1, d]
+
+
+@numba.njit(**INNER)
+def _bound_rows(x: Matrix, y: Responses, lo: int, hi: int, bounds: Matrix) -> None:
+    copy(x[lo], bounds[0])
+    copy(x[lo], bounds[1])
+    for i in range(lo, hi):
+        if y[i, WEIGHT] > 0.0:
+            widen(bounds, x[i], x[i])
 
 
 @numba.njit(**INNER)
@@ -109,10 +128,11 @@ def _add_rows(x: Matrix, y: Responses, lo: int, hi: int, centre: Vector, w: Node
         root = y[i, ROOT]
         if root == 0.0:
             continue
+        row = w.rows[count]
         for j in range(d):
-            w.rows[count, j] = root * (x[i, j] - centre[j])
-        w.rows[count, d] = root
-        w.rows[count, d + 1] = root * (y[i, VALUE] - centre[d + 1])
+            row[j] = root * (x[i, j] - centre[j])
+        row[d] = root
+        row[d + 1] = root * (y[i, VALUE] - centre[d + 1])
         count += 1
         if count == CHUNK:
             add_gram_of(w.rows, count, w.gram)
@@ -123,77 +143,71 @@ def _add_rows(x: Matrix, y: Responses, lo: int, hi: int, centre: Vector, w: Node
 
 
 @numba.njit(**INNER)
-def start_merge(node: Vector, child: Vector, d: int, w: NodeWork) -> None:
-    """Add a child to the weight and the mean of a node; the first has the centre for the others."""
-    weight, total = weight_in(child, d), w.vectors[1]
-    if weight == 0.0:
-        return
-    if total[d] == 0.0:
-        copy(child, part(node, 0, d + 2))
-    constant = gram_row(child, d + 2, d)
-    last = gram_row(child, d + 2, d + 1)
+def add_mean(child: Vector, centre: Vector, total: float, d: int, out: Vector) -> None:
+    """out += W_k / total times the mean of a child, measured from a centre."""
+    share = weight_in(child, d) / total
+    rest, last = triangle_row(child, d + 2, d), triangle_row(child, d + 2, d + 1)
     for j in range(d):
-        total[j] += constant[j] + weight * (child[j] - node[j])
-    total[d + 1] += last[d] + weight * (child[d + 1] - node[d + 1])
-    total[d] += weight
+        out[j] += share * (child[j] - centre[j] + rest[j])
+    out[d + 1] += share * (child[d + 1] - centre[d + 1] + last[d])
 
 
 @numba.njit(**INNER)
-def set_mean(node: Vector, d: int, w: NodeWork) -> None:
-    """The centre of a node: the mean of its children, all of which ``start_merge`` has seen."""
-    total = w.vectors[1]
-    if total[d] > 0.0:
-        for j in range(d + 2):
-            node[j] += total[j] / total[d] if j != d else 0.0
-    fill(total, 0.0)
+def move_mean(node: Vector, d: int, w: NodeWork) -> None:
+    """Move the rounded mean of a node by the scratch; nothing is summed around it yet."""
+    for j in range(d + 2):
+        node[j] += w.mean[j]
+    fill(w.mean, 0.0)
+    fill(_triangle(node, d + 2), 0.0)
 
 
 @numba.njit(**INNER)
-def add_child(node: Vector, child: Vector, d: int, bounded: bool, w: NodeWork) -> None:
-    """Add the sums of a child to those of a node that has its centre."""
-    q = d + 2
-    if weight_in(child, d) == 0.0:
-        return
-    first = weight_in(node, d) == 0.0
-    _set_shift(child, part(node, 0, q), w)
+def add_child(node: Vector, child: Vector, d: int, count: int, w: NodeWork) -> None:
+    """Add the sums of a child around its mean; the mean itself is row ``count`` of the scratch."""
+    q, row, root = d + 2, w.rows[count], np.sqrt(weight_in(child, d))
+    rest, last = triangle_row(child, q, d), triangle_row(child, q, d + 1)
+    for j in range(d):
+        row[j] = root * (child[j] - node[j] + (rest[j] - w.mean[j]))
+    row[d + 1] = root * (child[d + 1] - node[d + 1] + (last[d] - w.mean[d + 1]))
+    source, out = _triangle(child, q), _triangle(node, q)
+    for k in range(out.size):
+        out[k] += source[k]
+
+
+@numba.njit(**INNER)
+def finish_merge(node: Vector, total: float, d: int, count: int, w: NodeWork) -> None:
+    """Add what the means of ``count`` children contribute, and write e and W."""
+    q, place = d + 2, 0
+    add_gram_of(w.rows, count, w.gram)
+    out = _triangle(node, q)
     for i in range(q):
-        _add_shifted(gram_row(child, q, i), i, q, child, gram_row(node, q, i), w)
-    fill(w.vectors, 0.0)
-    if bounded:
-        bounds, new = node_bounds(node, d), node_bounds(child, d)
-        if first:
-            copy(new[0], bounds[0])
-            copy(new[1], bounds[1])
-        widen(bounds, new[0], new[1])
+        for j in range(i + 1):
+            out[place + j] += w.gram[i, j]
+        place += i + 1
+    rest, last = triangle_row(node, q, d), triangle_row(node, q, d + 1)
+    copy(w.mean, part(rest, 0, d))
+    rest[d], last[d] = total, w.mean[d + 1]
+    fill(w.gram, 0.0)
+    fill(w.mean, 0.0)
+    fill(part(w.rows, 0, count), 0.0)
 
 
 @numba.njit(**INNER)
-def _set_shift(node: Vector, centre: Vector, w: NodeWork) -> None:
-    """vectors <- v, the way from a centre to that of the node, and R + W v."""
-    q = centre.size
-    constant, last, weight = gram_row(node, q, q - 2), gram_row(node, q, q - 1), 0.0
-    weight = constant[q - 2]
-    for j in range(q):
-        w.vectors[0, j] = node[j] - centre[j]
-        row = constant[j] if j < q - 1 else last[q - 2]
-        w.vectors[1, j] = row + weight * w.vectors[0, j]
-
-
-@numba.njit(**INNER)
-def _add_shifted(source: Vector, i: int, q: int, node: Vector, out: Vector, w: NodeWork) -> None:
-    """out += row i of the Gram matrix of a node around another centre."""
-    v, t = w.vectors[0], w.vectors[1]
-    constant = gram_row(node, q, q - 2)
-    way, row = v[i], constant[i] if i < q - 1 else gram_row(node, q, q - 1)[q - 2]
-    for j in range(i + 1):
-        out[j] += source[j] + way * t[j] + row * v[j]
+def _triangle(node: Vector, q: int) -> Vector:
+    return part(node, q, q + q * (q + 1) // 2)
 
 
 @numba.njit(**INNER)
 def add_to_total(node: Vector, centre: Vector, total: Matrix, w: NodeWork) -> None:
-    """Add the sums of a node to a full matrix of sums around another centre, lower triangle."""
+    """Add the sums of a node to the Gram matrix of rows (x, 1, y) around a centre."""
     q = centre.size
-    _set_shift(node, centre, w)
+    d, weight, v = q - 2, weight_in(node, q - 2), w.mean
+    if weight == 0.0:
+        return
+    add_mean(node, centre, weight, d, v)
+    v[d] = 1.0
     for i in range(q):
-        _add_shifted(gram_row(node, q, i), i, q, node, part(total[i], 0, i + 1), w)
-    fill(w.vectors, 0.0)
+        source, out, moment = triangle_row(node, q, i), total[i], weight * v[i]
+        for j in range(i + 1):
+            out[j] += moment * v[j] + (source[j] if i != d and j != d else 0.0)
+    fill(v, 0.0)

@@ -21,13 +21,16 @@ from efface.engine.jit.compilation import INNER, KERNEL, carving, shared
 from efface.engine.jit.records import Record, as_ints, record, words
 from efface.engine.jit.views import Ints, Matrix, Responses, Vector, part, take
 from efface.engine.linalg.dense import copy, fill
+from efface.engine.sums.sliding import CHUNK, add_gram_of, widen
 from efface.engine.tree.nodes import (
     NodeWork,
     add_child,
+    add_mean,
+    finish_merge,
     lay_out_work,
+    move_mean,
+    node_bounds,
     node_words,
-    set_mean,
-    start_merge,
     sum_rows,
     weight_in,
 )
@@ -365,17 +368,37 @@ def refresh_tree(t: SumTree, x: Matrix, y: Responses, head: int) -> None:
 def _merge(t: SumTree, level: int, node: int, d: int, bounded: bool) -> None:
     """The sums of a node, from its children in their order; of one child, those as they are."""
     start, stop = first_child(t, level, node), behind_children(t, level, node)
-    out, weighted, last = t.sums[node], 0, start
+    out, weighted, last, total = t.sums[node], 0, start, 0.0
     for child in range(start, stop):
-        if t.status[child] != GONE and weight_in(t.sums[child], d) > 0.0:
-            weighted, last = weighted + 1, child
+        weight = weight_in(t.sums[child], d)  # 0 if the child is gone
+        if weight > 0.0:
+            weighted, last, total = weighted + 1, child, total + weight
+    copy(t.sums[last], out)
     if weighted <= 1:
-        copy(t.sums[last], out)
         return
     for child in range(start, stop):
-        if t.status[child] != GONE:
-            start_merge(out, t.sums[child], d, t.work)
-    set_mean(out, d, t.work)
+        if weight_in(t.sums[child], d) > 0.0:
+            add_mean(t.sums[child], t.sums[last], total, d, t.work.mean)
+            if bounded:
+                new = node_bounds(t.sums[child], d)
+                widen(node_bounds(out, d), new[0], new[1])
+    _merge_sums(t, start, stop, out, total, d)
+
+
+@numba.njit(**INNER)
+def _merge_sums(t: SumTree, start: int, stop: int, out: Vector, total: float, d: int) -> None:
+    """The sums of the nodes start..stop around their mean, which the scratch has in part."""
+    w, count = t.work, 0
+    move_mean(out, d, w)
     for child in range(start, stop):
-        if t.status[child] != GONE:
-            add_child(out, t.sums[child], d, bounded, t.work)
+        if weight_in(t.sums[child], d) > 0.0:
+            add_mean(t.sums[child], out, total, d, w.mean)
+    for child in range(start, stop):
+        if weight_in(t.sums[child], d) > 0.0:
+            add_child(out, t.sums[child], d, count, w)
+            count += 1
+            if count == CHUNK:
+                add_gram_of(w.rows, count, w.gram)
+                fill(w.rows, 0.0)
+                count = 0
+    finish_merge(out, total, d, count, w)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
-from efface.engine.jit.views import ROOT, VALUE, Matrix, Responses, Vector
+from efface.engine.jit.views import VALUE, WEIGHT, Matrix, Responses, Vector
 from efface.engine.tree.shape import CURRENT, GONE, SumTree, open_tree
 
 _CLOSE = 1e-9  # of the product of two columns' lengths
@@ -45,27 +46,47 @@ def _nodes(t: SumTree, level: int) -> Vector:
     return nodes[t.status[nodes] != GONE]
 
 
-def _gram(node: Vector, d: int) -> Matrix:
-    """The Gram matrix of a node, the lower triangle."""
-    q = d + 2
-    gram = np.zeros((q, q))
-    gram[np.tril_indices(q)] = node[q : q + q * (q + 1) // 2]
-    return gram
+class _Moments(NamedTuple):
+    """The sums of a node as they are: the mean is centre + rest."""
+
+    weight: float
+    centre: Vector
+    rest: Vector
+    scatter: Matrix
+
+    @classmethod
+    def of(cls, node: Vector, d: int) -> _Moments:
+        q = d + 2
+        full, xy = np.zeros((q, q)), np.r_[:d, d + 1]
+        full[np.tril_indices(q)] = node[q : q + q * (q + 1) // 2]
+        rest = np.append(full[d, :d], full[d + 1, d])
+        scatter = np.tril(full[np.ix_(xy, xy)])
+        return cls(float(full[d, d]), node[xy], rest, scatter)
+
+    def sums(self, away: Matrix, weights: Vector, within: Matrix | float = 0.0) -> bool:
+        """Are these the sums of points, given from the centre, with sums ``within`` them?"""
+        if not weights.any():
+            return not self.weight and not self.scatter.any()
+        rest = weights @ away / weights.sum()
+        around = away - rest
+        expected = np.tril(around.T @ (weights[:, np.newaxis] * around)) + within
+        size = np.sqrt(expected.diagonal())
+        close = np.abs(expected - self.scatter) <= _CLOSE * np.outer(size, size)
+        near = np.abs(self.rest - rest) <= _CLOSE * (size + np.abs(self.centre))
+        same = abs(self.weight - weights.sum()) <= _CLOSE * self.weight
+        return bool(close.all() and near.all() and same)
 
 
 def _sums_rows(node: Vector, x: Matrix, y: Responses) -> bool:
     """Are these the sums of these rows?"""
-    d = x.shape[1]
-    values = np.column_stack([x, np.ones(len(x)), y[:, VALUE]]) - node[: d + 2]
-    values *= y[:, ROOT, np.newaxis]
-    expected = values.T @ values
-    size = np.sqrt(np.outer(expected.diagonal(), expected.diagonal()))
-    if node.size > (d + 2) * (d + 5) // 2 and len(x[y[:, ROOT] > 0.0]):
+    d, weighted = x.shape[1], y[:, WEIGHT] > 0.0
+    found = _Moments.of(node, d)
+    x, y = x[weighted], y[weighted]
+    if node.size > (d + 2) * (d + 5) // 2 and len(x):
         bounds = node[-2 * d :].reshape(2, d)
-        weighted = x[y[:, ROOT] > 0.0]
-        if (bounds[0] != weighted.max(axis=0)).any() or (bounds[1] != weighted.min(axis=0)).any():
+        if (bounds != [x.max(axis=0), x.min(axis=0)]).any():
             return False
-    return bool((np.abs(np.tril(expected) - _gram(node, d)) <= _CLOSE * size).all())
+    return found.sums(np.column_stack([x, y[:, VALUE]]) - found.centre, y[:, WEIGHT])
 
 
 def _sums_children(t: SumTree, level: int, node: int) -> bool:
@@ -75,15 +96,11 @@ def _sums_children(t: SumTree, level: int, node: int) -> bool:
     d, children = int(t.state.width), _children(t, level, node)
     if (t.status[children] != CURRENT).any():
         return False
-    expected, centre = np.zeros((d + 2, d + 2)), t.sums[node][: d + 2]
-    for child in t.sums[children]:
-        gram = _gram(child, d)
-        gram += np.tril(gram, -1).T
-        way, row = child[: d + 2] - centre, gram[d]
-        expected += gram + np.outer(way, row + row[d] * way) + np.outer(row, way)
-    size = np.sqrt(np.outer(expected.diagonal(), expected.diagonal()))
-    found = _gram(t.sums[node], d)
-    return bool((np.abs(np.tril(expected) - found) <= _CLOSE * size).all())
+    found = _Moments.of(t.sums[node], d)
+    below = [_Moments.of(child, d) for child in t.sums[children]]
+    away = np.array([each.centre - found.centre + each.rest for each in below])
+    weights = np.array([each.weight for each in below])
+    return found.sums(away, weights, np.sum([each.scatter for each in below], axis=0))
 
 
 def _children(t: SumTree, level: int, node: int) -> Vector:
