@@ -141,5 +141,7 @@ def test_random_events_equal_a_plain_list(names, data):
         assert index.gaps == places.count(None)
         assert not places or (places[0] is not None and places[-1] is not None)
         assert index.occupied().tolist() == [at for at, row in enumerate(places) if row is not None]
+        assert index.ids_at(index.occupied()) == rows
         for count in range(len(rows)):
             assert index.reach(count) == places.index(rows[count])
+            assert index.oldest(count) == rows[:count]

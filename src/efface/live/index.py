@@ -16,6 +16,7 @@ position always have a row.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -293,11 +294,19 @@ class RowIndex:
     def oldest(self, count: int) -> list[Id]:
         """The ids of the oldest rows."""
         if self.named:
-            found = (id for id in self._ids[self._first :] if id is not None)
-            return [id for _, id in zip(range(count), found, strict=False)]
+            entries = islice(self._ids, self._first, None)
+            return list(islice((id for id in entries if id is not None), count))
         if self._live is None:
             return list(range(self.start, self.start + count))
         numbers: list[Id] = (_ones(self._live)[:count] + self.start).tolist()
+        return numbers
+
+    def ids_at(self, positions: NDArray[np.intp]) -> list[Id]:
+        """The ids of the rows at these positions."""
+        if self.named:
+            entries = [self._ids[self._first + position] for position in positions.tolist()]
+            return [id for id in entries if id is not None]
+        numbers: list[Id] = (positions + self.start).tolist()
         return numbers
 
     def _vacate(self, place: int) -> None:
