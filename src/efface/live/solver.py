@@ -445,7 +445,7 @@ class EventSolver(Solver):
         (x, y, _), span = self.rows.arrays, self.rows.span
         found = [name for store in self.stores for name in residues(*self.rows.arrays, store)]
         tree = np.zeros(0) if self._tree is None else self._tree.store
-        return [*found, *wrong_nodes(tree, x, y, *span)]
+        return [*found, *wrong_nodes(tree, x, y, span[0])]
 
     def sum_up(self) -> None:
         self._forgets = True
