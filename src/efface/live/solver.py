@@ -453,9 +453,13 @@ class EventSolver(Solver):
 
     def _covering_tree(self) -> Vector:
         """The store of the tree, which contains all live rows."""
-        if self._tree is None:
-            self._tree, self._releases = SummationTree(self.width, self.penalty.adapts), True
-        return self._tree.cover(*self.rows.span, self.walls)
+        tree = self._tree
+        if tree is None:
+            tree = SummationTree(self.width, self.penalty.adapts)
+            self._tree, self._releases = tree, True
+        if tree.covered == self.rows.arrays[2][1]:  # the frequent case
+            return tree.store
+        return tree.cover(*self.rows.span, self.walls)
 
     def _discard_tree(self) -> None:
         if self._tree is not None:

@@ -21,10 +21,11 @@ from efface.engine.jit.compilation import INNER, KERNEL, carving, shared
 from efface.engine.jit.records import Record, as_ints, record, words
 from efface.engine.jit.views import Ints, Matrix, Responses, Vector, part, take
 from efface.engine.linalg.dense import copy, fill
-from efface.engine.sums.sliding import CHUNK, add_gram_of, widen
+from efface.engine.sums.sliding import CHUNK, widen
 from efface.engine.tree.nodes import (
     NodeWork,
     add_child,
+    add_gram_of_rows,
     add_mean,
     finish_merge,
     lay_out_work,
@@ -402,7 +403,7 @@ def _merge_sums(t: SumTree, start: int, stop: int, out: Vector, total: float, d:
             add_child(out, t.sums[child], d, count, w)
             count += 1
             if count == CHUNK:
-                add_gram_of(w.rows, count, w.gram)
+                add_gram_of_rows(out, count, w)
                 fill(w.rows, 0.0)
                 count = 0
     finish_merge(out, total, d, count, w)
