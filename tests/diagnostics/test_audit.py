@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from designs import DESIGNS, sample
 from hypothesis import given, settings
 from random_models import HISTORIES, MODELS, after_events
 from twins import diagnostics as naive_diagnostics
@@ -35,6 +36,20 @@ def test_the_verdict_states_rows_error_tolerance_and_forgotten_ids():
         f"holds: 500 live rows, coefficients within {found.error:.2g} of a refit (allowed 1e-09), "
         "none of the 4 forgotten ids is alive"
     )
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("name", DESIGNS)
+def test_models_of_every_design_hold(name, intercept):
+    X, y = sample(name, 90, seed=1)
+    for units in (1.0, np.geomspace(1e-12, 1e12, X.shape[1])):
+        model = OLS(window=30, fit_intercept=intercept).fit(X[:40] * units, y[:40])
+        assert audit(model).holds
+        for row, response in zip(X[40:] * units, y[40:], strict=True):
+            model.learn_one(row, response)
+        found = audit(model)
+        assert found.holds, found.verdict
+        assert diagnose(model).rank == model.rank_
 
 
 def test_forgotten_ids_that_are_alive_are_named():

@@ -84,7 +84,7 @@ def refit(
     w = np.ones(n) if weights is None else np.ldexp(weights, -w_exp)
     # With a penalty above 2^900 the coefficients are 0; the limit keeps squares finite.
     lam = min(math.ldexp(penalty, -2 * x_exp - w_exp), 2.0**900) if penalty else 0.0
-    solver = _Solver.of(deviations(rows, weights=w)[0] if intercept else rows, w, lam)
+    solver = _Solver.of(deviations(rows, weights=w)[0] if intercept else rows, w, lam, intercept)
     solve = _solve_dual if n - intercept < d and solver.dual_usable(intercept) else _solve_primal
     fit = _with_scales(*solve(rows, responses, solver, intercept), rows, responses, solver)
     return replace(
@@ -154,7 +154,8 @@ class _Solver(NamedTuple):
     """(A'A + penalty)^-1 by the singular value decomposition of A.
 
     Without a penalty it is the pseudo-inverse. The rows of A are the ``deviations`` from the mean,
-    each times the square root of its weight.
+    each times the square root of its weight. More rows than unknowns, without a penalty, have full
+    rank where their columns divided by ``units``, their lengths, have it; units are 1 elsewhere.
     """
 
     deviations: Array
@@ -163,15 +164,18 @@ class _Solver(NamedTuple):
     left: Array
     singular: Array
     right: Array
+    units: Array
     penalty: float
 
     @staticmethod
-    def of(rows: Array, weights: Array, penalty: float) -> _Solver:
-        matrix = np.sqrt(weights)[:, np.newaxis] * rows
-        left, singular, right = np.linalg.svd(matrix, full_matrices=False)
-        kept = singular > _EPS * max(matrix.shape) * singular[0]
-        factors = left[:, kept], singular[kept], right[kept]
-        return _Solver(rows, weights, matrix, *factors, penalty)
+    def of(rows: Array, weights: Array, penalty: float, intercept: bool) -> _Solver:
+        matrix, (n, d) = np.sqrt(weights)[:, np.newaxis] * rows, rows.shape
+        lengths = np.linalg.norm(matrix, axis=0)
+        if penalty == 0.0 and n - intercept > d and lengths.all():
+            factors = _decomposed(matrix / lengths)
+            if factors[1].size == d:
+                return _Solver(rows, weights, matrix, *factors, lengths, penalty)
+        return _Solver(rows, weights, matrix, *_decomposed(matrix), np.ones(d), penalty)
 
     def mean(self, X: Array) -> Array:
         """The weighted mean of the rows."""
@@ -183,8 +187,8 @@ class _Solver(NamedTuple):
 
     def primal(self, gradient: Array) -> Array:
         """The step of the coefficients; it lies in the span of the rows."""
-        inside = self.right @ gradient
-        coef = (inside / (self.singular**2 + self.penalty)) @ self.right
+        inside = self.right @ (gradient / self.units)
+        coef = (inside / (self.singular**2 + self.penalty)) @ self.right / self.units
         largest = float(self.singular.max(initial=0))
         if self.rank < gradient.size and self.penalty > 1e-8 * largest**2:
             coef += (gradient - inside @ self.right) / self.penalty  # corrects the span's rounding
@@ -221,6 +225,13 @@ class _Solver(NamedTuple):
         scaled = np.vstack([self.matrix, root * np.eye(d)]) / self.lengths()
         values = np.linalg.svd(scaled, compute_uv=False)
         return float(min(plain, values[0] / values[-1])) if values[-1] > 0 else plain
+
+
+def _decomposed(matrix: Array) -> tuple[Array, Array, Array]:
+    """The singular value decomposition without the values that NumPy's rule takes for rounding."""
+    left, singular, right = np.linalg.svd(matrix, full_matrices=False)
+    kept = singular > _EPS * max(matrix.shape) * singular[0]
+    return left[:, kept], singular[kept], right[kept]
 
 
 def _solve_primal(X: Array, y: Array, solver: _Solver, intercept: bool) -> tuple[Array, float]:

@@ -1,9 +1,10 @@
 """Regression from scratch in extended precision, for windows where float64 sums are not enough.
 
-The normal equations where iterative refinement on them converges, else the singular value
-decomposition. Both are refined: residuals of the rows in double-double arithmetic, corrections
-until the coefficients no longer change. The result has full float64 precision up to a condition
-number of about 1e7. Rows are centred on their weighted mean, if there is an intercept, and
+The normal equations where iterative refinement on them converges; else, for rows of full rank,
+``gram_schmidt``; else the singular value decomposition. All are refined: residuals of the rows in
+double-double arithmetic, corrections until the coefficients no longer change. The result has full
+float64 precision up to a condition number of about 1e7, with features at a common scale where the
+rows have full rank. Rows are centred on their weighted mean, if there is an intercept, and
 multiplied by the square roots of their weights.
 """
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from efface.engine.jit.blas import add_gram
 from efface.engine.jit.compilation import INNER, KERNEL
+from efface.engine.jit.records import words
 from efface.engine.jit.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, take
 from efface.engine.linalg.dense import (
     EPS,
@@ -28,6 +30,7 @@ from efface.engine.linalg.dense import (
     symmetric_times,
 )
 from efface.engine.linalg.double_double import two_product, two_sum
+from efface.engine.linalg.gram_schmidt import lay_out_factor, lay_out_solution, refit_full_rank
 
 _CONVERGES = 1e-10  # the least margin with which refinement by the inverse converges
 _CERTAIN = 1e-6  # the least margin that proves full rank: rounding alone can give sqrt(EPS)
@@ -62,7 +65,7 @@ def refit(
 
     With a penalty the rank may be -1: not computed. Without one, and where the rows do not
     determine the coefficients, they are those of minimum norm; the rank is by NumPy's rule. There
-    are two kernels, since the second is slow to compile and rarely needed.
+    are three kernels, since the last is slow to compile and rarely needed.
     """
     weighted = y[:, WEIGHT] > 0.0
     if not weighted.all():
@@ -80,7 +83,24 @@ def refit(
         level, done = _normal(x, y, penalty, intercept, coef, store)
         if done:
             return level, d if penalty == 0.0 else -1
+    if penalty == 0.0 and n - intercept > d:
+        found = refit_ranges(x, y, np.zeros(1, np.int64), np.array([n]), intercept)
+        if not np.isnan(found[1][0]):
+            coef[:] = found[0][0]
+            return float(found[1][0]), d
     return _spectral(x, y, penalty, intercept, coef)
+
+
+def refit_ranges(
+    x: Matrix, y: Responses, starts: Ints, ends: Ints, intercept: bool
+) -> tuple[Matrix, Vector]:
+    """Least squares of ranges of rows; the level is NaN where full rank is not certain."""
+    d, n = x.shape[1], int((ends - starts).max(initial=0))
+    p = d + int(intercept)
+    coef, level = np.empty((ends.size, d)), np.empty(ends.size)
+    store = np.empty(words(lay_out_factor, d, p, n) + words(lay_out_solution, p, n))
+    refit_full_rank(x, y, starts, ends, intercept, coef, level, store)
+    return coef, level
 
 
 def _with_even_lengths(x: Matrix, y: Responses, intercept: bool) -> Responses:
