@@ -28,6 +28,12 @@ def powers(n, degree):
     return np.column_stack([np.arange(1.0, n + 1) ** k for k in range(1, degree + 1)])
 
 
+def kahan(n, s):
+    """Kahan's triangular matrix: far closer to singular than its pivots show."""
+    c = np.sqrt(1.0 - s * s)
+    return (s ** np.arange(n))[:, np.newaxis] * (np.eye(n) - c * np.triu(np.ones((n, n)), 1))
+
+
 DESIGNS = {
     "constant and price": lambda rng, n: with_constant(prices(rng, n)),
     "price and constant": lambda rng, n: with_constant(prices(rng, n), 2.5)[:, ::-1],
@@ -42,6 +48,7 @@ DESIGNS = {
     "bid and ask": quotes,
     "correlation 0.99999": lambda rng, n: correlated(rng, n, 4e-3),
     "nearly a copy": lambda rng, n: correlated(rng, n, 1e-6),
+    "Kahan's matrix": lambda rng, n: rng.normal(size=(n, 8)) @ kahan(8, 0.6),
     "one feature 1e11 times larger": lambda rng, n: rng.normal(size=(n, 2)) * [1.0, 1e11],
     "2 % of rows 1e6 times larger": lambda rng, n: (
         rng.normal(size=(n, 2)) * np.where(rng.random((n, 1)) < 0.02, 1e6, 1.0)

@@ -52,6 +52,36 @@ def test_models_of_every_design_hold(name, intercept):
         assert diagnose(model).rank == model.rank_
 
 
+@pytest.mark.parametrize(("d", "s"), [(30, 30), (60, 61), (100, 101), (160, 161)])
+def test_about_as_many_rows_as_features_hold(d, s):
+    rng = np.random.default_rng(d)
+    X = rng.normal(size=(s + 6, d))
+    y = X @ rng.normal(size=d) + rng.normal(size=s + 6)
+    model = OLS(window=s).fit(X[:s], y[:s])
+    for row, response in zip(X[s:], y[s:], strict=True):
+        model.learn_one(row, response)
+        found = audit(model)
+        assert found.holds, found.verdict
+        assert found.error < 1e-9
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_constant_features_among_few_rows_hold_and_have_coefficient_0(standardize, weighted):
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        d = int(rng.integers(2, 14))
+        n = int(rng.integers(2, d + 2))
+        X, y = rng.normal(size=(n, d)), rng.normal(size=n) + 1e3
+        constant = int(rng.integers(d))
+        X[:, constant] = rng.choice([1.0, 1 / 3, 1e3, 1e6, 1e9])
+        w = rng.uniform(0.1, 3.0, size=n) if weighted else None
+        model = OLS(standardize=standardize).fit(X, y, sample_weight=w)
+        assert model.coef_[constant] == 0.0
+        found = audit(model)
+        assert found.holds, found.verdict
+
+
 def test_forgotten_ids_that_are_alive_are_named():
     model = OLS().fit(np.eye(3), [1.0, 2.0, 3.0], ids=["ann", "bob", 7])
     found = audit(model, forgotten=["bob", "eve", 7])

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from efface.diagnostics.deviations import binary_exponent, deviations, standardized
 from efface.live.snapshot import Snapshot
@@ -182,6 +183,15 @@ class _Solver(NamedTuple):
         return np.asarray(np.average(X, axis=0, weights=self.weights))
 
     @property
+    def present(self) -> NDArray[np.bool]:
+        """Which features have deviations; the others have the coefficient 0."""
+        return np.asarray(self.deviations.any(axis=0))
+
+    def without_absent(self, high: Array, low: Array) -> tuple[Array, Array]:
+        """Coefficients as high + low, with 0 for features without deviations."""
+        return np.where(self.present, high, 0.0), np.where(self.present, low, 0.0)
+
+    @property
     def rank(self) -> int:
         return self.singular.size
 
@@ -192,7 +202,7 @@ class _Solver(NamedTuple):
         largest = float(self.singular.max(initial=0))
         if self.rank < gradient.size and self.penalty > 1e-8 * largest**2:
             coef += (gradient - inside @ self.right) / self.penalty  # corrects the span's rounding
-        return np.asarray(coef)
+        return np.where(self.present, coef, 0.0)
 
     def dual_usable(self, intercept: bool) -> bool:
         """Whether AA' + penalty is invertible in double-double arithmetic."""
@@ -265,7 +275,7 @@ def _solve_dual(X: Array, y: Array, solver: _Solver, intercept: bool) -> tuple[A
     offset, before, w = 0.0, math.inf, solver.weights
     mean, s = solver.mean(X), np.zeros((2, len(y)))
     for i in range(_MAX_STEPS):
-        coef = _product(X.T, *_times(w, *s))
+        coef = solver.without_absent(*_product(X.T, *_times(w, *s)))
         high, low = _residuals(X, y, *coef, offset)
         if intercept:
             high, low, shift = _centred(high, low, w)
@@ -281,10 +291,10 @@ def _solve_dual(X: Array, y: Array, solver: _Solver, intercept: bool) -> tuple[A
         s, before = np.array(_two_sum(total, s[1] + lost)), size
         if intercept:
             s = np.array(_centred(s[0], s[1], w)[:2])
-            offset -= float(mean @ (X.T @ (w * step)))
+            offset -= float((mean * solver.present) @ (X.T @ (w * step)))
         if size <= _EPS**2 * float(np.abs(s).max()):
             break
-    coef = _product(X.T, *_times(w, *s))
+    coef = solver.without_absent(*_product(X.T, *_times(w, *s)))
     if intercept:
         offset += _centred(*_residuals(X, y, *coef, offset), w)[2]
     return coef[0] + coef[1], offset

@@ -229,7 +229,22 @@ def _spectral(
                 for j in range(n):
                     weight += u[j, i] * column[j]
                 add_row(weight / sigma[i], vt[i], coef)
+    _clear_absent(rows, coef)
     return y_mean - dot(mean, coef), rank
+
+
+@numba.njit(**INNER)
+def _clear_absent(rows: Matrix, coef: Vector) -> None:
+    """Set the coefficients of features without deviations to 0.
+
+    Their rounding errors, times a large mean, would be errors of the intercept.
+    """
+    for j in range(coef.size):
+        i = 0
+        while i < rows.shape[0] and rows[i, j] == 0.0:
+            i += 1
+        if i == rows.shape[0]:
+            coef[j] = 0.0
 
 
 @numba.njit(**INNER)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.engine.jit.views import Matrix, Vector
-from efface.engine.linalg.dense import EPS, SAFE
+from efface.engine.linalg.dense import CLEAR, EPS, SAFE
 
 _KEPT = 1e-6  # an eigenvalue below this share of the largest has lost its digits
 _DUST = 1e-10  # deviations below this share of a column may be rounding
@@ -149,9 +149,13 @@ def independent(rows: Matrix, size: Vector) -> bool:
         return False
     try:
         pivots = np.linalg.cholesky(products).diagonal() ** 2
+        if (pivots >= CLEAR * scale).all():
+            return True
+        # Smaller pivots could hide a far smaller margin: see ``dense``.
+        inverse = np.linalg.inv(products).diagonal()
     except np.linalg.LinAlgError:
         return False
-    return bool((pivots >= SAFE * scale).all())
+    return bool((pivots >= SAFE * scale).all() and (inverse * scale <= 1.0 / SAFE).all())
 
 
 def rank_of(X: Matrix, weights: Vector, intercept: bool) -> tuple[int, int]:
