@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from efface.diagnostics.deviations import binary_exponent, deviations, standardized
+from efface.diagnostics.deviations import binary_exponent, deviations, scaled_penalty, standardized
 from efface.live.snapshot import Snapshot
 from efface.theory.geometry import Array, spectrum, whiten
 from efface.theory.quantities import forgetting_terms
@@ -96,5 +96,5 @@ class Design:
         return deleted, *((None, None) if x is None else (float(pair[1] @ pair[1]), total))
 
     def _scaled(self, penalty: float) -> float:
-        """The penalty for the scaled rows; the limit keeps squares of it finite."""
-        return min(math.ldexp(penalty, -2 * self._exponent), 2.0**900) if penalty else 0.0
+        """The penalty for the scaled rows."""
+        return scaled_penalty(penalty, -2 * self._exponent)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.diagnostics.deviations import binary_exponent, deviations, standardized
+from efface.diagnostics.deviations import binary_exponent, deviations, scaled_penalty, standardized
 from efface.live.snapshot import Snapshot
 from efface.theory.geometry import Array
 
@@ -83,8 +83,7 @@ def refit(
     w_exp = 0 if weights is None else binary_exponent(weights)
     rows, responses = np.ldexp(X, -x_exp), np.ldexp(y, -y_exp)
     w = np.ones(n) if weights is None else np.ldexp(weights, -w_exp)
-    # With a penalty above 2^900 the coefficients are 0; the limit keeps squares finite.
-    lam = min(math.ldexp(penalty, -2 * x_exp - w_exp), 2.0**900) if penalty else 0.0
+    lam = scaled_penalty(penalty, -2 * x_exp - w_exp)
     solver = _Solver.of(deviations(rows, weights=w)[0] if intercept else rows, w, lam, intercept)
     solve = _solve_dual if n - intercept < d and solver.dual_usable(intercept) else _solve_primal
     fit = _with_scales(*solve(rows, responses, solver, intercept), rows, responses, solver)

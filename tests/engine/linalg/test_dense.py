@@ -95,3 +95,4 @@ def test_lopsided_squared_lengths():
     assert not lopsided(np.array([1.0, 1e-18]))
     assert lopsided(np.array([1.0, 1e-21]))
     assert not lopsided(np.array([]))
+    assert lopsided(np.array([1e-250, 1e-250]))

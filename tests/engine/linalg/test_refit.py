@@ -181,3 +181,16 @@ def test_rows_of_weight_zero_are_ignored():
     responses = weighed(np.ones(3), np.zeros(3))
     assert refit(np.ones((3, 2)), responses, 1.0, True, coef) == (0.0, 0)
     assert coef.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("unit", [1e-140, 1e-160, 1e-165, 1e-200, 1e-290])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("n", [3, 30])
+def test_values_whose_squares_underflow(n, intercept, unit):
+    rng = np.random.default_rng(n)
+    X, y, coef = rng.normal(size=(n, 4)) * unit, rng.normal(size=n), np.empty(4)
+    level, rank = refit(X, weighed(y), 0.0, intercept, coef)
+    exact, b, _ = naive.regress(X / unit, y, 0.0, intercept)
+    np.testing.assert_allclose(coef * unit, exact, rtol=1e-10)
+    assert level == pytest.approx(b, abs=1e-12)
+    assert rank == min(4, n - intercept)

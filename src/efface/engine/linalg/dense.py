@@ -12,7 +12,7 @@ no inverse is formed, the smallest of these ratios is the margin if it is at lea
 the diagonal of the inverse is computed.
 
 The margin does not show features of very different length. ``lopsided`` does: where one squared
-length is below 1e-20 of another, only singular values can tell the rank.
+length is below 1e-20 of another, only the rows themselves can tell the rank.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from efface.engine.jit.views import Matrix, Vector, block, part, take
 SAFE = 1e-4  # the least margin with which a result is used
 CLEAR = 0.3  # with larger ratios of pivots to diagonal entries, no far smaller margin is possible
 EPS = float(np.finfo(np.float64).eps)
+_LEAST_SQUARE = 1e-240
 _COLUMNS = 24  # per block of ``invert``
 _MOST_COLUMNS = 48  # per block of ``factorise_rows``
 ROWS_SCRATCH = 2 * _MOST_COLUMNS**2 + 4 * _COLUMNS * _MOST_COLUMNS  # floats, for factorise_rows
@@ -71,12 +72,12 @@ def symmetric_times(a: Matrix, x: Vector, out: Vector) -> None:
 
 @shared()
 def lopsided(squares: Vector) -> bool:
-    """Whether one squared length is below 1e-20 of another: only singular values tell the rank."""
+    """Whether one squared length is below 1e-20 of another, or so small that it has lost digits."""
     smallest, largest = np.inf, 0.0
     for i in range(squares.size):
         smallest = min(smallest, squares[i])
         largest = max(largest, squares[i])
-    return smallest < 1e-20 * largest
+    return smallest < 1e-20 * largest or smallest < _LEAST_SQUARE
 
 
 @shared(fastmath=FAST)

@@ -10,6 +10,7 @@ multiplied by the square roots of their weights.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numba
@@ -35,6 +36,8 @@ from efface.engine.linalg.gram_schmidt import lay_out_factor, lay_out_solution, 
 _CONVERGES = 1e-10  # the least margin with which refinement by the inverse converges
 _CERTAIN = 1e-6  # the least margin that proves full rank: rounding alone can give sqrt(EPS)
 _MOST_STEPS = 12
+_TINY_EXPONENT = -400  # of two: squares of smaller values lose digits
+_MOST_PENALTY = 2.0**900  # for values of about 1: a larger one leaves no digit of their squares
 
 # Fits rows: (x, y, penalty, intercept, coef), coef being written; returns (intercept, rank).
 Fit = Callable[[Matrix, Responses, float, bool, Vector], tuple[float, int]]
@@ -74,6 +77,12 @@ def refit(
     if n == 0:
         coef[:] = 0.0
         return 0.0, 0
+    lift = _lift(x)
+    if lift > 0 and (penalty == 0.0 or penalty < math.ldexp(_MOST_PENALTY, -2 * lift)):
+        level, rank = refit(np.ldexp(x, lift), y, math.ldexp(penalty, 2 * lift), intercept, coef)
+        with np.errstate(over="ignore"):  # beyond the largest number: infinite
+            coef[:] = np.ldexp(coef, lift)
+        return level, rank
     if penalty == 0.0 and n - intercept <= d:
         level, rank = _spectral(x, _with_even_lengths(x, y, intercept), penalty, intercept, coef)
         if rank == n - intercept:
@@ -89,6 +98,12 @@ def refit(
             coef[:] = found[0][0]
             return float(found[1][0]), d
     return _spectral(x, y, penalty, intercept, coef)
+
+
+def _lift(x: Matrix) -> int:
+    """The exponent of two that brings tiny values, whose squares would underflow, to about 1."""
+    exponent = math.frexp(float(np.abs(x).max(initial=0.0)))[1]
+    return -exponent if exponent < _TINY_EXPONENT else 0
 
 
 def refit_ranges(

@@ -49,5 +49,7 @@ def _equal(s: Sums, x: Matrix, y: Responses, span: tuple[int, int], found: Matri
     values = np.hstack([x[rows], ones, y[rows, VALUE, np.newaxis]])
     values = y[rows, ROOT, np.newaxis] * (values - s.centre)
     gram = values.T @ values
-    size = np.sqrt(np.outer(gram.diagonal(), gram.diagonal()))
+    largest = np.abs(values).max(axis=0, initial=0.0)  # squares of tiny values underflow
+    lengths = largest * np.linalg.norm(values / np.where(largest > 0.0, largest, 1.0), axis=0)
+    size = np.outer(lengths, lengths)
     return bool((np.tril(np.abs(found - gram)) <= _CLOSE * size).all())
