@@ -12,7 +12,7 @@ from numba_cache import use_cache_folder
 
 SUITES = (
     *("rolling", "replay", "diagnostics", "event", "growth", "forecast", "memory", "startup"),
-    *("accuracy", "frames", "intervals", "penalty", "scaling", "job", "experiments"),
+    *("accuracy", "statistics", "frames", "intervals", "penalty", "scaling", "job", "experiments"),
 )
 
 
