@@ -12,7 +12,8 @@ from numba_cache import use_cache_folder
 
 SUITES = (
     *("rolling", "replay", "diagnostics", "event", "forget", "growth", "forecast", "memory"),
-    *("startup", "accuracy", "frames", "intervals", "penalty", "scaling", "job", "experiments"),
+    *("startup", "accuracy", "statistics", "frames", "intervals", "penalty", "scaling", "job"),
+    "experiments",
 )
 
 

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from designs import DESIGNS, sample
 from statsmodels.datasets import grunfeld, macrodata
 from statsmodels.regression.rolling import RollingOLS, RollingWLS
+from twins.inference import condition, infer
 
 from efface import rolling
 from efface.errors import InvalidValue
@@ -126,6 +128,79 @@ def test_statistics_of_each_group_are_independent():
             np.testing.assert_array_equal(
                 getattr(ours.stats, field)[rows], getattr(alone.stats, field)
             )
+
+
+def assert_exact(found, t, X, y, intercept, weights=None):
+    """The statistics of the window that ends at row t against exact fractions."""
+    cond = condition(X, intercept, weights)
+    if not cond <= 1e7:  # a constant feature beside an intercept, among others
+        return False
+    tolerance, d = 1e-9 if cond <= 1e4 else 1e-6, X.shape[1]
+    exact = infer(X, y, intercept, weights)
+    bse, stats = np.append(found.stats.bse[t], found.stats.intercept_bse[t]), found.stats
+    np.testing.assert_allclose(bse[: d + intercept], exact.bse, rtol=tolerance)
+    unit = np.abs(exact.theta * np.append(np.abs(X).max(axis=0), 1.0)[: d + intercept]).max()
+    coef = np.append(found.coef[t], found.intercept[t])[: d + intercept] - exact.theta
+    assert np.abs(coef * np.append(np.abs(X).max(axis=0), 1.0)[: d + intercept]).max() < (
+        tolerance * unit
+    )
+    assert stats.rsquared[t] == pytest.approx(exact.rsquared, abs=tolerance)
+    assert found.rank[t] == d
+    return True
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("noise", [1.0, 1e-6])
+@pytest.mark.parametrize("name", DESIGNS)
+def test_every_window_of_full_rank_has_exact_statistics(name, noise, intercept):
+    X, y = sample(name, 150, seed=1, noise=noise)
+    found = rolling(X, y, 30, fit_intercept=intercept, stats=True)
+    checked = [
+        assert_exact(found, t, X[t - 29 : t + 1], y[t - 29 : t + 1], intercept)
+        for t in range(29, 150, 10)
+    ]
+    assert any(checked) or (intercept and "constant" in name)
+    undetermined = found.rank[29:] < X.shape[1]
+    np.testing.assert_array_equal(np.isnan(found.stats.bse[29:]).any(axis=1), undetermined)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("name", DESIGNS)
+def test_weighted_windows_of_full_rank_have_exact_statistics(name, intercept):
+    X, y = sample(name, 100, seed=2)
+    rng = np.random.default_rng(3)
+    w = np.where(rng.random(100) < 0.1, 0.0, rng.uniform(0.1, 5.0, size=100))
+    found = rolling(X, y, 30, fit_intercept=intercept, stats=True, sample_weight=w)
+    for t in range(29, 100, 14):
+        rows = slice(t - 29, t + 1)
+        assert_exact(found, t, X[rows], y[rows], intercept, w[rows])
+
+
+@pytest.mark.parametrize("name", ["constant and price", "three powers of t", "bid and ask"])
+def test_growing_windows_groups_and_durations_have_exact_statistics(name):
+    X, y = sample(name, 90, seed=4)
+    expanding = rolling(X, y, None, min_rows=8, stats=True)
+    lasting = rolling(X, y, 25, at=np.arange(90), min_rows=8, stats=True)
+    timed = rolling(X, y, "25s", at=np.arange(90).astype("M8[s]"), min_rows=8, stats=True)
+    grouped = rolling(X, y, 20, groups=np.arange(90) % 2, min_rows=8, stats=True)
+    for t in range(15, 90, 12):
+        assert assert_exact(expanding, t, X[: t + 1], y[: t + 1], False)
+        rows = slice(max(0, t - 24), t + 1)
+        assert assert_exact(lasting, t, X[rows], y[rows], False)
+        assert assert_exact(timed, t, X[rows], y[rows], False)
+        rows = slice(max(t % 2, t - 38), t + 1, 2)
+        assert assert_exact(grouped, t, X[rows].copy(), y[rows], False)
+
+
+def test_a_constant_feature_has_the_statistics_of_an_intercept():
+    X, y = sample("constant and three prices", 200)
+    ours = rolling(X, y, 50, stats=True)
+    model = rolling(X[:, 1:], y, 50, fit_intercept=True, stats=True)
+    assert_same(ours.coef[49:, 0], model.intercept[49:])
+    assert_same(ours.stats.bse[49:, 0], model.stats.intercept_bse[49:])
+    assert_same(ours.stats.pvalues[49:, 1:], model.stats.pvalues[49:])
+    theirs = RollingOLS(y, X, window=50).fit(use_t=True, method="lstsq")
+    np.testing.assert_allclose(ours.stats.bse[49:], theirs.bse[49:], rtol=1e-4)
 
 
 def test_no_standard_errors_without_a_degree_of_freedom():

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from designs import DESIGNS, sample
 from hypothesis import given, settings
 from random_models import HISTORIES, MODELS, after_events
 from twins import diagnostics as naive_diagnostics
@@ -35,6 +36,50 @@ def test_the_verdict_states_rows_error_tolerance_and_forgotten_ids():
         f"holds: 500 live rows, coefficients within {found.error:.2g} of a refit (allowed 1e-09), "
         "none of the 4 forgotten ids is alive"
     )
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("name", DESIGNS)
+def test_models_of_every_design_hold(name, intercept):
+    X, y = sample(name, 90, seed=1)
+    for units in (1.0, np.geomspace(1e-12, 1e12, X.shape[1])):
+        model = OLS(window=30, fit_intercept=intercept).fit(X[:40] * units, y[:40])
+        assert audit(model).holds
+        for row, response in zip(X[40:] * units, y[40:], strict=True):
+            model.learn_one(row, response)
+        found = audit(model)
+        assert found.holds, found.verdict
+        assert diagnose(model).rank == model.rank_
+
+
+@pytest.mark.parametrize(("d", "s"), [(30, 30), (60, 61), (100, 101), (160, 161)])
+def test_about_as_many_rows_as_features_hold(d, s):
+    rng = np.random.default_rng(d)
+    X = rng.normal(size=(s + 6, d))
+    y = X @ rng.normal(size=d) + rng.normal(size=s + 6)
+    model = OLS(window=s).fit(X[:s], y[:s])
+    for row, response in zip(X[s:], y[s:], strict=True):
+        model.learn_one(row, response)
+        found = audit(model)
+        assert found.holds, found.verdict
+        assert found.error < 1e-9
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_constant_features_among_few_rows_hold_and_have_coefficient_0(standardize, weighted):
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        d = int(rng.integers(2, 14))
+        n = int(rng.integers(2, d + 2))
+        X, y = rng.normal(size=(n, d)), rng.normal(size=n) + 1e3
+        constant = int(rng.integers(d))
+        X[:, constant] = rng.choice([1.0, 1 / 3, 1e3, 1e6, 1e9])
+        w = rng.uniform(0.1, 3.0, size=n) if weighted else None
+        model = OLS(standardize=standardize).fit(X, y, sample_weight=w)
+        assert model.coef_[constant] == 0.0
+        found = audit(model)
+        assert found.holds, found.verdict
 
 
 def test_forgotten_ids_that_are_alive_are_named():

@@ -6,13 +6,26 @@ import pickle
 
 import numpy as np
 import pytest
+from designs import DESIGNS, sample
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from samples import data
 from scipy.special import stdtrit
 from twins import intervals as naive_intervals
+from twins.inference import condition, infer, leverage
 
-from efface import OLS, AdaptiveRidge, AddDrop, KeepFor, Ridge, SwitchingRidge, load, replay
+from efface import (
+    OLS,
+    AdaptiveRidge,
+    AddDrop,
+    KeepFor,
+    Ridge,
+    SwitchingRidge,
+    diagnose,
+    load,
+    replay,
+    rolling,
+)
 from efface.errors import InvalidValue, NotFitted
 from efface.models.intervals import METHODS, Interval, student_quantiles
 
@@ -49,6 +62,37 @@ def expected(X, y, name, intercept, x, level, method, weights=None):
 
 
 # -- compared with the twin -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@intercepts
+@pytest.mark.parametrize("name", DESIGNS)
+def test_leverages_and_intervals_of_full_rank_are_exact(name, intercept, weighted):
+    X, y = sample(name, 61, seed=3)
+    w = np.random.default_rng(4).uniform(0.1, 4.0, size=61) if weighted else None
+    rows, new, part = X[30:60], X[60], None if w is None else w[30:60]
+    cond = condition(rows, intercept, part)
+    if cond > 1e7:  # a constant feature beside an intercept
+        return
+    near = {"rel": 1e-9 if cond <= 1e4 else 1e-6}
+    exact, freedom = infer(rows, y[30:60], intercept, part), 30 - X.shape[1] - intercept
+    high = leverage(rows, new, intercept, part)
+    half = -stdtrit(freedom, 0.05) * np.sqrt(exact.unexplained / freedom * (1 + high))
+    model = OLS(fit_intercept=intercept).fit(rows, y[30:60], sample_weight=part)
+    found = model.predict_interval(new[np.newaxis], 0.9)
+    assert (found.upper - found.lower)[0] / 2 == pytest.approx(half, **near)
+    windows = rolling(X, y, 30, fit_intercept=intercept, interval=0.9, sample_weight=w)
+    assert (windows.upper - windows.lower)[60] / 2 == pytest.approx(half, **near)
+    stream = OLS(window=30, fit_intercept=intercept)
+    told = replay(stream, X, y, diagnostics=True, interval=0.9, sample_weight=w)
+    assert (told.upper - told.lower)[60] / 2 == pytest.approx(half, **near)
+    assert told.leverage_new[60] == pytest.approx(high, **near)
+    oldest = leverage(rows, rows[0], intercept, part) * (1.0 if part is None else part[0])
+    assert told.leverage_old[60] == pytest.approx(oldest, **near)
+    described = diagnose(model, new)
+    assert described.leverage_new == pytest.approx(high, **near)
+    assert described.leverage_oldest == pytest.approx(oldest, **near)
+    assert (described.rank, model.rank_) == (X.shape[1], X.shape[1])
 
 
 @pytest.mark.parametrize("weighed", [False, True])

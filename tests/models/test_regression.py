@@ -37,13 +37,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
+from twins import regression as naive
 
 from efface import (
     FIFD,
     OLS,
+    AdaptiveRidge,
     AddDrop,
     KeepFor,
     Ridge,
+    audit,
     replay,
 )
 from efface.errors import (
@@ -545,3 +548,55 @@ def test_a_column_of_responses_is_flattened_with_a_warning():
     with pytest.warns(DataConversionWarning):
         model = OLS().fit(X, y[:, np.newaxis])
     assert model.coef_.shape == (2,)
+
+
+# Extreme units
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-160, 1e-165, 1e-200, 1e-290])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("kind", [OLS, Ridge, AdaptiveRidge])
+def test_features_whose_squares_underflow(kind, intercept, unit):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 3)) * unit, rng.normal(size=30)
+    model = kind(window=20, fit_intercept=intercept)
+    for row, response in zip(X, y, strict=True):
+        model.learn_one(row, response)
+        model.predict_one(row)
+    exact, level = naive.solve_exactly(X[10:], y[10:], model.penalty_, intercept)
+    np.testing.assert_allclose(model.coef_, exact, rtol=1e-9)
+    assert model.intercept_ == pytest.approx(level, abs=1e-9)
+    found = audit(model)
+    assert found.holds, found.verdict
+
+
+@pytest.mark.parametrize("ratio", [1e9, 1e11, 1e13])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", [OLS, Ridge, AdaptiveRidge])
+def test_a_mean_far_larger_than_the_spread_costs_no_digits(kind, weighted, ratio):
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.normal(size=60), ratio + np.cumsum(rng.normal(size=60))])
+    y, w = X[:, 0] + X[:, 1] - ratio, rng.uniform(0.1, 4.0, size=60) if weighted else np.ones(60)
+    model = kind(window=30)
+    for t in range(60):
+        model.learn_one(X[t], y[t], weight=w[t])
+        model.predict_one(X[t])
+    exact, level = naive.solve_exactly(X[30:], y[30:], model.penalty_, True, w[30:])
+    np.testing.assert_allclose(model.coef_, exact, rtol=1e-11)
+    assert model.intercept_ == pytest.approx(level, rel=1e-11)
+
+
+@pytest.mark.parametrize("heavy", [slice(None), 25])
+@pytest.mark.parametrize(("noise", "theta_max"), [("response", 1.0), ("residual", "auto")])
+def test_large_weights_and_responses_leave_the_adaptive_penalty_its_digits(noise, theta_max, heavy):
+    rng = np.random.default_rng(2)
+    X, w = rng.normal(size=(40, 3)), np.ones(40)
+    w[heavy] = 1e8
+    y = 1e12 + X.sum(axis=1) + rng.normal(size=40)
+    model = AdaptiveRidge(noise=noise, theta_max=theta_max, window=30)
+    for t in range(40):
+        model.learn_one(X[t], y[t], weight=w[t])
+        model.predict_one(X[t])
+    rule = "AdaptiveRidge", {"delta": model.delta, "noise": noise, "theta_max": theta_max}
+    expected = naive.penalty(X[10:], y[10:], rule, True, w[10:])
+    assert model.penalty_ == pytest.approx(expected, rel=1e-9)

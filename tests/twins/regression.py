@@ -11,6 +11,8 @@ import math
 import numpy as np
 from flint import fmpq, fmpq_mat
 
+TINY = np.finfo(float).tiny
+
 
 def fractions(numbers):
     """Numbers as exact fractions."""
@@ -151,7 +153,7 @@ def regress(X, y, lam, intercept, weights=None):
         return np.zeros(d), 0.0, 0
     roots = np.sqrt(weights)
     deviations = roots[:, np.newaxis] * (centred(X, weights) if intercept else X)
-    rank = int(np.linalg.matrix_rank(deviations))
+    rank = rank_of(deviations, intercept)
     if rank == d or lam > 0:
         coef, level = solve_exactly(X, y, lam, intercept, weights)
     elif rank == n - intercept:
@@ -161,6 +163,16 @@ def regress(X, y, lam, intercept, weights=None):
         coef = np.linalg.lstsq(deviations, roots * (y - mean), rcond=None)[0]
         level = mean - np.average(X, axis=0, weights=weights) @ coef if intercept else 0.0
     return coef, float(level), rank
+
+
+def rank_of(A, intercept):
+    """By NumPy's rule; for more rows than unknowns, full rank does not depend on the units."""
+    lengths = np.sqrt(np.square(A / (np.abs(A).max(axis=0) + TINY)).sum(axis=0))
+    if len(A) - intercept > A.shape[1] and lengths.all():
+        units = A / (np.abs(A).max(axis=0) + TINY) / lengths
+        if np.linalg.matrix_rank(units) == A.shape[1]:
+            return A.shape[1]
+    return int(np.linalg.matrix_rank(A))
 
 
 def centred(X, weights=None):

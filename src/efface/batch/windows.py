@@ -106,7 +106,7 @@ def _fit_fixed(task: Task, rows: RowArrays, window: int) -> WindowFits:
         rank[:first] = -1
     if task.method or task.stats:
         starts = _starts(task.policy, rows)
-        inference = _inference(task, rows, starts, coef, level)
+        inference = _inference(task, rows, starts, coef, level, rank)
         if task.method:
             fits = fit_varying_windows(X, y, starts, task.regression, task.method, weights)
             lower, upper = fits.lower, fits.upper
@@ -120,7 +120,7 @@ def _fit_varying(task: Task, rows: RowArrays) -> WindowFits:
     if task.rank and rank is None:
         plain = task.regression._replace(alpha=0.0)
         rank = fit_varying_windows(X, y, starts, plain, None, weights).rank
-    inference = _inference(task, rows, starts, fits.coef, fits.intercept)
+    inference = _inference(task, rows, starts, fits.coef, fits.intercept, rank)
     too_short = np.arange(1, len(y) + 1) - starts < task.min_rows
     for values in (fits.coef, fits.intercept, rank, *(inference or ())):
         if values is not None:
@@ -129,10 +129,15 @@ def _fit_varying(task: Task, rows: RowArrays) -> WindowFits:
 
 
 def _inference(
-    task: Task, rows: RowArrays, starts: Ints, coef: Matrix, intercept: Vector
+    task: Task,
+    rows: RowArrays,
+    starts: Ints,
+    coef: Matrix,
+    intercept: Vector,
+    rank: Ints | None,
 ) -> Inference | None:
-    if not task.stats:
+    if not task.stats or rank is None:  # statistics need a penalty of 0, which gives the rank
         return None
     X, y, weights, _ = rows
     first, with_intercept = task.min_rows - 1, task.regression.fit_intercept
-    return infer_windows(X, y, starts, with_intercept, first, coef, intercept, weights)
+    return infer_windows(X, y, starts, with_intercept, first, coef, intercept, rank, weights)

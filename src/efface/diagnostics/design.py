@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from efface.diagnostics.deviations import binary_exponent, deviations, standardized
+from efface.diagnostics.deviations import binary_exponent, deviations, scaled_penalty, standardized
 from efface.live.snapshot import Snapshot
 from efface.theory.geometry import Array, spectrum, whiten
 from efface.theory.quantities import forgetting_terms
@@ -40,10 +40,21 @@ class Design:
         """The eigenvalues of the scaled Phi, largest first."""
         return spectrum(self._rows).values if self.total_weight else np.zeros(self.d)
 
+    @cached_property
+    def _units(self) -> Array | None:
+        """The lengths of the columns, if they have full rank once divided by them."""
+        lengths = np.linalg.norm(self._rows, axis=0)
+        if len(self._rows) - self.intercept <= self.d or not lengths.all():
+            return None
+        return lengths if spectrum(self._rows / lengths).rank == self.d else None
+
     @property
     def rank(self) -> int:
-        """The rank, by the rule of ``numpy.linalg.matrix_rank``."""
-        return int(np.count_nonzero(self._values))
+        """The rank, by the rule of ``numpy.linalg.matrix_rank``.
+
+        With more rows than unknowns, full rank does not depend on the units of the features.
+        """
+        return self.d if self._units is not None else int(np.count_nonzero(self._values))
 
     @property
     def eigenvalues(self) -> tuple[float, float]:
@@ -55,7 +66,8 @@ class Design:
     @property
     def condition(self) -> float:
         """The condition number of Phi, infinite below full rank."""
-        return float(self._values[0] / self._values[-1]) if self.rank == self.d else math.inf
+        smallest = self._values[-1]
+        return float(self._values[0] / smallest) if smallest > 0.0 else math.inf
 
     def degrees_of_freedom(self, penalty: float) -> float:
         """The trace of the hat matrix."""
@@ -74,7 +86,9 @@ class Design:
         pair = np.array([self._oldest[0], new])
         if self.intercept:
             pair = deviations(self._X, pair, weights=self._w)[1]
-        pair = whiten(self._rows, pair, penalty=self._scaled(penalty))
+        # Leverages of full rank do not depend on units, which would cost digits.
+        units = 1.0 if penalty or self._units is None else self._units
+        pair = whiten(self._rows / units, pair / units, penalty=self._scaled(penalty))
         if self.intercept:  # not penalised, and orthogonal to the centred features
             pair = np.column_stack([pair, np.full(2, 1 / math.sqrt(self.total_weight))])
         pair[0] *= math.sqrt(self.weights[0])
@@ -82,5 +96,5 @@ class Design:
         return deleted, *((None, None) if x is None else (float(pair[1] @ pair[1]), total))
 
     def _scaled(self, penalty: float) -> float:
-        """The penalty for the scaled rows; the limit keeps squares of it finite."""
-        return min(math.ldexp(penalty, -2 * self._exponent), 2.0**900) if penalty else 0.0
+        """The penalty for the scaled rows."""
+        return scaled_penalty(penalty, -2 * self._exponent)

@@ -26,6 +26,18 @@ def binary_exponent(values: Array) -> int:
     return math.frexp(float(np.abs(values).max(initial=0.0)))[1]
 
 
+def scaled_penalty(penalty: float, exponent: int) -> float:
+    """The penalty times a power of two, at most 2^900, which keeps squares finite.
+
+    The coefficients of rows below 1 are 0 with such a penalty.
+
+    >>> scaled_penalty(0.5, 3), scaled_penalty(1.0, 2000) == 2.0**900
+    (4.0, True)
+    """
+    with np.errstate(over="ignore"):
+        return min(float(np.ldexp(penalty, exponent)), 2.0**900)
+
+
 def deviations(X: Array, *others: Array, weights: Array | None = None) -> tuple[Array, ...]:
     """The rows of X minus their mean, and other rows minus the same mean, rounded once.
 

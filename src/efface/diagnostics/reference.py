@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from efface.diagnostics.deviations import binary_exponent, deviations, standardized
+from efface.diagnostics.deviations import binary_exponent, deviations, scaled_penalty, standardized
 from efface.live.snapshot import Snapshot
 from efface.theory.geometry import Array
 
@@ -82,9 +83,8 @@ def refit(
     w_exp = 0 if weights is None else binary_exponent(weights)
     rows, responses = np.ldexp(X, -x_exp), np.ldexp(y, -y_exp)
     w = np.ones(n) if weights is None else np.ldexp(weights, -w_exp)
-    # With a penalty above 2^900 the coefficients are 0; the limit keeps squares finite.
-    lam = min(math.ldexp(penalty, -2 * x_exp - w_exp), 2.0**900) if penalty else 0.0
-    solver = _Solver.of(deviations(rows, weights=w)[0] if intercept else rows, w, lam)
+    lam = scaled_penalty(penalty, -2 * x_exp - w_exp)
+    solver = _Solver.of(deviations(rows, weights=w)[0] if intercept else rows, w, lam, intercept)
     solve = _solve_dual if n - intercept < d and solver.dual_usable(intercept) else _solve_primal
     fit = _with_scales(*solve(rows, responses, solver, intercept), rows, responses, solver)
     return replace(
@@ -154,7 +154,8 @@ class _Solver(NamedTuple):
     """(A'A + penalty)^-1 by the singular value decomposition of A.
 
     Without a penalty it is the pseudo-inverse. The rows of A are the ``deviations`` from the mean,
-    each times the square root of its weight.
+    each times the square root of its weight. More rows than unknowns, without a penalty, have full
+    rank where their columns divided by ``units``, their lengths, have it; units are 1 elsewhere.
     """
 
     deviations: Array
@@ -163,19 +164,31 @@ class _Solver(NamedTuple):
     left: Array
     singular: Array
     right: Array
+    units: Array
     penalty: float
 
     @staticmethod
-    def of(rows: Array, weights: Array, penalty: float) -> _Solver:
-        matrix = np.sqrt(weights)[:, np.newaxis] * rows
-        left, singular, right = np.linalg.svd(matrix, full_matrices=False)
-        kept = singular > _EPS * max(matrix.shape) * singular[0]
-        factors = left[:, kept], singular[kept], right[kept]
-        return _Solver(rows, weights, matrix, *factors, penalty)
+    def of(rows: Array, weights: Array, penalty: float, intercept: bool) -> _Solver:
+        matrix, (n, d) = np.sqrt(weights)[:, np.newaxis] * rows, rows.shape
+        lengths = np.linalg.norm(matrix, axis=0)
+        if penalty == 0.0 and n - intercept > d and lengths.all():
+            factors = _decomposed(matrix / lengths)
+            if factors[1].size == d:
+                return _Solver(rows, weights, matrix, *factors, lengths, penalty)
+        return _Solver(rows, weights, matrix, *_decomposed(matrix), np.ones(d), penalty)
 
     def mean(self, X: Array) -> Array:
         """The weighted mean of the rows."""
         return np.asarray(np.average(X, axis=0, weights=self.weights))
+
+    @property
+    def present(self) -> NDArray[np.bool]:
+        """Which features have deviations; the others have the coefficient 0."""
+        return np.asarray(self.deviations.any(axis=0))
+
+    def without_absent(self, high: Array, low: Array) -> tuple[Array, Array]:
+        """Coefficients as high + low, with 0 for features without deviations."""
+        return np.where(self.present, high, 0.0), np.where(self.present, low, 0.0)
 
     @property
     def rank(self) -> int:
@@ -183,12 +196,12 @@ class _Solver(NamedTuple):
 
     def primal(self, gradient: Array) -> Array:
         """The step of the coefficients; it lies in the span of the rows."""
-        inside = self.right @ gradient
-        coef = (inside / (self.singular**2 + self.penalty)) @ self.right
+        inside = self.right @ (gradient / self.units)
+        coef = (inside / (self.singular**2 + self.penalty)) @ self.right / self.units
         largest = float(self.singular.max(initial=0))
         if self.rank < gradient.size and self.penalty > 1e-8 * largest**2:
             coef += (gradient - inside @ self.right) / self.penalty  # corrects the span's rounding
-        return np.asarray(coef)
+        return np.where(self.present, coef, 0.0)
 
     def dual_usable(self, intercept: bool) -> bool:
         """Whether AA' + penalty is invertible in double-double arithmetic."""
@@ -223,6 +236,13 @@ class _Solver(NamedTuple):
         return float(min(plain, values[0] / values[-1])) if values[-1] > 0 else plain
 
 
+def _decomposed(matrix: Array) -> tuple[Array, Array, Array]:
+    """The singular value decomposition without the values that NumPy's rule takes for rounding."""
+    left, singular, right = np.linalg.svd(matrix, full_matrices=False)
+    kept = singular > _EPS * max(matrix.shape) * singular[0]
+    return left[:, kept], singular[kept], right[kept]
+
+
 def _solve_primal(X: Array, y: Array, solver: _Solver, intercept: bool) -> tuple[Array, float]:
     """Coefficients and intercept, refined by the residuals of the rows until they are stable."""
     coef, offset, before = np.zeros(X.shape[1]), 0.0, math.inf
@@ -254,7 +274,7 @@ def _solve_dual(X: Array, y: Array, solver: _Solver, intercept: bool) -> tuple[A
     offset, before, w = 0.0, math.inf, solver.weights
     mean, s = solver.mean(X), np.zeros((2, len(y)))
     for i in range(_MAX_STEPS):
-        coef = _product(X.T, *_times(w, *s))
+        coef = solver.without_absent(*_product(X.T, *_times(w, *s)))
         high, low = _residuals(X, y, *coef, offset)
         if intercept:
             high, low, shift = _centred(high, low, w)
@@ -270,10 +290,10 @@ def _solve_dual(X: Array, y: Array, solver: _Solver, intercept: bool) -> tuple[A
         s, before = np.array(_two_sum(total, s[1] + lost)), size
         if intercept:
             s = np.array(_centred(s[0], s[1], w)[:2])
-            offset -= float(mean @ (X.T @ (w * step)))
+            offset -= float((mean * solver.present) @ (X.T @ (w * step)))
         if size <= _EPS**2 * float(np.abs(s).max()):
             break
-    coef = _product(X.T, *_times(w, *s))
+    coef = solver.without_absent(*_product(X.T, *_times(w, *s)))
     if intercept:
         offset += _centred(*_residuals(X, y, *coef, offset), w)[2]
     return coef[0] + coef[1], offset

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from designs import kahan
 
 from efface.engine.linalg.dense import (
+    CLEAR,
     ROWS_SCRATCH,
     divide_rows,
     factorise,
@@ -21,8 +23,9 @@ def positive_definite(n, seed=0, condition=1.0):
 
 
 def margin_of(a):
-    """The smallest pivot as a fraction of its diagonal entry, from NumPy's factor."""
-    return float((np.diag(np.linalg.cholesky(a)) ** 2 / np.diag(a)).min())
+    """The smallest 1 - R^2 of a column on all others; where pivots are clear, on those before."""
+    pivots = (np.diag(np.linalg.cholesky(a)) ** 2 / np.diag(a)).min()
+    return float((1.0 / (np.diag(np.linalg.inv(a)) * np.diag(a))).min()), float(pivots)
 
 
 @pytest.mark.parametrize("n", [1, 2, 23, 24, 25, 60])
@@ -32,7 +35,7 @@ def test_inverse_is_symmetric_and_equals_numpy(n):
     margin = invert(inverse, np.diag(a).copy(), np.empty(n * n + 96 * n))
     np.testing.assert_allclose(inverse, np.linalg.inv(a), rtol=1e-10, atol=1e-10)
     assert (inverse == inverse.T).all()
-    assert margin == pytest.approx(margin_of(a), rel=1e-9)
+    assert margin == pytest.approx(margin_of(a)[0], rel=1e-9)
 
 
 def test_inverse_is_as_accurate_as_the_factorisation():
@@ -51,7 +54,19 @@ def test_factorise_and_solve(n):
     margin = factorise(factor, np.empty(n), np.diag(a).copy())
     solve(factor, x)
     np.testing.assert_allclose(a @ x, b, rtol=1e-12)
-    assert margin == pytest.approx(margin_of(a), rel=1e-12)
+    least, pivots = margin_of(a)
+    assert margin == pytest.approx(pivots if pivots >= CLEAR else least, rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "s"), [(8, 0.6), (12, 0.7), (25, 0.85), (60, 0.98), (120, 0.994)])
+def test_the_margin_shows_the_condition_of_a_kahan_matrix(n, s):
+    r = kahan(n, s)
+    a = r.T @ r
+    least, pivots = margin_of(a)
+    assert pivots > 20 * least
+    inverse, factor, scale = np.tril(a), np.triu(a), np.diag(a).copy()
+    assert invert(inverse, scale, np.empty(n * n + 96 * n)) == pytest.approx(least, rel=1e-2)
+    assert factorise(factor, np.empty(n), scale) == pytest.approx(least, rel=1e-2)
 
 
 @pytest.mark.parametrize(
@@ -80,3 +95,4 @@ def test_lopsided_squared_lengths():
     assert not lopsided(np.array([1.0, 1e-18]))
     assert lopsided(np.array([1.0, 1e-21]))
     assert not lopsided(np.array([]))
+    assert lopsided(np.array([1e-250, 1e-250]))

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from designs import DESIGNS, sample
 from twins import regression as naive
+from twins.inference import condition
 
 from efface.engine.jit.views import weighed
 from efface.engine.linalg.refit import refit
@@ -36,6 +38,24 @@ def test_with_an_intercept_the_error_is_that_of_the_mean(condition):
     scale = np.abs(exact).max()
     assert np.abs(coef - exact).max() <= 1e-15 * condition * scale + 1e-13 * scale
     assert level == pytest.approx(intercept, abs=1e-15 * condition * scale + 1e-12)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("name", DESIGNS)
+def test_rows_of_full_rank_are_refitted_whatever_their_units(name, intercept):
+    X, y = sample(name, 40, seed=8)
+    cond = condition(X, intercept)
+    if cond > 1e8:
+        return
+    for units in (1.0, 1e-12, np.geomspace(1e-12, 1e12, X.shape[1])):
+        coef = np.empty(X.shape[1])
+        level, rank = refit(X * units, weighed(y), 0.0, intercept, coef)
+        exact, b = naive.solve_exactly(X * units, y, 0.0, intercept)
+        unit = np.abs(X * units).max(axis=0)
+        scale = np.abs(exact * unit).max()
+        assert np.abs((coef - exact) * unit).max() <= max(1e-15 * cond, 1e-13) * scale
+        assert level == pytest.approx(b, abs=max(1e-15 * cond, 1e-13) * scale)
+        assert rank == X.shape[1]
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -161,3 +181,16 @@ def test_rows_of_weight_zero_are_ignored():
     responses = weighed(np.ones(3), np.zeros(3))
     assert refit(np.ones((3, 2)), responses, 1.0, True, coef) == (0.0, 0)
     assert coef.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("unit", [1e-140, 1e-160, 1e-165, 1e-200, 1e-290])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("n", [3, 30])
+def test_values_whose_squares_underflow(n, intercept, unit):
+    rng = np.random.default_rng(n)
+    X, y, coef = rng.normal(size=(n, 4)) * unit, rng.normal(size=n), np.empty(4)
+    level, rank = refit(X, weighed(y), 0.0, intercept, coef)
+    exact, b, _ = naive.regress(X / unit, y, 0.0, intercept)
+    np.testing.assert_allclose(coef * unit, exact, rtol=1e-10)
+    assert level == pytest.approx(b, abs=1e-12)
+    assert rank == min(4, n - intercept)

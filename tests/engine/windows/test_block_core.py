@@ -10,6 +10,6 @@ def test_blocks_are_longer_with_more_features():
 def test_shapes_are_in_the_order_in_which_the_workspace_is_built():
     p, length = 5, 3
     k, sizes = 2 * (length - 1), shapes(p, length)
-    assert sizes[1:4] == ((p + k, p), (p + k + 2, p), (p + k + 2, p))
+    assert sizes[1:4] == ((p + k, p), (p + k + 3, p), (p + k + 3, p))
     assert sizes[6:8] == ((k, k), (length, k))
     assert sizes[-1] == (1, length)

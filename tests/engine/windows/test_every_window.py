@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from designs import kahan
 from twins import regression as naive
 
 from efface.engine.windows.every_window import slide_windows
@@ -34,6 +35,19 @@ def test_every_window_equals_a_refit(d, s, penalty, intercept):
     n = min(2 * s + 25, 90)
     X = rng.normal(size=(n, d))
     assert_equal_to_refits(X, X @ rng.normal(size=d) + rng.normal(size=n), s, penalty, intercept)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("d", "s", "sine"), [(12, 60, 0.7), (25, 90, 0.84), (34, 110, 0.92)])
+def test_windows_far_closer_to_singular_than_their_pivots_show(d, s, sine, intercept):
+    rng = np.random.default_rng(d)
+    X = rng.normal(size=(s + 20, d)) @ kahan(d, sine)
+    y = X @ rng.normal(size=d) + rng.normal(size=s + 20)
+    coef, _, rank = slide_windows(X, y, s, 0.0, intercept, s - 1)
+    for t in range(s - 1, s + 20, 7):
+        exact, _ = naive.solve_exactly(X[t - s + 1 : t + 1], y[t - s + 1 : t + 1], 0.0, intercept)
+        np.testing.assert_allclose(coef[t], exact, atol=1e-12 * np.abs(exact).max())
+        assert rank[t] == d
 
 
 def test_a_row_1e8_times_larger_has_no_effect_after_it_left():

@@ -22,9 +22,9 @@ def directly(X, y, intercept):
 
 
 def inferred(X, y, s, intercept):
-    coef, level, _ = slide_windows(X, y, s, 0.0, intercept, 0)
+    coef, level, rank = slide_windows(X, y, s, 0.0, intercept, 0)
     starts = np.maximum(np.arange(len(y)) - s + 1, 0)
-    return infer_windows(X, y, starts, intercept, 0, coef, level)
+    return infer_windows(X, y, starts, intercept, 0, coef, level, rank)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -76,9 +76,9 @@ def test_weighted_windows_agree_with_dense_algebra(noise, intercept):
     y = X @ [1.0, 2.0] + noise * rng.normal(size=40)
     w = rng.uniform(0.1, 5.0, size=40)
     w[20], X[20] = 0.0, 1e6
-    coef, level, _ = slide_windows(X, y, 12, 0.0, intercept, 0, 0, w)
+    coef, level, rank = slide_windows(X, y, 12, 0.0, intercept, 0, 0, w)
     starts = np.maximum(np.arange(40) - 11, 0)
-    found = infer_windows(X, y, starts, intercept, 0, coef, level, w)
+    found = infer_windows(X, y, starts, intercept, 0, coef, level, rank, w)
     for t in range(11, 40):
         rows = np.arange(t - 11, t + 1)
         rows = rows[w[rows] > 0]

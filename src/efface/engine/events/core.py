@@ -56,7 +56,7 @@ _LEAST_PENALTY = float(np.finfo(np.float64).tiny) / EPS  # per row: larger than 
 FAR = 100.0  # variances: beyond, the square of the mean's distance from the centre costs digits
 
 core_state, _STATE = record(
-    ints=["dual", "n_rows", "responses"], floats=["penalty", "rho", "constant", "margin"]
+    ints=["dual", "n_rows", "responses"], floats=["penalty", "rho", "constant", "margin", "reached"]
 )
 
 
@@ -64,7 +64,8 @@ class Core(NamedTuple):
     """A solved core; p = d features (+ 1 with an intercept)."""
 
     # dual form?; its rows, in the dual form; responses (2 with an intercept in the dual form);
-    # penalty, rho, the value of the constant feature, and the smallest margin to be trusted
+    # penalty, rho, the value of the constant feature, the smallest margin to be trusted, and the
+    # margin of the core
     state: Record
     inverse: Matrix  # (p, p): M, or (XX' + penalty I)^-1 in the dual form
     rows: Matrix  # (p, p): X, in the dual form
@@ -182,7 +183,7 @@ def form_primal(c: Core, total: Matrix, d: int, penalty: float, intercept: bool)
     for i in range(p):
         c.terms[0, i] = abs(theta[i])
     c.state.penalty, c.state.rho, c.state.constant = penalty, 1.0, 1.0
-    c.state.margin = SAFE
+    c.state.margin, c.state.reached = SAFE, margin
     c.state.dual, c.state.n_rows, c.state.responses = 0, 0, 1
     return margin
 
@@ -251,7 +252,8 @@ def form_dual(
         add_rows(step, rows, 1.0, theta)
         set_largest_terms(alpha, rows, c.terms[response])
     c.state.penalty, c.state.rho, c.state.constant = penalty, penalty, constant
-    c.state.margin = 10.0 * SAFE  # Z is a difference, and has lost digits already
+    # Z is a difference, and has lost digits already.
+    c.state.margin, c.state.reached = 10.0 * SAFE, margin
     c.state.dual, c.state.n_rows, c.state.responses = 1, n, responses
     fill(c.scale, 0.0)
     for i in range(n):

@@ -21,6 +21,7 @@ from efface.engine.linalg.dense import copy, fill
 from efface.engine.sums.sliding import Sums, clear_bounds, first_weighted, widen
 
 KEPT = 1e-4  # of a sum of squares: with less left after a subtraction, digits are missing
+LEAST_TRACE = 1e-240  # of Phi: with less, squares have lost their digits; as if features were 0
 PILOT_SHARE = 1e-3  # of the mean squared length of a row: the penalty of a pilot fit
 
 
@@ -188,7 +189,7 @@ def penalty_of(s: Stream, r: Rows) -> float:
 @shared()
 def pilot_penalty(trace: float, n: float) -> float:
     """The penalty of a pilot fit: a power of two, which seldom changes as rows come and go."""
-    return PILOT_SHARE * 2.0 ** np.rint(np.log2(trace / n)) if trace > 0.0 else 0.0
+    return PILOT_SHARE * 2.0 ** np.rint(np.log2(trace / n)) if trace > LEAST_TRACE else 0.0
 
 
 @shared()

@@ -25,7 +25,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from efface.engine.events.penalty import KEPT, lemma_3, live_weight, too_few
+from efface.engine.events.penalty import KEPT, LEAST_TRACE, lemma_3, live_weight, too_few
 from efface.engine.events.rows import Rows, open_rows, span_of
 from efface.engine.events.solve import outside_rows, residual_square
 from efface.engine.events.state import Stream, open_stream
@@ -130,12 +130,23 @@ def constant(state: Record, level: float) -> bool:
     return state.has_intercept == 1 and state.variance <= (16.0 * EPS * level) ** 2
 
 
+@shared()
+def constant_rows(state: Record, y: Responses, lo: int, hi: int) -> bool:
+    """``constant`` for rows with weights: one heavy row alone makes the variance small."""
+    level = y[first_weighted(y, lo, hi), VALUE]
+    if not constant(state, level):
+        return False
+    for i in range(lo, hi):
+        if y[i, WEIGHT] > 0.0 and abs(y[i, VALUE] - level) > 32.0 * EPS * abs(level):
+            return False
+    return True
+
+
 @numba.njit(**INNER)
 def _plug_in(s: Stream, r: Rows) -> float:
     """The penalty of the live rows, from a pilot fit that is up to date."""
     state = s.state
-    first = first_weighted(r.y, r.span.head, r.span.end)
-    if state.trace_phi == 0.0 or constant(state, r.y[first, VALUE]):
+    if state.trace_phi <= LEAST_TRACE or constant_rows(state, r.y, r.span.head, r.span.end):
         return 0.0
     n = live_weight(s, r)
     theta = 0.0
@@ -217,7 +228,7 @@ def plug_in_directly(x: Matrix, y: Responses, state: Record, coef: Vector) -> fl
     weighted, intercept, penalty = y[:, WEIGHT] > 0.0, bool(state.has_intercept), state.penalty
     x, y = x[weighted], y[weighted]
     m, n = len(y), float(y[:, WEIGHT].sum())
-    if state.trace_phi == 0.0 or constant(state, y[0, VALUE]):
+    if state.trace_phi <= LEAST_TRACE or constant_rows(state, y, 0, m):
         return 0.0
     rows = centred(x, y[:, WEIGHT], intercept)
     left = y[:, VALUE] - mean_of(y[:, VALUE], y[:, WEIGHT], intercept) - rows @ coef

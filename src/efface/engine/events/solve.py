@@ -37,7 +37,8 @@ def solve_outside(s: Stream, r: Rows, penalty: float) -> bool:
     for i in range(k):
         for j in range(i, k):
             factor[i, j] = o.schur[lo + i, lo + j]
-    if not factorise(factor, w.weights[0], weight) >= c.state.margin:
+    margin = factorise(factor, w.weights[0], weight)
+    if not margin >= c.state.margin:
         return False
     if penalty == 0.0 and lopsided(weight):
         return False
@@ -47,21 +48,22 @@ def solve_outside(s: Stream, r: Rows, penalty: float) -> bool:
         solve(factor, weights)
         copy(c.theta[g], theta)
         add_rows(weights, images, 1.0, theta)
-    return _outlasts(c, o, w.theta, w.weights, lo, k, s.state.width)
+    return _outlasts(s, o, lo, k, min(margin, c.state.reached))
 
 
 @numba.njit(**INNER)
-def _outlasts(c: Core, o: Outside, theta: Matrix, weights: Matrix, lo: int, k: int, d: int) -> bool:
+def _outlasts(s: Stream, o: Outside, lo: int, k: int, margin: float) -> bool:
     """Do the coefficients keep enough digits after their terms cancel? See ``cancellation``.
 
     For k rows outside the core, from ``lo`` on.
     """
+    c, theta, weights, d = s.core, s.work.theta, s.work.weights, s.state.width
     slope = theta[0, d] / theta[1, d] if c.state.responses == 2 else 0.0
     reach = 0.0
     for i in range(k):
         w = max(abs(weights[0, i]), abs(slope * weights[1, i]))
         reach = max(reach, w * w * o.weight[lo + i])
-    t = Terms(theta[0], theta[1], slope, c.terms, reach, c.scale, c.state.dual == 1)
+    t = Terms(theta[0], theta[1], slope, c.terms, reach, c.scale, c.state.dual == 1, margin)
     if each_keeps_digits(t, d):
         return True
     squares = part(c.scratch, 0, d)

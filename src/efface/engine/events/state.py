@@ -284,6 +284,7 @@ def clear_core(s: Stream) -> None:
     if s.state.rule != FIXED:
         fill(s.observed, 0.0)
     s.core.state.penalty, s.core.state.rho, s.core.state.constant = 0.0, 0.0, 0.0
+    s.core.state.reached = 0.0
     clear_total(s.sums)
     if s.sums.state.seen == NEVER:  # the dual form keeps no sums: the centre is its own
         fill(s.sums.centre, 0.0)

@@ -5,7 +5,8 @@ A coefficient is a sum: the core's coefficient plus w_i Z_i for every row outsid
 response of ones is subtracted. Where terms cancel, the coefficient keeps their rounding error,
 about EPS times the largest term, and few correct digits. This happens when one row outside the core
 is far heavier or larger than the others, or moves the mean far from the centre. The pivots do not
-show it.
+show it. The terms have lost digits themselves where the margin is small: the share that must be
+left is larger there.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from efface.engine.linalg.dense import fill
 
 # A coefficient must be at least this share of its largest term. The share is larger in the primal
 # form, whose terms are estimated (see ``_largest_square``) and have the errors of an inverse.
-# Squared here: a power in compiled code is a function more to compile.
-_LEAST_2, _LEAST_DUAL_2 = 1e-4**2, 1e-5**2
+_LEAST, _LEAST_DUAL = 1e-4, 1e-5
+_DIGITS = 2e-6  # the least product of this share and the margin: errors are EPS over it
 
 
 class Terms(NamedTuple):
@@ -34,6 +35,14 @@ class Terms(NamedTuple):
     reach: float  # the largest w_i^2 S_ii of the rows outside; in the dual form w_i^2 |u_i|^2
     scale: Vector  # (p,): the squared lengths of the core's features
     dual: bool
+    margin: float  # of the system: see ``dense``
+
+
+@numba.njit(**INNER)
+def _least_2(t: Terms) -> float:
+    """The square of the share that must be left."""
+    least = max(_LEAST_DUAL if t.dual else _LEAST, _DIGITS / t.margin)
+    return least * least
 
 
 @shared()
@@ -67,23 +76,26 @@ def _largest_square(t: Terms, j: int) -> float:
 def each_keeps_digits(t: Terms, d: int) -> bool:
     """Whether every coefficient is large enough beside its terms; one without terms is."""
     if not t.dual:
-        return _all_keep_digits(part(t.theta, 0, d), t.core[0], t.scale, _LEAST_2 * t.reach)
+        return _all_keep_digits(part(t.theta, 0, d), t.core[0], t.scale, _least_2(t), t.reach)
+    least = _least_2(t)
     for j in range(d):
         coef = _coefficient(t, j)
         some = coef != 0.0 or t.core[0, j] != 0.0
-        if some and coef * coef < _LEAST_DUAL_2 * _largest_square(t, j):
+        if some and coef * coef < least * _largest_square(t, j):
             return False
     return True
 
 
 @numba.njit(**INNER, fastmath=FAST)
-def _all_keep_digits(theta: Vector, core: Vector, scale: Vector, least: float) -> bool:
+def _all_keep_digits(
+    theta: Vector, core: Vector, scale: Vector, least: float, reach: float
+) -> bool:
     """The primal form, which every event needs: one loop that the compiler can vectorise."""
-    failed = 0
+    failed, far = 0, least * reach
     for j in range(theta.size):
         square = theta[j] * theta[j] * scale[j]
         some = (theta[j] != 0.0) | (core[j] != 0.0)
-        failed += some & ((square < _LEAST_2 * (core[j] * core[j] * scale[j])) | (square < least))
+        failed += some & ((square < least * (core[j] * core[j] * scale[j])) | (square < far))
     return failed == 0
 
 
@@ -98,4 +110,4 @@ def largest_keeps_digits(t: Terms, squares: Vector, d: int) -> bool:
         coef = _coefficient(t, j)
         largest = max(largest, squares[j] * _largest_square(t, j))
         left = max(left, squares[j] * (coef * coef))
-    return left >= (_LEAST_DUAL_2 if t.dual else _LEAST_2) * largest
+    return left >= _least_2(t) * largest

@@ -1,13 +1,18 @@
 """Dense linear algebra on small positive definite matrices, for compiled code.
 
-Every factorisation returns its *margin*: the smallest ratio of a pivot to the diagonal entry that
-it started from. For a Gram matrix this ratio is 1 - R^2 of a column regressed on the columns before
-it, so it does not depend on the units of the features. Rounding errors grow by about 1 / margin. A
-margin of 0 means that the matrix is not positive definite. Results with a margin below ``SAFE`` are
-discarded, and the rows are fitted again by ``refit``.
+Every factorisation returns its *margin*. For a Gram matrix it is the smallest 1 - R^2 of a column
+regressed on all others, so it does not depend on the units of the features: the inverse of the
+largest product of two diagonal entries, of the matrix and of its inverse. Rounding errors grow by
+about 1 / margin. A margin of 0 means that the matrix is not positive definite. Results with a
+margin below ``SAFE`` are discarded, and the rows are fitted again by ``refit``.
+
+The ratio of a pivot to the diagonal entry that it started from is 1 - R^2 of a column regressed on
+the columns before it: never less than the margin, and far more in matrices such as Kahan's. Where
+no inverse is formed, the smallest of these ratios is the margin if it is at least ``CLEAR``; else
+the diagonal of the inverse is computed.
 
 The margin does not show features of very different length. ``lopsided`` does: where one squared
-length is below 1e-20 of another, only singular values can tell the rank.
+length is below 1e-20 of another, only the rows themselves can tell the rank.
 """
 
 from __future__ import annotations
@@ -22,7 +27,9 @@ from efface.engine.jit.compilation import FAST, INNER, shared
 from efface.engine.jit.views import Matrix, Vector, block, part, take
 
 SAFE = 1e-4  # the least margin with which a result is used
+CLEAR = 0.3  # with larger ratios of pivots to diagonal entries, no far smaller margin is possible
 EPS = float(np.finfo(np.float64).eps)
+_LEAST_SQUARE = 1e-240
 _COLUMNS = 24  # per block of ``invert``
 _MOST_COLUMNS = 48  # per block of ``factorise_rows``
 ROWS_SCRATCH = 2 * _MOST_COLUMNS**2 + 4 * _COLUMNS * _MOST_COLUMNS  # floats, for factorise_rows
@@ -65,12 +72,12 @@ def symmetric_times(a: Matrix, x: Vector, out: Vector) -> None:
 
 @shared()
 def lopsided(squares: Vector) -> bool:
-    """Whether one squared length is below 1e-20 of another: only singular values tell the rank."""
+    """Whether one squared length is below 1e-20 of another, or so small that it has lost digits."""
     smallest, largest = np.inf, 0.0
     for i in range(squares.size):
         smallest = min(smallest, squares[i])
         largest = max(largest, squares[i])
-    return smallest < 1e-20 * largest
+    return smallest < 1e-20 * largest or smallest < _LEAST_SQUARE
 
 
 @shared(fastmath=FAST)
@@ -96,7 +103,21 @@ def factorise(a: Matrix, row: Vector, scale: Vector) -> float:
             factor = rest[0] * inverse
             for k in range(target.size):
                 target[k] -= factor * rest[k]
-    return margin
+    return margin if margin >= CLEAR else _margin_of(a, part(row, 0, n), scale)
+
+
+@numba.njit(**INNER)
+def _margin_of(a: Matrix, row: Vector, scale: Vector) -> float:
+    """The margin from the factors: (U' D U)^-1_ii is the sum of (U^-1)_ij^2 / D_j."""
+    n, largest = scale.size, 0.0
+    for i in range(n):
+        fill(row, 0.0)
+        row[i], total = 1.0, 0.0
+        for j in range(i, n):
+            total += row[j] * row[j] * a[j, j]
+            add_row(-row[j], part(a[j], j + 1, n), part(row, j + 1, n))
+        largest = max(largest, total * scale[i])
+    return 1.0 / largest if largest > 0.0 else 1.0
 
 
 @shared(fastmath=FAST)
@@ -140,6 +161,7 @@ def invert(a: Matrix, scale: Vector, scratch: Vector) -> float:
         hi = min(lo + _COLUMNS, n)
         add_gram(block(a, lo, hi, 0, hi), block(out, 0, hi, 0, hi))
     for i in range(n):
+        margin = min(margin, 1.0 / (scale[i] * out[i, i]))
         for j in range(i + 1):
             a[i, j] = out[i, j]
             a[j, i] = out[i, j]
@@ -160,7 +182,7 @@ def _invert_triangle(a: Matrix, scratch: Vector) -> None:
 
 @numba.njit(**INNER, fastmath=FAST)
 def _invert_factor(a: Matrix, scale: Vector, scratch: Vector) -> float:
-    """a <- L^-1 for a small block a = L L', from its lower triangle; return the margin.
+    """a <- L^-1 for a small block a = L L', from its lower triangle; return the least pivot ratio.
 
     Gaussian elimination on (a | I) by rows, so that every inner loop runs along one row. The upper
     triangle becomes zeros.

@@ -1,14 +1,16 @@
 """Regression from scratch in extended precision, for windows where float64 sums are not enough.
 
-The normal equations where iterative refinement on them converges, else the singular value
-decomposition. Both are refined: residuals of the rows in double-double arithmetic, corrections
-until the coefficients no longer change. The result has full float64 precision up to a condition
-number of about 1e7. Rows are centred on their weighted mean, if there is an intercept, and
+The normal equations where iterative refinement on them converges; else, for rows of full rank,
+``gram_schmidt``; else the singular value decomposition. All are refined: residuals of the rows in
+double-double arithmetic, corrections until the coefficients no longer change. The result has full
+float64 precision up to a condition number of about 1e7, with features at a common scale where the
+rows have full rank. Rows are centred on their weighted mean, if there is an intercept, and
 multiplied by the square roots of their weights.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numba
@@ -16,6 +18,7 @@ import numpy as np
 
 from efface.engine.jit.blas import add_gram
 from efface.engine.jit.compilation import INNER, KERNEL
+from efface.engine.jit.records import words
 from efface.engine.jit.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, take
 from efface.engine.linalg.dense import (
     EPS,
@@ -28,10 +31,13 @@ from efface.engine.linalg.dense import (
     symmetric_times,
 )
 from efface.engine.linalg.double_double import two_product, two_sum
+from efface.engine.linalg.gram_schmidt import lay_out_factor, lay_out_solution, refit_full_rank
 
 _CONVERGES = 1e-10  # the least margin with which refinement by the inverse converges
 _CERTAIN = 1e-6  # the least margin that proves full rank: rounding alone can give sqrt(EPS)
 _MOST_STEPS = 12
+_TINY_EXPONENT = -400  # of two: squares of smaller values lose digits
+_MOST_PENALTY = 2.0**900  # for values of about 1: a larger one leaves no digit of their squares
 
 # Fits rows: (x, y, penalty, intercept, coef), coef being written; returns (intercept, rank).
 Fit = Callable[[Matrix, Responses, float, bool, Vector], tuple[float, int]]
@@ -62,7 +68,7 @@ def refit(
 
     With a penalty the rank may be -1: not computed. Without one, and where the rows do not
     determine the coefficients, they are those of minimum norm; the rank is by NumPy's rule. There
-    are two kernels, since the second is slow to compile and rarely needed.
+    are three kernels, since the last is slow to compile and rarely needed.
     """
     weighted = y[:, WEIGHT] > 0.0
     if not weighted.all():
@@ -71,6 +77,12 @@ def refit(
     if n == 0:
         coef[:] = 0.0
         return 0.0, 0
+    lift = _lift(x)
+    if lift > 0 and (penalty == 0.0 or penalty < math.ldexp(_MOST_PENALTY, -2 * lift)):
+        level, rank = refit(np.ldexp(x, lift), y, math.ldexp(penalty, 2 * lift), intercept, coef)
+        with np.errstate(over="ignore"):  # beyond the largest number: infinite
+            coef[:] = np.ldexp(coef, lift)
+        return level, rank
     if penalty == 0.0 and n - intercept <= d:
         level, rank = _spectral(x, _with_even_lengths(x, y, intercept), penalty, intercept, coef)
         if rank == n - intercept:
@@ -80,7 +92,30 @@ def refit(
         level, done = _normal(x, y, penalty, intercept, coef, store)
         if done:
             return level, d if penalty == 0.0 else -1
+    if penalty == 0.0 and n - intercept > d:
+        found = refit_ranges(x, y, np.zeros(1, np.int64), np.array([n]), intercept)
+        if not np.isnan(found[1][0]):
+            coef[:] = found[0][0]
+            return float(found[1][0]), d
     return _spectral(x, y, penalty, intercept, coef)
+
+
+def _lift(x: Matrix) -> int:
+    """The exponent of two that brings tiny values, whose squares would underflow, to about 1."""
+    exponent = math.frexp(float(np.abs(x).max(initial=0.0)))[1]
+    return -exponent if exponent < _TINY_EXPONENT else 0
+
+
+def refit_ranges(
+    x: Matrix, y: Responses, starts: Ints, ends: Ints, intercept: bool
+) -> tuple[Matrix, Vector]:
+    """Least squares of ranges of rows; the level is NaN where full rank is not certain."""
+    d, n = x.shape[1], int((ends - starts).max(initial=0))
+    p = d + int(intercept)
+    coef, level = np.empty((ends.size, d)), np.empty(ends.size)
+    store = np.empty(words(lay_out_factor, d, p, n) + words(lay_out_solution, p, n))
+    refit_full_rank(x, y, starts, ends, intercept, coef, level, store)
+    return coef, level
 
 
 def _with_even_lengths(x: Matrix, y: Responses, intercept: bool) -> Responses:
@@ -209,7 +244,22 @@ def _spectral(
                 for j in range(n):
                     weight += u[j, i] * column[j]
                 add_row(weight / sigma[i], vt[i], coef)
+    _clear_absent(rows, coef)
     return y_mean - dot(mean, coef), rank
+
+
+@numba.njit(**INNER)
+def _clear_absent(rows: Matrix, coef: Vector) -> None:
+    """Set the coefficients of features without deviations to 0.
+
+    Their rounding errors, times a large mean, would be errors of the intercept.
+    """
+    for j in range(coef.size):
+        i = 0
+        while i < rows.shape[0] and rows[i, j] == 0.0:
+            i += 1
+        if i == rows.shape[0]:
+            coef[j] = 0.0
 
 
 @numba.njit(**INNER)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.engine.jit.views import Matrix, Vector
-from efface.engine.linalg.dense import EPS, SAFE
+from efface.engine.linalg.dense import CLEAR, EPS, SAFE
 
 _KEPT = 1e-6  # an eigenvalue below this share of the largest has lost its digits
 _DUST = 1e-10  # deviations below this share of a column may be rounding
@@ -30,9 +30,10 @@ class Products(NamedTuple):
 
 
 class Spectrum(NamedTuple):
-    """The singular value decomposition of the live rows."""
+    """The singular value decomposition of the live rows, each feature divided by its unit."""
 
     mean: Vector
+    units: Vector  # the lengths of the columns where they have full rank, else 1
     base: float  # the intercept's part of every inner product
     sigma: Vector
     directions: Matrix
@@ -54,13 +55,13 @@ class Spectrum(NamedTuple):
     def gauge(self, u: Vector) -> tuple[float, float]:
         """The leverage of a row, infinite where undetermined, and the square of |H^-1 u|."""
         inside, rest = self._split(u)
-        lost = self.penalty == 0.0 and _beyond(rest, u - self.mean)
-        image = inside / self._denominator
+        lost = self.penalty == 0.0 and _beyond(rest, (u - self.mean) / self.units)
+        image = (inside / self._denominator) @ self.directions / self.units
         return np.inf if lost else self._product(u, u), float(image @ image)
 
     def _split(self, u: Vector) -> tuple[Vector, Vector]:
         """The coordinates of u - mean along the directions, and the rest."""
-        away = u - self.mean
+        away = (u - self.mean) / self.units
         inside = self.directions @ away
         return inside, away - inside @ self.directions
 
@@ -101,18 +102,25 @@ def weighed_rows(X: Matrix, weights: Vector, intercept: bool) -> Matrix:
 
 
 def spectrum(X: Matrix, weights: Vector, penalty: float, intercept: bool, rank: int) -> Spectrum:
-    """The decomposition of the live rows; a rank of -1 is computed, by NumPy's rule."""
+    """The decomposition of the live rows; a rank of -1 is computed, by NumPy's rule.
+
+    Leverages of rows of full rank do not depend on units. They keep the digits that very different
+    units would cost.
+    """
     around = centred(X, weights, intercept)
     rows = np.sqrt(weights)[:, np.newaxis] * around
+    first, d = int(weights.argmax()), X.shape[1]
+    base = 1.0 / float(weights.sum()) if intercept and weights.any() else 0.0
+    mean, units = X[first] - around[first], np.ones(d)
+    if penalty == 0.0 and rank == d and len(X) - intercept > d:
+        units = np.linalg.norm(rows, axis=0)
+        rows = rows / units
     _, sigma, directions = np.linalg.svd(rows, full_matrices=False)
     if rank < 0:
         sure = sigma[: _most(weights, intercept)]
         rank = int((sure > sigma[0] * max(rows.shape) * EPS).sum())
     used = sigma.size if penalty > 0.0 else rank
-    first = int(weights.argmax())
-    base = 1.0 / float(weights.sum()) if intercept and weights.any() else 0.0
-    mean = X[first] - around[first]
-    return Spectrum(mean, base, sigma[:used], directions[:used], penalty, rank)
+    return Spectrum(mean, units, base, sigma[:used], directions[:used], penalty, rank)
 
 
 def summary(
@@ -141,9 +149,13 @@ def independent(rows: Matrix, size: Vector) -> bool:
         return False
     try:
         pivots = np.linalg.cholesky(products).diagonal() ** 2
+        if (pivots >= CLEAR * scale).all():
+            return True
+        # Smaller pivots could hide a far smaller margin: see ``dense``.
+        inverse = np.linalg.inv(products).diagonal()
     except np.linalg.LinAlgError:
         return False
-    return bool((pivots >= SAFE * scale).all())
+    return bool((pivots >= SAFE * scale).all() and (inverse * scale <= 1.0 / SAFE).all())
 
 
 def rank_of(X: Matrix, weights: Vector, intercept: bool) -> tuple[int, int]:
@@ -167,9 +179,15 @@ def rank_of(X: Matrix, weights: Vector, intercept: bool) -> tuple[int, int]:
 
 
 def numerical_rank(X: Matrix, weights: Vector, intercept: bool) -> int:
-    """The rank of the weighted rows by NumPy's rule."""
-    rank = int(np.linalg.matrix_rank(weighed_rows(X, weights, intercept)))
-    return min(rank, _most(weights, intercept))
+    """The rank of the weighted rows by NumPy's rule.
+
+    With more rows than unknowns, full rank does not depend on the units of the features.
+    """
+    rows, most = weighed_rows(X, weights, intercept), _most(weights, intercept)
+    lengths, d = np.linalg.norm(rows, axis=0), X.shape[1]
+    if most > d and lengths.all() and np.linalg.matrix_rank(rows / lengths) == d:
+        return d
+    return min(int(np.linalg.matrix_rank(rows)), most)
 
 
 def _most(weights: Vector, intercept: bool) -> int:

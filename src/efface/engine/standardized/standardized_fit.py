@@ -27,7 +27,7 @@ from efface.engine.events.penalty import (
 from efface.engine.events.pilot import (
     AUTO,
     RESIDUAL,
-    constant,
+    constant_rows,
     penalty_from,
     plug_in_directly,
     weighted_freedom,
@@ -73,7 +73,6 @@ from efface.engine.sums.sliding import (
     Sums,
     clear_total,
     depth_for,
-    first_weighted,
     lay_out_sums,
     release_sums,
     shift_down,
@@ -265,9 +264,8 @@ def _penalty(s: StandardStream, r: Rows) -> float:
 def _plug_in(s: StandardStream, r: Rows) -> float:
     """Lemma 3 with the estimates of a pilot fit; see ``pilot``. NaN where digits are missing."""
     f, state, d, intercept = s.frame, s.state, s.state.width, s.state.has_intercept
-    level = r.y[first_weighted(r.y, r.span.head, r.span.end), VALUE]
     rows = r.span.end - r.span.head - r.span.weightless
-    if state.trace_phi == 0.0 or constant(state, level):
+    if state.trace_phi == 0.0 or constant_rows(state, r.y, r.span.head, r.span.end):
         return 0.0
     n = f.state.weight
     if rows - intercept <= f.state.spreading:  # hardly a degree of freedom is left
@@ -376,7 +374,7 @@ def _penalty_of_rows(rows: Matrix, y: Responses, r: Rows, state: Record) -> floa
     if state.noise != RESIDUAL and state.theta_max != AUTO:
         noise = np.sqrt(state.variance)
         return float(lemma_3(n, state.width, state.delta, noise, state.largest, state.theta_max))
-    if state.trace_phi == 0.0 or constant(state, y[0, VALUE]):
+    if state.trace_phi == 0.0 or constant_rows(state, y, 0, len(y)):
         return 0.0
     state.penalty, coef = pilot_penalty(state.trace_phi, n), np.empty(rows.shape[1])
     refit(rows, y, state.penalty, True, coef)

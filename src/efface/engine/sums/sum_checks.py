@@ -45,11 +45,13 @@ def wrong_sums(
 
 def _equal(s: Sums, x: Matrix, y: Responses, span: tuple[int, int], found: Matrix) -> bool:
     """Is this the lower triangle of the Gram matrix of the rows of a range?"""
-    gram = np.zeros(s.total.shape)
+    gram, largest = np.zeros(s.total.shape), np.zeros(len(s.total))
     for start in range(*span, _BLOCK):
         rows = slice(start, min(start + _BLOCK, span[1]))
         values = np.column_stack([x[rows], np.ones(rows.stop - start), y[rows, VALUE]])
         values = y[rows, ROOT, np.newaxis] * (values - s.centre)
         gram += values.T @ values
-    size = np.sqrt(np.outer(gram.diagonal(), gram.diagonal()))
+        largest = np.maximum(largest, np.abs(values).max(axis=0))
+    lengths = np.maximum(np.sqrt(gram.diagonal()), largest)  # squares of tiny values underflow
+    size = np.outer(lengths, lengths)
     return bool((np.tril(np.abs(found - gram)) <= _CLOSE * size).all())

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numba
+import numpy as np
 
 from efface.engine.events.core import centre_dual, constant_for, gather, trusted
 from efface.engine.jit.blas import multiply_transposed
@@ -15,7 +16,7 @@ from efface.engine.jit.compilation import INNER
 from efface.engine.jit.simd import LANES
 from efface.engine.jit.views import ROOT, VALUE, Ints, Matrix, Vector, block, part, take
 from efface.engine.linalg.batched_cholesky import entries_for
-from efface.engine.linalg.dense import ROWS_SCRATCH, lopsided
+from efface.engine.linalg.dense import ROWS_SCRATCH, divide_rows, lopsided
 from efface.engine.sums.sliding import Sums, lay_out_sums
 from efface.engine.windows.problem import Problem
 
@@ -42,7 +43,7 @@ class Workspace(NamedTuple):
     sums: Sums
     lanes: Matrix  # the small systems of eight windows
     rows: Matrix  # (p + k, p): X in the dual form only, U after it
-    raw: Matrix  # (p + k + 2, p): A; U, or U X'; right-hand sides. Then L^-T has been applied.
+    raw: Matrix  # (p + k + 3, p): A; U, or U X'; right-hand sides. Then L^-T has been applied.
     scaled: Matrix  # the same, times D^-1
     scale: Vector  # (p,)
     scratch: Vector
@@ -66,7 +67,7 @@ def shapes(p: int, length: int) -> tuple[tuple[int, int], ...]:
     """The shapes of the arrays of a workspace, in the order in which they are stored."""
     k = 2 * (length - 1)
     return (
-        (entries_for(length), LANES), (p + k, p), (p + k + 2, p), (p + k + 2, p), (1, p),
+        (entries_for(length), LANES), (p + k, p), (p + k + 3, p), (p + k + 3, p), (1, p),
         (1, ROWS_SCRATCH), (k, k), (length, k), (1, k), (2, k), (2 * length, k), (2 * length, p),
         (2 * length, p), (3, p), (1, length),
     )  # fmt: skip
@@ -82,8 +83,8 @@ def workspace(
         lay_out_sums(floats, 0, d, depth)[0],
         take(f, o[0], (o[1] - o[0]) // LANES, LANES),
         take(f, o[1], p + k, p),
-        take(f, o[2], p + k + 2, p),
-        take(f, o[3], p + k + 2, p),
+        take(f, o[2], p + k + 3, p),
+        take(f, o[3], p + k + 3, p),
         part(f, o[4], o[5]),
         part(f, o[5], o[6]),
         take(f, o[6], k, k),
@@ -113,7 +114,10 @@ def block_at(problem: Problem, t: int, windows: int) -> Block:
 
 @numba.njit(**INNER)
 def form_core(w: Workspace, problem: Problem, b: Block) -> None:
-    """Form A, the rows outside the core, and the right-hand sides."""
+    """Form A, the rows outside the core, and the right-hand sides.
+
+    The last one, signs times the roots of A's diagonal, shows how large the inverse of A is.
+    """
     x, y, _, penalty, intercept = problem
     if b.dual:
         _form_dual(w, problem, b)
@@ -124,6 +128,8 @@ def form_core(w: Workspace, problem: Problem, b: Block) -> None:
         if b.dual or i < x.shape[1]:
             w.raw[i, i] += penalty
         w.scale[i] = w.raw[i, i]
+        sign = 1.0 if i * 40503 % 65536 < 32768 else -1.0  # without a pattern (Knuth's hash)
+        w.raw[b.n + b.outside + b.responses, i] = sign * np.sqrt(w.scale[i])
 
 
 @numba.njit(**INNER)
@@ -183,6 +189,21 @@ def _form_dual(w: Workspace, problem: Problem, b: Block) -> None:
         m = min(h + BAND, end)
         out = block(raw, h, m, 0, min(m, n))
         multiply_transposed(part(rows, h, m), part(rows, 0, min(m, n)), out, 1.0, 0.0)
+
+
+@numba.njit(**INNER)
+def probed_margin(w: Workspace, b: Block) -> float:
+    """An estimate of the margin from the solution for the last right-hand side.
+
+    With A at a unit diagonal and v the direction in which A is smallest, lambda: the solution has
+    about the length |v'signs| / lambda.
+    """
+    at, square = b.n + b.outside + b.responses, 0.0
+    row = block(w.scaled, at, at + 1, 0, b.n)
+    divide_rows(row, w.scaled, b.n)
+    for i in range(b.n):
+        square += w.scale[i] * row[0, i] ** 2
+    return 1.0 / np.sqrt(square) if square > 0.0 else 1.0
 
 
 @numba.njit(**INNER)

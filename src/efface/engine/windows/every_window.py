@@ -1,7 +1,8 @@
 """Coefficients of the window that ends at each row of an array.
 
 ``few_features`` and ``many_features`` are the two ways to solve the windows. Both sum by addition
-alone. A window whose margin is below SAFE is fitted again from its own rows.
+alone. A window whose margin is below SAFE is fitted again from its own rows. Features that are
+constant over all rows are set aside first.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from efface.engine.jit.views import Ints, Matrix, Vector, weighed
 from efface.engine.linalg.dense import SAFE
-from efface.engine.linalg.refit import refit, refit_windows
+from efface.engine.linalg.refit import refit, refit_ranges, refit_windows
+from efface.engine.windows.constants import varying_features
 from efface.engine.windows.few_features import slide_few_features
 from efface.engine.windows.many_features import slide_many_features
 from efface.engine.windows.problem import Estimates, Problem
@@ -32,24 +34,53 @@ def slide_windows(
 
     Before row ``first`` they are NaN and 0. Can run in several threads at once.
     """
-    n, d = x.shape
-    p, penalty = d + int(intercept), float(penalty)
-    coef, level, margin = np.empty((n, d)), np.empty(n), np.full(n, np.inf)
-    coef[:first], level[:first] = np.nan, np.nan
+    n, penalty = len(x), float(penalty)
+    design = varying_features(x, min(n, s), penalty, intercept)
     responses = weighed(y, weights)
-    problem = Problem(x, responses, s, penalty, intercept)
-    found = Estimates(coef, level, margin)
+    problem = Problem(design.x, responses, s, penalty, design.intercept)
+    coef, level, margin = _estimates(problem, first, length)
+    if weights is not None:
+        margin[first:][_weightless(weights, s)[first:]] = 0.0
+    d = design.x.shape[1]
+    if design.replaced:  # the minimum norm and the rank of so few rows depend on the constant
+        margin[first : d + 1] = 0.0
+    rank = np.minimum(np.minimum(np.arange(1, n + 1), s) - int(intercept), d + design.replaced)
+    rank[:first] = 0
+    coef, level = design.restored(coef, level)
+    given = Problem(x, responses, s, penalty, intercept)
+    unsafe = _refit_full_rank(np.flatnonzero(~(margin >= SAFE)), given, coef, level, rank)
+    refit_windows(refit, unsafe, *given, coef, level, rank)
+    return coef, level, rank
+
+
+def _refit_full_rank(
+    unsafe: Ints, problem: Problem, coef: Matrix, level: Vector, rank: Ints
+) -> Ints:
+    """Refit the unsafe windows that have full rank for certain, all in one call; the others."""
+    x, y, s, penalty, intercept = problem
+    p = x.shape[1] + int(intercept)
+    enough = unsafe[np.minimum(unsafe + 1, s) > p]
+    if penalty > 0.0 or p > MOST_UNKNOWNS or not enough.size:
+        return unsafe
+    found = refit_ranges(x, y, np.maximum(enough + 1 - s, 0), enough + 1, intercept)
+    full = ~np.isnan(found[1])
+    done = enough[full]
+    coef[done], level[done], rank[done] = found[0][full], found[1][full], x.shape[1]
+    return np.setdiff1d(unsafe, done, assume_unique=True)
+
+
+def _estimates(problem: Problem, first: int, length: int) -> Estimates:
+    """The estimates of all windows; NaN before row ``first``."""
+    n, d = problem.x.shape
+    p = d + int(problem.intercept)
+    found = Estimates(np.empty((n, d)), np.empty(n), np.full(n, np.inf))
+    found.coef[:first], found.level[:first] = np.nan, np.nan
     # Each of the two is compiled only when windows need it.
-    many = min(p, n) if p <= MOST_UNKNOWNS and s > p else n
+    many = min(p, n) if p <= MOST_UNKNOWNS and problem.s > p else n
     t = slide_many_features(problem, first, many, found, length) if first < many else first
     if t < n:
         slide_few_features(problem, t, found)
-    if weights is not None:
-        margin[first:][_weightless(weights, s)[first:]] = 0.0
-    rank = np.minimum(np.minimum(np.arange(1, n + 1), s) - int(intercept), d)
-    rank[:first] = 0
-    refit_windows(refit, np.flatnonzero(~(margin >= SAFE)), *problem, coef, level, rank)
-    return coef, level, rank
+    return found
 
 
 def _weightless(weights: Vector, s: int) -> NDArray[np.bool]:

@@ -1,7 +1,8 @@
 """Variances of the coefficients and sums of squares of every least-squares window.
 
 Each window needs the inverse of its own normal equations: O(d^3) per window, where the coefficients
-alone take O(d^2). The sums are made by addition alone.
+alone take O(d^2). The sums are made by addition alone. A window of full rank whose margin is below
+SAFE is factorised from its own rows (see ``gram_schmidt``).
 """
 
 from __future__ import annotations
@@ -10,15 +11,52 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from efface.engine.events.core import Core, form_primal, gather, lay_out_core
 from efface.engine.jit.compilation import INNER, KERNEL
 from efface.engine.jit.records import words
-from efface.engine.jit.views import VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, weighed
+from efface.engine.jit.views import (
+    ROOT,
+    VALUE,
+    WEIGHT,
+    Ints,
+    Matrix,
+    Responses,
+    Vector,
+    part,
+    weighed,
+)
 from efface.engine.linalg.dense import SAFE, dot
-from efface.engine.sums.sliding import Sums, depth_for, first_weighted, lay_out_sums, start_sums
+from efface.engine.linalg.gram_schmidt import (
+    Factor,
+    inverse_diagonal,
+    lay_out_factor,
+    origin_variance,
+    orthogonalise,
+    place_columns,
+    squared_residuals,
+)
+from efface.engine.sums.sliding import (
+    Sums,
+    depth_for,
+    first_weighted,
+    lay_out_sums,
+    start_sums,
+)
+from efface.engine.windows.constants import VaryingFeatures, varying_features
 
 _KEPT = 1e-6  # a difference below this share of its first term has lost too many digits
+
+
+class InferenceProblem(NamedTuple):
+    """Windows of varying length, and what their responses are compared with."""
+
+    x: Matrix
+    y: Responses
+    starts: Ints
+    intercept: bool
+    uncentred: bool  # is the total around 0, though there is an intercept?
 
 
 class Inference(NamedTuple):
@@ -42,20 +80,55 @@ def infer_windows(
     first: int,
     coef: Matrix,
     level: Vector,
+    rank: Ints,
     weights: Vector | None = None,
 ) -> Inference:
     """Variances and sums of squares of the window that ends at each row.
 
     The window of row t starts at row ``starts[t]``, which never decreases. From row ``first`` on;
-    ``coef`` and ``level`` are the coefficients and intercepts of the windows.
+    ``coef``, ``level`` and ``rank`` are those of the windows.
     """
-    n, d = x.shape
+    design = varying_features(x, len(x), 0.0, intercept)
+    if design.replaced and design.shares.size == 1:
+        return _with_constant(design, y, starts, first, coef, rank, weights)
+    problem = InferenceProblem(x, weighed(y, weights), starts, intercept, False)
+    return _infer_all(problem, first, coef, level, rank == x.shape[1])
+
+
+def _with_constant(
+    design: VaryingFeatures,
+    y: Vector,
+    starts: Ints,
+    first: int,
+    coef: Matrix,
+    rank: Ints,
+    weights: Vector | None,
+) -> Inference:
+    """The inference on a design with a constant feature, which is solved as an intercept."""
+    varying, (share,) = design.varying, design.shares
+    problem = InferenceProblem(design.x, weighed(y, weights), starts, True, True)
+    others, level = np.ascontiguousarray(coef[:, varying]), coef[:, ~varying].ravel() / share
+    found = _infer_all(problem, first, others, level, rank == varying.size)
+    variance = np.empty(coef.shape)
+    variance[:, varying] = found.variance
+    variance[:, ~varying] = (found.base * share**2)[:, np.newaxis]
+    return found._replace(variance=variance, base=np.zeros_like(found.base))
+
+
+def _infer_all(
+    problem: InferenceProblem, first: int, coef: Matrix, level: Vector, full: NDArray[np.bool]
+) -> Inference:
+    (n, d), p = problem.x.shape, problem.x.shape[1] + int(problem.intercept)
     found = Inference(np.full((n, d), np.nan), *(np.full(n, np.nan) for _ in range(3)))
-    depth = depth_for(int((np.arange(1, n + 1) - starts).max(initial=1)))
-    size = words(lay_out_sums, d, depth) + words(lay_out_core, d + int(intercept), 1, 0)
-    store = np.zeros(size), depth
-    problem = x, weighed(y, weights), starts, intercept, max(first, d + int(intercept))
-    _infer(*problem, coef, level, *found, *store)
+    rows = np.arange(1, n + 1) - problem.starts
+    depth = depth_for(int(rows.max(initial=1)))
+    size = words(lay_out_sums, d, depth) + words(lay_out_core, p, 1, 0)
+    _infer(*problem, max(first, p), coef, level, *found, np.zeros(size), depth)
+    left = np.flatnonzero(full & np.isnan(found.unexplained) & (rows >= p))
+    left = left[left >= max(first, p)]
+    if left.size:
+        store = np.empty(words(lay_out_factor, d, p, int(rows[left].max())))
+        _infer_by_rows(*problem, left, coef, level, *found, store)
     return found
 
 
@@ -65,6 +138,7 @@ def _infer(
     y: Responses,
     starts: Ints,
     intercept: bool,
+    uncentred: bool,
     first: int,
     coef: Matrix,
     level: Vector,
@@ -89,8 +163,72 @@ def _infer(
                 variance[t, j] = core.inverse[j, j]
             base[t] = _base_variance(core, d) if intercept else 0.0
             rows, responses = part(x, a, t + 1), part(y, a, t + 1)
-            total[t] = _scatter(sums, responses, d, intercept)
-            unexplained[t] = _unexplained(sums, core, rows, responses, coef[t], level[t], total[t])
+            around = _scatter(sums, responses, d, intercept)
+            unexplained[t] = _unexplained(sums, core, rows, responses, coef[t], level[t], around)
+            total[t] = around + _square_of_mean(sums, d) if uncentred else around
+
+
+@numba.njit(**KERNEL, nogil=True)
+def _infer_by_rows(
+    x: Matrix,
+    y: Responses,
+    starts: Ints,
+    intercept: bool,
+    uncentred: bool,
+    ends: Ints,
+    coef: Matrix,
+    level: Vector,
+    variance: Matrix,
+    base: Vector,
+    unexplained: Vector,
+    total: Vector,
+    store: Vector,
+) -> None:
+    """``_infer`` for the windows that end at ``ends``, each from its own rows."""
+    d, first = x.shape[1], 1 if intercept else 0
+    for e in range(ends.size):
+        t = ends[e]
+        a, b = starts[t], t + 1
+        rows, responses = part(x, a, b), part(y, a, b)
+        f = lay_out_factor(store, 0, d, d + first, b - a)[0]
+        place_columns(f, rows, responses, intercept)
+        around = _square_around_mean(f, responses, intercept)
+        if orthogonalise(f):
+            for j in range(d):
+                variance[t, j] = inverse_diagonal(f, first + j)
+            base[t] = origin_variance(f) if intercept else 0.0
+            value = f.r[d + first, d + first] ** 2
+            if not value > _KEPT * around:
+                value = squared_residuals(rows, responses, coef[t], level[t], intercept)
+            unexplained[t] = value
+            total[t] = _square(responses) if uncentred else around
+
+
+@numba.njit(**INNER)
+def _square(y: Responses) -> float:
+    """The weighted sum of squared responses."""
+    square = 0.0
+    for i in range(y.shape[0]):
+        square += y[i, WEIGHT] * (y[i, VALUE] * y[i, VALUE])
+    return square
+
+
+@numba.njit(**INNER)
+def _square_around_mean(f: Factor, y: Responses, intercept: bool) -> float:
+    """The sum of squared responses that were placed, around their mean with an intercept."""
+    response, square, linear, weight = f.columns[f.columns.shape[0] - 1], 0.0, 0.0, 0.0
+    for i in range(response.size):
+        square += response[i] * response[i]
+        linear += y[i, ROOT] * response[i]
+        weight += y[i, WEIGHT]
+    return square - linear * linear / weight if intercept else square
+
+
+@numba.njit(**INNER)
+def _square_of_mean(sums: Sums, d: int) -> float:
+    """The weight of the rows times their squared mean response."""
+    mean = sums.total[d + 1, d] / sums.total[d, d] + sums.centre[d + 1]
+    return sums.total[d, d] * mean * mean
 
 
 @numba.njit(**INNER)
@@ -133,7 +271,4 @@ def _unexplained(
         value -= core.theta[0, j] * (sums.total[d + 1, j] + shift * sums.total[d, j])
     if value > _KEPT * square:
         return value
-    value = 0.0
-    for i in range(y.shape[0]):
-        value += y[i, WEIGHT] * (y[i, VALUE] - level - dot(x[i], coef)) ** 2
-    return value
+    return squared_residuals(x, y, coef, level, p > d)

@@ -31,6 +31,7 @@ from efface.engine.linalg.cancellation import (
     set_largest_terms,
 )
 from efface.engine.linalg.dense import (
+    CLEAR,
     SAFE,
     copy,
     divide_rows,
@@ -47,6 +48,7 @@ from efface.engine.windows.block_core import (
     block_length,
     form_core,
     is_sound,
+    probed_margin,
     shapes,
     workspace,
 )
@@ -119,10 +121,13 @@ def _solve_block(w: Workspace, problem: Problem, b: Block, out: Estimates) -> No
     fill(w.margins, 0.0)
     if not is_sound(w, problem, b):
         return
-    n, end, s = b.n, b.n + b.outside + b.responses, problem.s
+    n, end, s = b.n, b.n + b.outside + b.responses + 1, problem.s
     least = 10.0 * SAFE if b.dual else SAFE  # in the dual form, Z = U M has already lost digits
     raw, scaled = block(w.raw, 0, end, 0, n), block(w.scaled, 0, end, 0, n)
-    if factorise_rows(raw, scaled, n, w.scale, w.scratch) >= least:
+    margin = factorise_rows(raw, scaled, n, w.scale, w.scratch)
+    if least <= margin < CLEAR:
+        margin = min(margin, probed_margin(w, b))
+    if margin >= least:
         _complement(w, b, s, problem.penalty if b.dual else 1.0)
         fill(w.weights, 0.0)
         for j in range(0, b.windows, LANES):
@@ -130,6 +135,7 @@ def _solve_block(w: Workspace, problem: Problem, b: Block, out: Estimates) -> No
         _combine(w, b)
         _set_core_terms(w, b)
         for i in range(b.windows):
+            w.margins[i] = min(w.margins[i], margin)
             if not (w.margins[i] >= least and _keeps_digits(w, problem, b, i)):
                 w.margins[i] = 0.0
         _finish(w, problem, b, out)
@@ -287,7 +293,7 @@ def _keeps_digits(w: Workspace, problem: Problem, b: Block, i: int) -> bool:
             weight = max(weight, abs(slope * w.weights[length + i, h]))
         if weight > 0.0:
             reach = max(reach, weight * weight / w.weight[h])
-    terms = Terms(theta, ones, slope, w.terms, reach, w.scale, b.dual)
+    terms = Terms(theta, ones, slope, w.terms, reach, w.scale, b.dual, w.margins[i])
     if each_keeps_digits(terms, d):
         return True
     squares = w.terms[2]

@@ -36,6 +36,7 @@ from efface.engine.jit.simd import (
 )
 from efface.engine.jit.views import VALUE, Matrix, Vector, take
 from efface.engine.linalg.batched_cholesky import factorise_lanes, padded, substitute_back
+from efface.engine.linalg.dense import CLEAR, SAFE
 from efface.engine.sums.sliding import Sums, weight_of
 from efface.engine.windows.problem import Problem
 
@@ -268,6 +269,32 @@ def factorise(f: Matrix, at: Offsets, rows: int) -> None:
         set_sum(f, at.weights + i, at.matrix + i * at.step + i, at.penalty)
         set_inverse(f, at.weights + i, at.weights + i)
     factorise_lanes(f, at, rows)
+    if _doubtful(f, at):
+        _set_margins(f, at)
+
+
+@numba.njit(**INNER)
+def _doubtful(f: Matrix, at: Offsets) -> bool:
+    """Whether the pivots of a usable system could hide a smaller margin: see ``dense``."""
+    doubtful = 0
+    for i in range(LANES):
+        doubtful += (f[at.margin, i] >= SAFE) & (f[at.margin, i] < CLEAR)
+    return doubtful > 0
+
+
+@numba.njit(**INNER)
+def _set_margins(f: Matrix, at: Offsets) -> None:
+    """The margins from the diagonals of the inverses."""
+    for i in range(0, at.m, TILE):
+        _invert_rows(f, at, i)
+        for k in range(TILE):
+            row = at.inverse + k * at.step + i
+            set_all(f, at.numbers + WORK, 0.0)
+            add_dot(f, at.numbers + WORK, row, row, at.m - i)
+            for lane in range(LANES):
+                ratio = f[at.weights + i + k, lane] / f[at.numbers + WORK, lane]
+                if ratio < f[at.margin, lane]:  # False for the NaN of a failed pivot
+                    f[at.margin, lane] = ratio
 
 
 @shared()
@@ -295,17 +322,24 @@ def set_level(f: Matrix, at: Offsets, centre: Vector, d: int) -> None:
 @shared()
 def trace_inverse(f: Matrix, at: Offsets, d: int) -> None:
     """INVERSE: the sum of squares of the factor's inverse, which is made TILE rows at a time."""
-    step, trace = at.step, at.numbers + INVERSE
+    trace = at.numbers + INVERSE
     set_all(f, trace, 0.0)
-    for i in range(TILE):
-        set_all(f, at.unit + i * (step + 1), 1.0)
     for i in range(0, at.m, TILE):
-        for j in range(i, at.m, TILE):
-            start = at.unit if i == j else at.unit + TILE * step
-            out, left = at.inverse + j, at.inverse + i
-            right, corner = at.factor + j * step + i, at.factor + j * step + j
-            subtract_tile_products(f, out, start, step, left, right, step, j - i)
-            divide_tile(f, out, corner, step)
+        _invert_rows(f, at, i)
         for k in range(min(TILE, d - i)):
-            row = at.inverse + k * step + i
+            row = at.inverse + k * at.step + i
             add_dot(f, trace, row, row, at.m - i)
+
+
+@numba.njit(**INNER)
+def _invert_rows(f: Matrix, at: Offsets, i: int) -> None:
+    """TILE rows, from row i on, of the transposed inverse of the factor."""
+    step = at.step
+    for k in range(TILE):
+        set_all(f, at.unit + k * (step + 1), 1.0)
+    for j in range(i, at.m, TILE):
+        start = at.unit if i == j else at.unit + TILE * step
+        out, left = at.inverse + j, at.inverse + i
+        right, corner = at.factor + j * step + i, at.factor + j * step + j
+        subtract_tile_products(f, out, start, step, left, right, step, j - i)
+        divide_tile(f, out, corner, step)
