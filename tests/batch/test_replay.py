@@ -7,6 +7,7 @@ from datetime import date, datetime, timedelta
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from samples import KINDS, WEIGHINGS, close, data, frame_data, plain
 from twins import regression as naive
@@ -225,3 +226,46 @@ def test_a_replay_of_a_frame(kind):
     names = table.column_names if kind == "arrow" else list(table.columns)
     assert names[:3] == ["id", "date", "prediction"]
     assert {"coef_x0", "coef_x1", "n_rows"} < set(names)
+
+
+def test_owners_and_ends_may_be_columns_of_a_frame():
+    frame = pl.DataFrame(
+        {
+            "x": [1.0, 2.0, 3.0, 4.0],
+            "y": [1.0, 2.0, 3.0, 5.0],
+            "day": [1.0, 2.0, 3.0, 4.0],
+            "who": ["ann", "bob", None, "ann"],
+            "end": [3.0, None, 9.0, None],
+        }
+    )
+    model = Ridge(alpha=0.1)
+    columns = {"y": "y", "at": "day", "owners": "who", "until": "end"}
+    found = replay(model, frame, **columns, interval=0.9)
+    assert found.n_rows.to_list() == [0, 1, 1, 2]
+    assert model.ids_ == [1, 2, 3]
+    assert model.owners_ == ["bob", "ann"]
+    assert model.n_features_in_ == 1
+    past = Ridge(alpha=0.1).fit(frame[1:3][["x"]], frame["y"][1:3])
+    expected = past.predict_interval(frame[3:][["x"]], level=0.9)
+    for name in ("prediction", "lower", "upper"):
+        assert getattr(found, name)[3] == pytest.approx(getattr(expected, name)[0])
+
+
+def test_ends_at_scattered_times_divide_a_replay_into_runs():
+    rng = np.random.default_rng(4)
+    n = 3_000
+    X, at = rng.normal(size=(n, 2)), np.arange(float(n))
+    y = X @ [1.0, -2.0] + rng.normal(size=n)
+    until = np.where(rng.random(n) < 0.05, at + rng.integers(1, 200, size=n), np.nan)
+    many, one = (Ridge(alpha=0.5, window=KeepFor(150)) for _ in range(2))
+    found = replay(many, X, y, at=at, until=until)
+    expected, alive = np.empty(n), np.empty(n)
+    for t in range(n):
+        end = None if np.isnan(until[t]) else until[t]
+        if t:
+            one.expire(at[t])
+        expected[t], alive[t] = (one.predict_one(X[t]), one.n_rows_) if t else (0.0, 0)
+        one.learn_one(X[t], y[t], at=at[t], until=end)
+    assert (found.n_rows == alive).all()
+    assert found.prediction == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert many.ids_ == one.ids_

@@ -23,6 +23,7 @@ from efface.inputs.frames import (
     eager,
     items,
     joined,
+    missing,
     side_by_side,
     transposed,
     values,
@@ -257,3 +258,14 @@ def test_joined_columns_have_prefixed_names():
     )
     with pytest.raises(InvalidValue, match="2 columns named 'coef_a'"):
         joined([("coef_a", pd.Series([5, 6], index=index)), ("coef", frame)])
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT])
+def test_gaps_are_recognised(value):
+    assert missing(value)
+    assert missing(np.datetime64("NaT"))
+
+
+@pytest.mark.parametrize("value", [0, "", False, np.datetime64("2024"), "nan", ()])
+def test_values_are_no_gaps(value):
+    assert not missing(value)

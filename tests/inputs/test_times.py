@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from efface.errors import BadTime, InvalidValue
-from efface.inputs.times import as_duration, as_time, as_times, spell
+from efface.inputs.times import as_duration, as_time, as_times, as_untils, never, spell
 
 SECOND = 1_000_000_000
 NOON = datetime(2024, 2, 29, 12, 0, 0, 250_000)
@@ -164,3 +164,45 @@ def test_invalid_durations_are_refused(duration):
 @given(st.integers(1, 2**63 - 1))
 def test_a_duration_survives_the_round_trip_through_text(nanoseconds):
     assert as_duration(spell(nanoseconds)) == nanoseconds
+
+
+LAST = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("until", "ends"),
+    [
+        ([1, None, 2.5], [1.0, math.inf, 2.5]),
+        (np.array([1.0, math.nan, 2.5]), [1.0, math.inf, 2.5]),
+        (pl.Series([1.0, None, 2.5]), [1.0, math.inf, 2.5]),
+        ([None, NOON, None], [LAST, NOON_NS, LAST]),
+        (pd.Series([NOON, pd.NaT, NOON]), [NOON_NS, LAST, NOON_NS]),
+        (pd.Series([NOON, None, pd.NaT], dtype=object), [NOON_NS, LAST, LAST]),
+        (pl.Series([NOON, None, NOON]), [NOON_NS, LAST, NOON_NS]),
+        (NOON, [NOON_NS] * 3),
+    ],
+)
+def test_a_gap_is_a_row_without_an_end(until, ends):
+    found = as_untils(until, 3)
+    assert found.tolist() == ends
+    assert found.dtype == (np.int64 if isinstance(ends[1], int) else np.float64)
+
+
+def test_no_end_at_all_is_none():
+    assert as_untils(None, 2) is as_untils([None, None], 2) is as_untils([], 0) is None
+    assert (never(int), never(float)) == (LAST, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("until", "text"),
+    [
+        ([None, "soon"], r"'until\[1\]' is 'soon': expected a number, a datetime"),
+        ([None, 1.0, NOON], r"'until' is \(3,\): expected the shape \(2,\)"),
+        ([1.0, math.inf], r"'until\[1\]' is inf: expected a finite number"),
+        ([NOON, 1.0], r"'until\[1\]' is 1\.0: expected calendar times, as for until\[0\]"),
+        (math.nan, "'until' is nan: expected a finite number"),
+    ],
+)
+def test_invalid_ends_are_refused(until, text):
+    with pytest.raises(BadTime, match=text):
+        as_untils(until, 2)

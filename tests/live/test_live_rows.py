@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins import regression as naive
 
-from efface.errors import BadTime, InvalidValue, RepeatedId, UnknownId
+from efface.errors import BadTime, RepeatedId, UnknownId
 from efface.live.live_rows import LiveRows
 from efface.live.penalties import Fixed
 from efface.live.policies import FIFD, AddDrop, KeepAll, KeepFor
@@ -221,10 +221,12 @@ def test_an_earlier_time_expires_nothing():
     assert live.expire(5) == 0
 
 
-def test_only_a_policy_of_a_duration_can_expire_rows():
-    live = live_rows(FIFD(5))
-    with pytest.raises(InvalidValue, match=r"'window' is FIFD\(rows=5\): expected a duration"):
-        live.expire(3)
+@pytest.mark.parametrize("policy", [FIFD(5), AddDrop(2), KeepAll()])
+def test_without_a_duration_or_an_end_no_row_expires(policy):
+    live = live_rows(policy)
+    live.learn_one(np.ones(2), 1.0, None, None)
+    assert live.expire(1e9) == 0
+    assert live.index.ids == [0]
 
 
 @pytest.mark.parametrize(
@@ -272,24 +274,47 @@ def test_a_wiped_model_has_no_row():
     assert live.solver.rows.n_rows == len(live.index) == 0
 
 
-def test_a_walk_takes_rows_in_order_only():
+def test_rows_in_order_are_one_run_with_their_schedule():
     live = LiveRows(1, Fixed(), intercept=True, policy=FIFD(2))
     new = live.arrivals(np.arange(4.0)[:, np.newaxis], np.zeros(4), None, None)
+    ((run, plan),) = live.runs(new)
+    assert run is new
+    assert plan.after.tolist() == [0, 0, 1, 1]
 
-    def steps(plan):
-        live.solver.extend(new.X[plan.leaving :], new.y[plan.leaving :])
-        return plan.after.tolist()
 
-    assert live.walk(new, steps) == [0, 0, 1, 1]
-    assert live.index.ids == [2, 3]
-    twice = live.arrivals(np.zeros((2, 1)), np.zeros(2), ["x", "x"], None)
+@pytest.mark.parametrize("ids", [["x", "x"], [1, 0]])
+def test_a_repeated_id_is_refused_before_the_first_run(ids):
+    live = LiveRows(1, Fixed(), intercept=True, policy=FIFD(2))
+    live.learn(live.arrivals(np.zeros((1, 1)), np.zeros(1), [0], None))
+    new = live.arrivals(np.zeros((2, 1)), np.zeros(2), ids, None)
     with pytest.raises(RepeatedId):
-        live.walk(twice, steps)
-    back = live.arrivals(np.zeros((1, 1)), np.zeros(1), [3], None)
-    with pytest.raises(RepeatedId):
-        live.walk(back, steps)
-    assert live.index.ids == [2, 3]
-    late = LiveRows(1, Fixed(), intercept=True, policy=KeepAll())
-    backwards = late.arrivals(np.zeros((2, 1)), np.zeros(2), None, [2.0, 1.0])
-    assert late.walk(backwards, steps) is None
-    assert len(late.index) == 0
+        next(live.runs(new))
+    assert live.index.ids == [0]
+
+
+def test_a_late_row_begins_and_ends_a_run():
+    live = LiveRows(1, Fixed(), intercept=True, policy=KeepAll())
+    at = [1.0, 2.0, 1.5, 3.0, 3.0, 0.0]
+    lengths = []
+    for run, plan in live.runs(live.arrivals(np.zeros((6, 1)), np.zeros(6), None, at)):
+        lengths.append((len(run), plan is not None))
+        live.learn(run)
+    assert lengths == [(2, True), (1, False), (2, True), (1, False)]
+    assert live.index.ids == [5, 0, 2, 1, 3, 4]
+
+
+def test_rows_that_are_due_leave_before_the_next_run():
+    live = LiveRows(1, Fixed(), intercept=True, policy=KeepAll())
+    at, until = [1.0, 2.0, 3.0, 4.0, 4.0], [9.0, 3.0, 9.0, 4.0, 9.0]
+    seen = []
+    new = live.arrivals(np.zeros((5, 1)), np.zeros(5), list("abcde"), at, until=until)
+    for run, plan in live.runs(new):
+        seen.append((list(live.index.ids), list(run.ids), plan is not None))
+        live.learn(run)
+    assert seen == [
+        ([], ["a", "b"], True),
+        (["a"], ["c"], True),
+        (["a", "c"], ["d"], False),  # due as it comes
+        (["a", "c"], ["e"], True),
+    ]
+    assert live.index.ids == ["a", "c", "e"]

@@ -16,7 +16,7 @@ from river.datasets import TrumpApproval
 from twins import regression as naive
 
 from efface import OLS, AdaptiveRidge, Ridge, SwitchingRidge, replay
-from efface.errors import BadRow, InvalidValue, RepeatedId, UnknownId
+from efface.errors import BadRow, InvalidValue, RepeatedId, UnknownId, UnknownOwner
 from efface.models.river import Regressor
 
 TEMPLATES = [
@@ -187,3 +187,31 @@ def test_a_regressor_without_rows_predicts_0():
     assert model.intercept == 0.0
     with pytest.raises(UnknownId):
         model.forget(0)
+
+
+def test_rows_leave_by_owner_and_by_their_end():
+    model = Regressor(Ridge(alpha=0.5))
+    for t, owner in enumerate(["ann", "bob", "ann", None]):
+        model.learn_one({"ab"[t % 2]: t + 1.0}, 1.0, at=t, owner=owner, until=t + 10)
+    model.learn_many(
+        pd.DataFrame({"c": [1.0, 2.0]}),
+        pd.Series([1.0, 2.0]),
+        at=[5, 5],
+        owners=["bob", None],
+        until=[7, None],
+    )
+    assert model.forget(owner="ann") == 2
+    assert (model.ids, list(model.weights)) == ([1, 3, 4, 5], ["b", "c"])
+    assert model.expire(7) == 1
+    assert model.forget(owners=["bob", "eve"], missing="ok") == 1
+    model.learn_one({"c": 1.0}, 1.0, at=13)
+    assert (model.ids, list(model.weights)) == ([5, 6], ["c"])
+    with pytest.raises(UnknownOwner):
+        model.forget(owner="bob")
+
+
+def test_an_id_that_comes_again_names_the_features_of_its_new_row():
+    model = Regressor(Ridge(alpha=0.5))
+    model.learn_one({"a": 1.0}, 1.0, id="x", at=1, until=2)
+    model.learn_one({"b": 1.0}, 1.0, id="x", at=2)
+    assert list(model.weights) == ["b"]

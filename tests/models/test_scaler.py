@@ -189,7 +189,7 @@ def test_bad_input_is_refused_before_anything_changes():
         (lambda: scaler.fit([[np.inf, 2.0]]), BadRow),
         (lambda: scaler.fit(np.empty((0, 2))), InvalidValue),
         (lambda: scaler.forget("eve"), UnknownId),
-        (lambda: scaler.expire(3.0), InvalidValue),
+        (lambda: scaler.expire("soon"), BadTime),
     ):
         with pytest.raises(error):
             call()

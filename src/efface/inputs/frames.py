@@ -189,6 +189,17 @@ def items(data: Any) -> Any:
     return data if series is data or is_frame(series) else series.to_numpy()
 
 
+def missing(value: Any) -> bool:
+    """Whether an item of a column is a gap: None, NaN, NaT or the NA of pandas.
+
+    >>> [missing(value) for value in (None, float("nan"), np.datetime64("NaT"), 0, "")]
+    [True, True, True, False, False]
+    """
+    if isinstance(value, float | np.floating | np.datetime64):
+        return bool(value != value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
 def transposed(rows: Matrix, buffer: Matrix | None = None) -> Matrix:
     """The transpose in C order, copied in blocks that fit the cache; into ``buffer`` if given.
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import BadTime, invalid, unusable
-from efface.inputs.frames import items
+from efface.inputs.frames import items, missing
 
 Time = int | float
 Times = NDArray[np.int64] | NDArray[np.float64]
@@ -64,7 +64,7 @@ def as_time(at: object, subject: str = "at") -> Time:
     raise BadTime(unusable(subject, at, _EXPECTED, "convert it"))
 
 
-def as_times(at: Any, count: int) -> Times:
+def as_times(at: Any, count: int, subject: str = "at") -> Times:
     """``count`` times, from one per row or one for all rows.
 
     >>> as_times([0, 1.5], 2)
@@ -72,16 +72,44 @@ def as_times(at: Any, count: int) -> Times:
     """
     values = np.asarray(items(at))
     if values.ndim == 0:
-        return pack([as_time(values.item() if values.dtype == object else at)] * count)
+        return pack([as_time(values.item() if values.dtype == object else at, subject)] * count)
     if values.shape != (count,):
         raise BadTime(
-            unusable("at", values.shape, f"the shape ({count},)", "pass one time per row")
+            unusable(subject, values.shape, f"the shape ({count},)", "pass one time per row")
         )
     if values.dtype.kind == "M":
-        return _nanoseconds(values, "at[{}]")
+        return _nanoseconds(values, f"{subject}[{{}}]")
     if values.dtype.kind == "f" and np.isfinite(values).all():
         return values.astype(np.float64)
-    return _one_by_one(values)
+    return _one_by_one(values, subject)
+
+
+def as_untils(until: Any, count: int) -> Times | None:
+    """The ends of ``count`` rows, from one per row or one for all rows; None if no row has one.
+
+    In a column a gap (None, NaT, NaN) is a row without an end, whose end is ``never``.
+
+    >>> as_untils([3.0, None], 2), as_untils([None], 1)
+    (array([ 3., inf]), None)
+    """
+    if until is None:
+        return None
+    values = np.asarray(items(until))
+    gaps = _gaps(values)
+    if values.shape != (count,) or not gaps.any():
+        return as_times(until, count, "until") if count else None
+    if gaps.all():
+        return None
+    first = int(np.argmin(gaps))
+    as_time(values[first], f"until[{first}]")  # before it fills the gaps of earlier rows
+    ends = as_times(np.where(gaps, values[first], values), count, "until")
+    ends[gaps] = never(kind_of(ends))
+    return ends
+
+
+def never(kind: type | None) -> Time:
+    """The time of this kind that stands for no end: it is later than every other time."""
+    return _LIMIT - 1 if kind is int else math.inf
 
 
 def pack(times: Collection[Time]) -> Times:
@@ -101,12 +129,19 @@ def kind_name(kind: type | None) -> str:
     return "None" if kind is None else "calendar times" if kind is int else "numbers"
 
 
-def _one_by_one(values: NDArray[np.generic]) -> Times:
-    times = [as_time(value, f"at[{row}]") for row, value in enumerate(values.tolist())]
+def _gaps(values: NDArray[Any]) -> NDArray[np.bool_]:
+    if values.dtype.kind in "fM":
+        return np.asarray(values != values)
+    found = [values.dtype.kind == "O" and missing(value) for value in values.ravel()]
+    return np.array(found, dtype=bool).reshape(values.shape)
+
+
+def _one_by_one(values: NDArray[np.generic], subject: str) -> Times:
+    times = [as_time(value, f"{subject}[{row}]") for row, value in enumerate(values.tolist())]
     for row, time in enumerate(times):
         if type(time) is not type(times[0]):
-            expected = f"{kind_name(type(times[0]))}, as for at[0]"
-            raise BadTime(unusable(f"at[{row}]", values[row], expected, "convert it"))
+            expected = f"{kind_name(type(times[0]))}, as for {subject}[0]"
+            raise BadTime(unusable(f"{subject}[{row}]", values[row], expected, "convert it"))
     return pack(times)
 
 
