@@ -280,3 +280,15 @@ def test_standard_errors_with_standardize_refer_to_the_original_features():
         rolling(X, y, 12, stats=True, standardize=True)
     with pytest.raises(InvalidValue, match="'standardize' is 'yes'"):
         rolling(X, y, 12, standardize="yes")
+
+
+def test_a_window_of_months_holds_the_rows_since_the_same_day():
+    at = np.datetime64("2026-01-20") + np.arange(60)
+    X, y = np.arange(60.0)[:, np.newaxis], np.arange(60.0) ** 2
+    found = rolling(X, y, window="1mo", at=at, fit_intercept=True)
+    for t, day in ((39, "2026-02-28"), (40, "2026-03-01"), (59, "2026-03-20")):
+        assert str(at[t]) == day
+    # 28 January, 1 February and 20 February have left: these rows are the first ones of windows.
+    for t, first in ((39, 9), (40, 13), (59, 32)):
+        alone = OLS().fit(X[first : t + 1], y[first : t + 1])
+        assert found.coef[t] == pytest.approx(alone.coef_, rel=1e-9)

@@ -313,6 +313,20 @@ def test_rows_with_owners_and_ends_leave_as_in_a_list(
     check_same_bits(model, fresh)
 
 
+def test_months_let_rows_expire():
+    days = np.datetime64("2026-01-29") + np.arange(40)
+    X, y = rows(40)
+    model = OLS(window="1mo").fit(X, y, at=days)
+    assert model.ids_ == list(range(12, 40))  # 9 February, a month before 9 March, has left
+    assert model.expire(datetime(2026, 4, 1)) == 20
+    assert model.ids_[0] == 32
+    again = OLS(window="1mo")
+    for t, day in enumerate(days):
+        again.learn_one(X[t], y[t], at=day)
+    assert again.expire(np.datetime64("2026-04-01")) == 20
+    assert again.ids_ == model.ids_
+
+
 PEOPLE = ["ann", "bob", None, "ann", 7, "bob"]
 
 

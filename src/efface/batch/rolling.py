@@ -53,10 +53,11 @@ def rolling(
 ) -> Rolling:
     """Fit a linear regression to the last ``window`` rows, at every row.
 
-    ``window`` may also be a duration ("90d", a timedelta, KeepFor), which needs the times ``at``:
-    the window of row t then holds the rows younger than the duration at ``at[t]``. None is for all
-    rows so far. A window needs ``min_rows`` rows for a result. The default is a full window; for
-    durations and None it is the number of coefficients. A smaller value gives results earlier.
+    ``window`` may also be a duration ("90d", "3mo", a timedelta, KeepFor), which needs the times
+    ``at``: the window of row t then holds the rows younger than the duration at ``at[t]``. None is
+    for all rows so far. A window needs ``min_rows`` rows for a result. The default is a full
+    window; for durations and None it is the number of coefficients. A smaller value gives results
+    earlier.
 
     ``groups``, or ``by``, holds one label per row. Every group has its own windows. Groups are
     distributed over ``threads`` threads (default: one per core). With ``missing="skip"`` a row

@@ -1,8 +1,9 @@
 """Checked times and durations, as plain numbers.
 
 There are two kinds, which never mix. A calendar time is an ``int``: nanoseconds since 1970 UTC. A
-time in a unit of the caller is a ``float``. The same holds for durations. The type of a value is
-its kind; for an array it is the dtype, int64 or float64.
+time in a unit of the caller is a ``float``. The same holds for durations, and a duration of
+calendar months is a ``Months``. The type of a time is its kind; for an array it is the dtype, int64
+or float64.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from efface.errors import BadTime, invalid, unusable
 from efface.inputs.frames import items, missing
+from efface.inputs.months import Months
 
 Time = int | float
 Times = NDArray[np.int64] | NDArray[np.float64]
@@ -34,7 +36,8 @@ _UNITS = {
     "us": 1_000,
     "ns": 1,
 }
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|h|d|w)")
+_MONTHS = {"y": 12, "mo": 1}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|mo|s|m|h|d|w|y)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _LIMIT = 2**63
@@ -172,21 +175,24 @@ def _from_number(at: int | float | np.integer[Any] | np.floating[Any], subject: 
     return time
 
 
-def as_duration(duration: object) -> Time:
-    """A positive duration: nanoseconds for a calendar duration, a float for a number.
+def as_duration(duration: object) -> Time | Months:
+    """A positive duration: nanoseconds or months for calendar times, a float for a number.
 
     >>> as_duration("1h30m"), as_duration(timedelta(seconds=2)), as_duration(3600)
     (5400000000000, 2000000000, 3600.0)
+    >>> as_duration("1y6mo")
+    Months(count=18)
     """
     length = _length(duration)
-    if length is None or not 0 < length < _LIMIT:
-        expected = "a length of time above 0 such as '90d', '1h30m', a timedelta or a number"
-        advice = "units are w, d, h, m (minutes), s, ms, us and ns"
+    size = length.count if isinstance(length, Months) else length
+    if length is None or size is None or not 0 < size < _LIMIT:
+        expected = "a length of time above 0 such as '90d', '3mo', '1h30m', a timedelta or a number"
+        advice = "units are w, d, h, m (minutes), s, ms, us and ns, or y and mo (months) alone"
         raise invalid("duration", duration, expected, advice)
     return length
 
 
-def _length(duration: object) -> Time | None:
+def _length(duration: object) -> Time | Months | None:
     if isinstance(duration, str):
         return _parse(duration)
     if isinstance(duration, np.timedelta64):
@@ -198,29 +204,40 @@ def _length(duration: object) -> Time | None:
     return None
 
 
-def _exact(duration: np.timedelta64) -> int | None:
-    """In nanoseconds; None for months, years and missing units, which have no fixed length."""
-    unit, count = np.datetime_data(duration.dtype)
+def _exact(duration: np.timedelta64) -> int | Months | None:
+    """In nanoseconds or months; None for a missing unit."""
+    unit, step = np.datetime_data(duration.dtype)
+    count = int(duration.astype(np.int64)) * step
+    if unit in ("M", "Y"):
+        return Months(count * (12 if unit == "Y" else 1))
     names = {"W": "w", "D": "d"}
     scale = _UNITS.get(names.get(unit, unit))
-    return None if scale is None else int(duration.astype(np.int64)) * count * scale
+    return None if scale is None else count * scale
 
 
-def _parse(text: str) -> int | None:
+def _parse(text: str) -> int | Months | None:
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         return None
-    total = sum(Fraction(number) * _UNITS[unit] for number, unit in parts)
-    return int(total) if total == int(total) else None
+    monthly = [unit in _MONTHS for _, unit in parts]
+    if any(monthly) and not all(monthly):
+        return None
+    sizes = _MONTHS if monthly[0] else _UNITS
+    total = sum(Fraction(number) * sizes[unit] for number, unit in parts)
+    if total != int(total):
+        return None
+    return Months(int(total)) if monthly[0] else int(total)
 
 
-def spell(nanoseconds: int) -> str:
+def spell(length: int | Months) -> str:
     """The shortest text of a calendar duration, without weeks: "90d", not "12w6d".
 
-    >>> spell(90 * 86_400_000_000_000), spell(5_400_000_000_000)
-    ('90d', '1h30m')
+    >>> spell(90 * 86_400_000_000_000), spell(5_400_000_000_000), spell(Months(14))
+    ('90d', '1h30m', '1y2mo')
     """
-    text = ""
+    if isinstance(length, Months):
+        return str(length)
+    text, nanoseconds = "", length
     for unit, size in list(_UNITS.items())[1:]:
         count, nanoseconds = divmod(nanoseconds, size)
         text += f"{count}{unit}" if count else ""
