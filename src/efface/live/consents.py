@@ -14,7 +14,7 @@ from efface.errors import BadTime
 from efface.inputs.ids import Id
 from efface.inputs.times import Time, kind_name, never
 
-_FEW = 32  # rows that are added to or removed from the sorted ends one by one
+_FEW = 1_000  # rows that are added to or removed from the sorted ends one by one
 
 
 @final
