@@ -291,12 +291,19 @@ def test_no_object_holds_the_id_the_owner_or_the_end_of_a_departed_row(kind, win
     rng, y = stream.rng, () if kind is WindowScaler else (1.5,)
     model.learn_one(rng.normal(size=2), *y, **stream.row())
     for event in range(1, 201):
-        step = rng.choice(["learn", "learn", "batch", "forget", "owner", "expire"])
+        step = rng.choice(["learn", "learn", "batch", "replay", "forget", "owner", "expire"])
         if step == "learn":
             model.learn_one(rng.normal(size=2), *y, **stream.row())
         elif step == "batch":
             X, keys = rng.normal(size=(4, 2)), batch_of(stream, 4)
             model.partial_fit(X, np.ones(4), **keys)
+            del keys
+        elif step == "replay":
+            X, keys = rng.normal(size=(4, 2)), batch_of(stream, 4)
+            if kind is Ridge:
+                replay(model, X, np.ones(4), **keys)
+            else:
+                model.rolling_transform(X, **keys)
             del keys
         elif step == "forget" and model.n_rows_:
             model.forget(str(rng.choice(model.ids_)))

@@ -8,6 +8,7 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from efface.errors import InvalidValue
@@ -81,6 +82,14 @@ def test_a_uuid_is_kept_as_lowercase_text():
 )
 def test_a_gap_is_a_row_without_an_owner(owners):
     assert as_owners(owners, 3) == ["ann", None, "bob"]
+
+
+@pytest.mark.parametrize(
+    "owners",
+    [pl.Series([7, None]), pd.Series([7, None], dtype="Int64"), pa.chunked_array([[7, None]])],
+)
+def test_numbers_stay_numbers_beside_a_gap(owners):
+    assert as_owners(owners, 2) == [7, None]
 
 
 def test_no_owner_at_all_is_none():

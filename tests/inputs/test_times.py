@@ -188,6 +188,9 @@ LAST = 2**63 - 1
         (pd.Series([NOON, None, pd.NaT], dtype=object), [NOON_NS, LAST, LAST]),
         (pl.Series([NOON, None, NOON]), [NOON_NS, LAST, NOON_NS]),
         (NOON, [NOON_NS] * 3),
+        ([np.datetime64(NOON), None, NOON], [NOON_NS, LAST, NOON_NS]),
+        ([np.datetime64(NOON_NS + 1, "ns"), None, None], [NOON_NS + 1, LAST, LAST]),
+        (np.array([None, pd.Timestamp(NOON_NS + 1), None]), [LAST, NOON_NS + 1, LAST]),
     ],
 )
 def test_a_gap_is_a_row_without_an_end(until, ends):

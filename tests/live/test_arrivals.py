@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from efface.errors import RepeatedId
-from efface.live.arrivals import Arrivals, Simulation
+from efface.live.arrivals import Arrivals, Simulation, survivors_by_time
 from efface.live.index import RowIndex
 from efface.live.policies import FIFD, KeepAll, KeepFor
 
@@ -88,3 +90,42 @@ def test_an_id_may_come_again_once_its_row_has_left():
     assert simulated(rows, KeepAll()).survivors.order == [1]
     with pytest.raises(RepeatedId, match="'id' is 'a': a live row has it"):
         simulated([*rows, ("a", 3.0, 9.0)], KeepAll())
+
+
+@pytest.mark.parametrize("policy", [KeepAll(), KeepFor(6)])
+@pytest.mark.parametrize("numbered", [False, True])
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9)), max_size=8),
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9)), min_size=1, max_size=8),
+)
+@settings(deadline=None)
+def test_survivors_found_at_once_are_those_of_the_simulation(policy, numbered, before, rows):
+    gaps = [gap for gap, _ in before + rows]
+    times = np.cumsum(gaps, dtype=float)
+    ends = times + [end + 1e6 * (end == 9) for _, end in before + rows]
+    start = len(before)
+    live = [(k, times[k], max(ends[k], times[start])) for k in range(start)]
+    live = [row for row in live if row[2] > times[start - 1] and row[1] > times[start - 1] - 6]
+    index = RowIndex()
+    index.extend([name for name, _, _ in live], [time for _, time, _ in live])
+    new = arrivals(times[start:], ends[start:], None, numbered, len(rows))
+    new = new.counted_from(index.next_id())
+    held = [end for _, _, end in live]
+    found = survivors_by_time(index, held, policy, new)
+    simulation = Simulation(index, held, policy, 0)
+    for row in range(len(new)):
+        name = simulation.next_id() if numbered else new.ids[row]
+        simulation.arrive(name, new.since[row], new.ends[row])
+    assert found == simulation.survivors or (found is None and numbered)
+
+
+def test_survivors_are_simulated_where_more_than_time_matters():
+    index = RowIndex()
+    index.extend([10], [1.0])
+    new = arrivals([2, 3, 4, 5])
+    assert survivors_by_time(index, [], KeepAll(), new) is None  # row 10 may still be alive
+    assert survivors_by_time(RowIndex(), [], FIFD(3), new) is None
+    assert survivors_by_time(RowIndex(), [], KeepAll(), arrivals([2, 1, 4, 5])) is None
+    assert survivors_by_time(index, [], KeepAll(), arrivals([0, 1, 4, 5])) is None
+    assert survivors_by_time(RowIndex(), [], KeepAll(), arrivals()) is None
+    assert survivors_by_time(RowIndex(), [], KeepAll(), new).order == [0, 1, 2, 3]

@@ -56,5 +56,5 @@ def test_rows_that_are_not_alive_are_found():
     consents.add([1, 2], [3.0, 4.0])
     assert consents.consistent({1, 2, 3})
     assert not consents.consistent({1})
-    consents._ends.append(9.0)
+    consents._order.append((9.0, False, 2))
     assert not consents.consistent({1, 2})

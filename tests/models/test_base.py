@@ -6,6 +6,7 @@ import copy
 import pickle
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from uuid import UUID
 
 import numpy as np
@@ -311,6 +312,38 @@ def test_rows_with_owners_and_ends_leave_as_in_a_list(
     fresh = fresh_from(twin, model)
     assert saved(model, folder) == encode(snapshot_of(twin, model)) == saved(fresh, folder)
     check_same_bits(model, fresh)
+
+
+def large_history(model, twin, n, rng):
+    """Many rows with owners and ends; people are forgotten, rows are due, others come late."""
+    X, y = rng.normal(size=(n, WIDTH)), rng.normal(size=n)
+    at = np.arange(float(n))
+    at[rng.random(n) < 0.002] -= 20.0  # late rows
+    until = np.where(rng.random(n) < 0.3, at + rng.integers(1, n, size=n), np.nan)
+    people, weights = rng.integers(0, n // 10, size=n), rng.integers(0, 3, size=n) / 2.0
+    parts = np.array_split(np.arange(n), 4)
+    for part, learn in zip(
+        parts, (model.partial_fit, partial(replay_rows, model)) * 2, strict=True
+    ):
+        keys = {"at": at[part], "owners": people[part], "until": until[part]}
+        learn(X[part], y[part], sample_weight=weights[part], ids=part.tolist(), **keys)
+        for k in part.tolist():
+            end = None if np.isnan(until[k]) else until[k]
+            row = {"id": k, "at": at[k], "owner": int(people[k]), "until": end}
+            twin.learn({**row, "x": X[k], "y": y[k], "weight": weights[k]})
+        gone = rng.integers(0, n // 10, size=20).tolist()
+        assert model.forget(owners=gone, missing="ok") == twin.forget(owners=gone)
+
+
+@pytest.mark.parametrize("n", [800, 6_000])
+@pytest.mark.parametrize("kind", ["Ridge", "AdaptiveRidge"])
+def test_many_rows_with_owners_and_ends_leave_as_in_a_list(kind, n, tmp_path):
+    model, twin = KINDS[kind](None), OwnedRows("all")
+    large_history(model, twin, n, np.random.default_rng(n))
+    check_rows(model, twin)
+    fresh = fresh_from(twin, model)
+    check_same_bits(model, fresh)
+    assert saved(model, tmp_path) == encode(snapshot_of(twin, model)) == saved(fresh, tmp_path)
 
 
 def test_months_let_rows_expire():

@@ -189,6 +189,17 @@ def items(data: Any) -> Any:
     return data if series is data or is_frame(series) else series.to_numpy()
 
 
+def entries(data: Any) -> Any:
+    """A column of any library as a list, in which a gap does not turn ints into floats.
+
+    >>> import polars as pl
+    >>> entries(pl.Series([7, None]))
+    [7, None]
+    """
+    series = wrapped(data)
+    return data if series is data or is_frame(series) else series.to_list()
+
+
 def missing(value: Any) -> bool:
     """Whether an item of a column is a gap: None, NaN, NaT or the NA of pandas.
 

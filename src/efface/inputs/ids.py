@@ -12,7 +12,7 @@ from uuid import UUID
 import numpy as np
 
 from efface.errors import InvalidValue, invalid, unusable
-from efface.inputs.frames import items, missing
+from efface.inputs.frames import entries, items, missing
 
 Id = int | str
 AnyId = int | str | UUID  # what callers may pass
@@ -54,7 +54,7 @@ def as_owners(owners: object, count: int) -> list[Id | None] | None:
         return None
     if isinstance(owners, str | bytes) or not isinstance(owners, Iterable):
         raise invalid("owners", owners, f"{count} owners", "pass one per row, in a list")
-    found = [None if missing(each) else as_id(each, "owner") for each in _plain(owners)]
+    found = [None if missing(each) else as_id(each, "owner") for each in _plain(entries(owners))]
     if len(found) != count:
         raise invalid("owners", f"{len(found)} long", f"{count} owners", "pass one per row")
     return found if any(each is not None for each in found) else None

@@ -105,7 +105,8 @@ def as_untils(until: Any, count: int) -> Times | None:
         return None
     first = int(np.argmin(gaps))
     as_time(values[first], f"until[{first}]")  # before it fills the gaps of earlier rows
-    ends = as_times(np.where(gaps, values[first], values), count, "until")
+    filled: Any = [values[first if gap else row] for row, gap in enumerate(gaps.tolist())]
+    ends = as_times(filled, count, "until")
     ends[gaps] = never(kind_of(ends))
     return ends
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.inputs.ids import Id
-from efface.inputs.times import Time, Times, never
+from efface.inputs.times import Time, Times, kind_of, never
 from efface.live.index import RowIndex, repeated
 from efface.live.policies import Policy
 
@@ -92,6 +92,34 @@ class Survivors(NamedTuple):
     order: list[int]
     ids: list[Id]
     phase: int
+
+
+def survivors_by_time(
+    index: RowIndex, ends: Sequence[Time], policy: Policy, new: Arrivals
+) -> Survivors | None:
+    """The survivors of ``Simulation`` at once, where rows leave by time alone.
+
+    ``ends`` are those of the live rows, or nothing if they have none. None if the count of rows
+    matters, if rows come out of order, or if an id may not be new.
+    """
+    times, newest = new.times, index.newest
+    if times is None or not len(new) or (policy.shrinks and not policy.needs_time):
+        return None
+    if (times[1:] < times[:-1]).any() or (newest is not None and times[0] < newest):
+        return None
+    none = never(kind_of(times))
+    coming = np.full_like(times, none) if new.untils is None else new.untils
+    if new.numbered:
+        if (coming <= times).any():  # the next row takes the number of one that never enters
+            return None
+    elif len(set(new.ids)) < len(new) or any(id in index for id in new.ids):
+        return None
+    held = np.array(ends, dtype=times.dtype) if ends else np.full(len(index), none, times.dtype)
+    alive = np.concatenate([held, coming]) > times[-1]
+    since = [*index.since, *new.since]
+    alive[: policy.expired(since, since[-1])] = False
+    order, names = np.flatnonzero(alive).tolist(), [*index.ids, *new.ids]
+    return Survivors(order, [names[row] for row in order], 0)
 
 
 @final

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import final
 
 from efface.errors import BadTime
@@ -30,12 +31,11 @@ class Consents:
     ['a']
     """
 
-    __slots__ = ("_ends", "_rows", "_until")
+    __slots__ = ("_order", "_until")
 
     def __init__(self) -> None:
         self._until: dict[Id, Time] = {}
-        self._rows: dict[Time, dict[Id, None]] = {}  # by end: row ids, as a set that keeps order
-        self._ends: list[Time] = []  # the keys of _rows, sorted
+        self._order: list[tuple[Time, bool, Id]] = []  # sorted: end, is the id a text?, id
 
     def __len__(self) -> int:
         """The number of rows that have an end."""
@@ -44,17 +44,17 @@ class Consents:
     @property
     def kind(self) -> type | None:
         """The type of all ends: int, float, or None if there is none."""
-        return type(self._ends[0]) if self._ends else None
+        return type(self._order[0][0]) if self._order else None
 
     @property
     def earliest(self) -> Time | None:
         """The first time at which a row is due."""
-        return self._ends[0] if self._ends else None
+        return self._order[0][0] if self._order else None
 
     def due(self, now: Time) -> list[Id]:
         """The ids of the rows that may no longer be kept at ``now``."""
-        ends = self._ends[: bisect_right(self._ends, now)]
-        return [id for end in ends for id in self._rows[end]]
+        count = bisect_right(self._order, now, key=itemgetter(0))
+        return [id for _, _, id in self._order[:count]]
 
     def of(self, ids: Iterable[Id]) -> list[Time]:
         """The end of each of some rows; ``never`` for a row without one."""
@@ -72,36 +72,26 @@ class Consents:
 
     def add(self, ids: Iterable[Id], untils: Iterable[Time]) -> None:
         """Add rows; a row whose end is ``never`` has none."""
-        pairs = [(id, end) for id, end in zip(ids, untils, strict=True) if end != never(type(end))]
-        fresh = [end for end in dict.fromkeys(end for _, end in pairs) if end not in self._rows]
-        for id, end in pairs:
-            self._until[id] = end
-            self._rows.setdefault(end, {})[id] = None
-        if len(fresh) <= _FEW:
-            for end in fresh:
-                insort(self._ends, end)
+        pairs = zip(ids, untils, strict=True)
+        new = {id: end for id, end in pairs if end != never(type(end))}
+        self._until |= new
+        entries = [(end, isinstance(id, str), id) for id, end in new.items()]
+        if len(entries) > _FEW:
+            self._order = sorted([*self._order, *entries])
         else:
-            self._ends = sorted(self._rows)
+            for entry in entries:
+                insort(self._order, entry)
 
     def remove(self, ids: Iterable[Id]) -> None:
         """Remove rows, those without an end included."""
-        over: list[Time] = []
-        for id in ids:
-            end = self._until.pop(id, None)
-            if end is not None:
-                rows = self._rows[end]
-                del rows[id]
-                if not rows:
-                    del self._rows[end]
-                    over.append(end)
-        if len(over) <= _FEW:
-            for end in over:
-                del self._ends[bisect_left(self._ends, end)]
+        gone = {id: self._until.pop(id) for id in ids if id in self._until}
+        if len(gone) > _FEW:
+            self._order = [entry for entry in self._order if entry[2] in self._until]
         else:
-            self._ends = [end for end in self._ends if end in self._rows]
+            for id, end in gone.items():
+                del self._order[bisect_left(self._order, (end, isinstance(id, str), id))]
 
     def consistent(self, ids: set[Id]) -> bool:
-        """Whether only rows with these ids are kept, each of them under its end."""
-        by_end = {id: end for end, rows in self._rows.items() for id in rows}
-        known = self._until.keys() <= ids and by_end == self._until and all(self._rows.values())
-        return known and self._ends == sorted(self._rows)
+        """Whether only rows with these ids are kept, each of them in its place."""
+        order = sorted((end, isinstance(id, str), id) for id, end in self._until.items())
+        return self._until.keys() <= ids and self._order == order

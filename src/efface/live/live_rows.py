@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from efface.inputs.ids import Id, as_id, as_ids, as_owners, some_ids
 from efface.inputs.times import Time, Times, as_time, as_times, as_untils, kind_of
-from efface.live.arrivals import Arrivals, Simulation, Survivors
+from efface.live.arrivals import Arrivals, Simulation, Survivors, survivors_by_time
 from efface.live.batches import LONG, SlidingReplay
 from efface.live.index import RowIndex, repeated
 from efface.live.marks import NO_END, UNMARKED, Mark, Owners, RowMarks
@@ -445,7 +445,11 @@ class LiveRows:
 
     def _simulate(self, new: Arrivals) -> Survivors:
         """Which rows are alive at the end; refuses a repeated id."""
-        ends = [] if new.times is None else self.marks.consents.of(self.index.ids)
+        consents = self.marks.consents
+        ends = consents.of(self.index.ids) if consents and new.times is not None else []
+        at_once = survivors_by_time(self.index, ends, self.policy, new)
+        if at_once is not None:
+            return at_once
         simulation = Simulation(self.index, ends, self.policy, self.phase)
         for row in range(len(new)):
             name = simulation.next_id() if new.numbered else new.ids[row]
