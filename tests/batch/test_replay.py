@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from samples import KINDS, WEIGHINGS, close, data, frame_data, plain
 from twins import regression as naive
 
 from efface import OLS, AdaptiveRidge, AddDrop, KeepFor, Ridge, SwitchingRidge, replay, theory
+from efface.errors import RepeatedId
 
 RULES = {
     "OLS": (OLS, {}),
@@ -147,6 +148,48 @@ def test_replay_of_a_calendar_duration():
     at = [start + timedelta(hours=6 * t) for t in range(30)]
     result = replay(OLS(window="2d"), X, y, at=at)
     assert result.n_rows.tolist() == [min(t, 7) for t in range(30)]
+
+
+CALENDARS = {
+    "datetime": lambda days: [datetime(2024, 1, 1) + timedelta(days=day) for day in days],
+    "date": lambda days: [date(2024, 1, 1) + timedelta(days=day) for day in days],
+    "datetime64": lambda days: np.datetime64("2024-01-01", "ns") + np.array(days, "m8[D]"),
+    "near 1970": lambda days: np.datetime64(0, "ns") + np.array(days, "m8[D]"),
+    "pandas with a zone": lambda days: (
+        pd.Timestamp("2024-01-01", tz="Europe/Vienna") + pd.to_timedelta(days, unit="D")
+    ),
+}
+
+
+@pytest.mark.parametrize("calendar", list(CALENDARS))
+@pytest.mark.parametrize("late", [False, True])
+def test_a_replay_of_returning_ids_and_late_rows_on_calendar_times(calendar, late):
+    """Each row has the first id whose last row has left by then."""
+    n, rng, ids, last = 40, np.random.default_rng(6), [], {}
+    X, y = data(n, 2)
+    days = (np.sort(rng.integers(0, 30, size=n)) - late * rng.integers(0, 3, size=n)).tolist()
+    for t, day in enumerate(days):
+        ids.append(next(k for k in range(n) if last.get(k, -9) <= max(days[: t + 1]) - 2))
+        last[ids[-1]] = day
+    model = OLS(window="2d")
+    twin = naive.NaiveModel(("OLS", {}), ("age", 2), True, 2)
+    result = replay(model, X, y, ids=ids, at=CALENDARS[calendar](days), coef=True)
+    prediction, _, rank, n_rows, coef = naive.replay(twin, X, y, ids=ids, at=days)
+    assert len(set(ids)) < n
+    close(result.prediction, prediction)
+    close(result.coef, coef)
+    assert (result.rank == rank).all()
+    assert (result.n_rows == n_rows).all()
+    assert model.ids_ == twin.ids
+
+
+@pytest.mark.parametrize("bad", [["a", "b", "b"], ["b", "b", "a"]])
+def test_a_refused_replay_on_calendar_times_removes_no_expired_row(bad):
+    model = OLS(window="2d").fit([[1.0]], [1.0], ids=["a"], at=[date(2024, 1, 1)])
+    days = [date(2024, 1, 4), date(2024, 1, 3), date(2024, 1, 3)]
+    with pytest.raises(RepeatedId, match="'id' is 'b': a live row has it"):
+        replay(model, [[1.0]] * 3, [1.0] * 3, ids=bad, at=days)
+    assert model.ids_ == ["a"]
 
 
 def test_replay_of_no_rows():

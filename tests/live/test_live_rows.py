@@ -21,7 +21,9 @@ POLICIES = {
     "add": (AddDrop(3, 1), ("add", 3, 1, 0)),
     "add after a start": (AddDrop(2, 2, start=5), ("add", 2, 2, 5)),
     "all": (KeepAll(), ("all",)),
+    "calendar age": (KeepFor("6s"), ("age", 6)),
 }
+START = datetime(2024, 5, 1)
 OLS = ("OLS", {})
 
 
@@ -32,6 +34,11 @@ def live_rows(policy, width=2):
 def twins(name):
     policy, plain = POLICIES[name]
     return live_rows(policy), naive.NaiveModel(OLS, plain, True, 2)
+
+
+def moment(name, second):
+    """A time as the policy wants it."""
+    return START + timedelta(seconds=second) if name == "calendar age" else float(second)
 
 
 def same(live, twin):
@@ -69,10 +76,10 @@ def test_rows_leave_at_the_age_of_the_policy():
 def test_late_rows_are_placed_by_their_time(name):
     live, twin = twins(name)
     X, y = data(40)
-    times = np.random.default_rng(1).integers(0, 15, size=40).astype(float)
-    for t in range(40):
-        live.learn_one(X[t], y[t], None, times[t])
-        twin.learn(X[t], y[t], at=times[t])
+    seconds = np.random.default_rng(1).integers(0, 15, size=40).tolist()
+    for t, second in enumerate(seconds):
+        live.learn_one(X[t], y[t], None, moment(name, second))
+        twin.learn(X[t], y[t], at=second)
         same(live, twin)
 
 
@@ -104,14 +111,14 @@ def one_by_one(name, batches, timed):
     for batch in batches:
         X, y = data(len(batch), seed=len(batch))
         for x, value, (at, id) in zip(X, y, batch, strict=True):
-            live.learn_one(x, value, id, float(at) if timed else None)
+            live.learn_one(x, value, id, moment(name, at) if timed else None)
     return live
 
 
-def at_once(live, batch, timed, way):
+def at_once(live, name, batch, timed, way):
     X, y = data(len(batch), seed=len(batch))
     ids = [id for _, id in batch]
-    at = [float(at) for at, _ in batch] if timed else None
+    at = [moment(name, at) for at, _ in batch] if timed else None
     return way(live, live.arrivals(X, y, None if None in ids else ids, at))
 
 
@@ -127,7 +134,7 @@ def ways():
 @given(st.lists(rows_of_arrivals, min_size=1, max_size=3), st.booleans(), st.booleans())
 @settings(deadline=None, max_examples=60)
 def test_a_batch_equals_its_rows_one_by_one(name, way, batches, in_order, named):
-    timed = name == "age" or not named
+    timed = POLICIES[name][0].needs_time or not named
     batches = [
         [
             (at, id if named else None)
@@ -147,7 +154,7 @@ def test_a_batch_equals_its_rows_one_by_one(name, way, batches, in_order, named)
         for batch in batches:
             before = (live.index.ids, live.solver.values()[0].tolist(), live.phase)
             try:
-                at_once(live, batch, timed, way)
+                at_once(live, name, batch, timed, way)
             except RepeatedId:
                 refused = True
                 break
@@ -155,7 +162,7 @@ def test_a_batch_equals_its_rows_one_by_one(name, way, batches, in_order, named)
         assert before == (live.index.ids, live.solver.values()[0].tolist(), live.phase)
         return
     for batch in batches:
-        at_once(live, batch, timed, way)
+        at_once(live, name, batch, timed, way)
     assert live.index.ids == expected.index.ids
     assert live.phase == expected.phase
     assert list(live.index.since) == list(expected.index.since)
@@ -243,13 +250,14 @@ def test_an_id_can_be_used_again_once_its_row_has_left():
         live.learn_one(np.ones(2), 1.0, "ann", 11)
 
 
-def test_a_replay_predicts_late_rows_from_the_rows_live_then():
-    policy, plain = POLICIES["age"]
-    live, twin = live_rows(policy), naive.NaiveModel(OLS, plain, True, 2)
+@pytest.mark.parametrize("name", list(POLICIES))
+def test_a_replay_predicts_late_rows_from_the_rows_live_then(name):
+    live, twin = twins(name)
     X, y = data(30)
-    at = np.random.default_rng(2).integers(0, 20, size=30).astype(float)
+    seconds = np.random.default_rng(2).integers(0, 20, size=30).tolist()
+    at = [moment(name, second) for second in seconds]
     trace = live.replay(live.arrivals(X, y, None, at), coef=True, diagnostics=True)
-    prediction, _, rank, n_rows, coef = naive.replay(twin, X, y, at=at)
+    prediction, _, rank, n_rows, coef = naive.replay(twin, X, y, at=seconds)
     assert trace.prediction == pytest.approx(prediction, rel=1e-9, abs=1e-9)
     assert (trace.rank == rank).all()
     assert (trace.n_rows == n_rows).all()

@@ -122,10 +122,16 @@ class LiveRows:
 
     def _learn_named(self, x: Vector, y: float, id: object, at: object, weight: float) -> None:
         """Learn a row that has an id or a time of its own, at its place in time."""
-        index, policy = self.index, self.policy
         time = None if at is None else as_time(at)
         self._refuse_kind(None if time is None else type(time))
-        name = index.next_id() if id is None else as_id(id)
+        name = self.index.next_id() if id is None else as_id(id)
+        self._learn_checked(x, y, name, time, weight)
+
+    def _learn_checked(
+        self, x: Vector, y: float, name: Id, time: Time | None, weight: float
+    ) -> None:
+        """Learn a row whose id and time are checked: a checked calendar time is a plain int."""
+        index, policy = self.index, self.policy
         now = None if time is None else self._clock(time)
         expired = 0 if now is None else policy.expired(index.since, now)
         if name in index and name not in index.oldest(expired):
@@ -269,7 +275,7 @@ class LiveRows:
         if widths is not None:
             trace = self._bounded(trace, widths, past, new.upto(1))
         solver.drop(solver.rows.n_rows)
-        self.learn_one(x[0], float(y[0]), name, time, float(weights[0]))
+        self._learn_checked(x[0], float(y[0]), name, time, float(weights[0]))
         return trace
 
     def _welcome(self, new: Arrivals) -> tuple[Id, Time | None]:

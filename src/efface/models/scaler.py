@@ -66,7 +66,7 @@ class ScaledRows(LiveRows):
         """The first arrival, which may be out of order of time."""
         x, (name, time) = new.X[0], self._welcome(new)
         scaled = self.scaled(x)
-        self.learn_one(x, 0.0, name, time)
+        self._learn_checked(x, 0.0, name, time, 1.0)
         return self.scaled(x) if joined else scaled
 
 
