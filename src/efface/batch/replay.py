@@ -31,7 +31,7 @@ def replay(
     """Predict each row, then learn it; the model ends as if it had learned the rows one by one.
 
     With times, the rows that have expired at ``at[t]`` leave before row t is predicted. Rows in
-    order of time run in compiled code; otherwise each row costs a rebuild.
+    order of time run in compiled code; each late row costs a rebuild.
 
     ``interval`` is the level of the prediction intervals, computed by ``method``; see
     ``predict_interval`` of the models. Conformal intervals cost a replay of the live rows per row.

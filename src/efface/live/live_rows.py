@@ -9,9 +9,9 @@ from __future__ import annotations
 import copy
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,6 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Window = tuple[Matrix, Vector, Vector]  # rows, responses, weights
 Windows = Iterable[Window]  # the live rows at each entry, or at all
-T = TypeVar("T")
 Widths = Callable[[Gauges, "LiveRows", Windows], Vector]
 
 
@@ -49,15 +48,9 @@ class Arrivals:
     def __len__(self) -> int:
         return len(self.y)
 
-    def upto(self, end: int) -> Arrivals:
-        """The rows before ``end``."""
-        return self._part(slice(end))
-
-    def since(self, first: int) -> Arrivals:
-        """The rows from ``first`` on."""
-        return self._part(slice(first, None))
-
-    def _part(self, rows: slice) -> Arrivals:
+    def part(self, first: int, end: int | None = None) -> Arrivals:
+        """The rows from ``first`` on, those before ``end``."""
+        rows = slice(first, end)
         times = None if self.times is None else self.times[rows]
         mine = self.X[rows], self.y[rows], self.ids[rows], times
         return Arrivals(*mine, self.numbered, self.weights[rows])
@@ -180,10 +173,11 @@ class LiveRows:
         """Learn rows as if one by one, at the cost of the rows that stay."""
         plan, n_rows = self._plan(new), len(self.index)
         if plan is None:
-            self._rearrange(new, *self._survivors(new))
+            order, names, phase = self._survivors(new)
+            self._rearrange(new, order, [names[k] for k in order], phase)
             return
         self._drop(min(plan.leaving, n_rows))
-        kept = new.since(max(0, plan.leaving - n_rows))
+        kept = new.part(max(0, plan.leaving - n_rows))
         self.solver.extend(kept.X, kept.y, kept.weights)
         self._enter(kept.ids, kept.times)
         self.phase = plan.phase
@@ -195,35 +189,45 @@ class LiveRows:
 
         ``widths`` says how far to each side of a prediction an interval reaches.
         """
-        plan, n_rows = self._plan(new), len(self.index)
-        if plan is None:
-            self._survivors(new)  # refuses a repeated id before anything changes
-            rows = range(len(new))
-            return joined([self._replay_one(new.since(t), coef, diagnostics, widths) for t in rows])
-        past = self.values() if widths else None
-        trace = self._replay_in_order(new, plan, Asked(coef, diagnostics, widths is not None))
-        if widths is not None and past is not None:
-            trace = self._bounded(trace, widths, past, new)
-        self._settle(new, plan, n_rows)
-        return trace
+        asked = Asked(coef, diagnostics, widths is not None)
+        return joined([self._replay_run(*run, asked, widths) for run in self.runs(new)])
 
-    def walk(self, new: Arrivals, steps: Callable[[Schedule], T]) -> T | None:
-        """Apply ``steps``, which changes the solver, to rows that come in order of time.
+    def runs(self, new: Arrivals) -> Iterator[tuple[Arrivals, Schedule | None]]:
+        """Runs of rows in order of time with their schedules; None for a single row that is late.
 
-        None for other rows, with nothing changed: those can be learned one by one.
+        Each run must be learned before the next one is taken. A repeated id is refused before the
+        first.
         """
-        plan, n_rows = self._plan(new), len(self.index)
-        if plan is None:
-            self._survivors(new)  # refuses a repeated id
-            return None
-        result = steps(plan)
-        self._settle(new, plan, n_rows)
-        return result
+        plan = self._plan(new)
+        if plan is not None:
+            yield new, plan
+            return
+        names = self._survivors(new)[1][len(self.index) :]
+        new, first = replace(new, ids=names, numbered=False), 0
+        times = None if new.times is None else new.times.tolist()
+        while first < len(new):
+            if times is not None:
+                self._drop(self.policy.expired(self.index.since, self._clock(times[first])))
+            end = max(self._run_end(names, times, first), first + 1)
+            run, first = new.part(first, end), end
+            yield run, self._plan(run)
 
-    def _settle(self, new: Arrivals, plan: Schedule, n_rows: int) -> None:
-        """Let the index and the phase follow the solver, which had ``n_rows`` rows."""
+    def _run_end(self, names: list[Id], times: list[Time] | None, first: int) -> int:
+        """The end of the rows from ``first`` on that are in order, under ids of no live row."""
+        newest, seen = self.index.newest, set[Id]()
+        for t in range(first, len(names)):
+            late = times is not None and newest is not None and times[t] < newest
+            if late or names[t] in seen or names[t] in self.index:
+                return t
+            newest = None if times is None else times[t]
+            seen.add(names[t])
+        return len(names)
+
+    def _settle(self, new: Arrivals, plan: Schedule) -> None:
+        """Let the index and the phase follow the solver, which has gone through these rows."""
+        n_rows = len(self.index)
         self.index.drop(min(plan.leaving, n_rows))
-        kept = new.since(max(0, plan.leaving - n_rows))
+        kept = new.part(max(0, plan.leaving - n_rows))
         self._enter(kept.ids, kept.times)
         self.phase = plan.phase
 
@@ -231,12 +235,28 @@ class LiveRows:
         """Copies of the live rows, their responses and weights, oldest first."""
         return self.solver.values()
 
+    def _replay_run(
+        self, new: Arrivals, plan: Schedule | None, asked: Asked, widths: Widths | None
+    ) -> Trace:
+        """Replay one of ``runs``, with intervals if there are widths."""
+        past = self.values() if widths else None
+        trace = (
+            self._replay_late(new, asked)
+            if plan is None
+            else self._replay_in_order(new, plan, asked)
+        )
+        if widths is not None and past is not None:
+            trace = self._bounded(trace, widths, past, new)
+        return trace
+
     def _replay_in_order(self, new: Arrivals, plan: Schedule, asked: Asked) -> Trace:
         """Replay rows that come in order of time; a long stream in batches of windows."""
         self.replayed += len(new)
         rows = new.X, new.y, plan.before, plan.after, new.weights
         replay = SlidingReplay(self.solver, asked)
-        return replay.batched(*rows) if self.replayed >= LONG else replay.one_by_one(*rows)
+        trace = replay.batched(*rows) if self.replayed >= LONG else replay.one_by_one(*rows)
+        self._settle(new, plan)
+        return trace
 
     def _bounded(self, trace: Trace, widths: Widths, past: Window, new: Arrivals) -> Trace:
         """The trace with its intervals."""
@@ -262,29 +282,19 @@ class LiveRows:
         """A copy with the same rows and the same state, bit for bit."""
         return copy.deepcopy(self)
 
-    def _replay_one(
-        self, new: Arrivals, coef: bool, diagnostics: bool, widths: Widths | None
-    ) -> Trace:
-        """Replay the first of some rows, at its place in time, by a copy of the solver."""
-        x, y, (name, time) = new.X[:1], new.y[:1], self._welcome(new)
+    def _replay_late(self, new: Arrivals, asked: Asked) -> Trace:
+        """Replay a single row at its place in time, by a copy of the solver."""
         solver, none = self._fresh(), np.zeros(1, dtype=np.int64)
-        past, weights = self.values(), new.weights[:1]
-        solver.extend(*past)
-        asked = Asked(coef, diagnostics, widths is not None)
-        trace: Trace = solver.replay(x, y, none, none, asked, weights)
-        if widths is not None:
-            trace = self._bounded(trace, widths, past, new.upto(1))
+        solver.extend(*self.values())
+        trace: Trace = solver.replay(new.X, new.y, none, none, asked, new.weights)
         solver.drop(solver.rows.n_rows)
-        self._learn_checked(x[0], float(y[0]), name, time, float(weights[0]))
+        self._learn_late(new)
         return trace
 
-    def _welcome(self, new: Arrivals) -> tuple[Id, Time | None]:
-        """The id and the time of the first of some rows; rows that are too old by then leave."""
+    def _learn_late(self, new: Arrivals) -> None:
+        """Learn a single row at its place in time."""
         time = None if new.times is None else new.times[0].item()
-        name = self.index.next_id() if new.numbered else new.ids[0]
-        if time is not None:
-            self._drop(self.policy.expired(self.index.since, self._clock(time)))
-        return name, time
+        self._learn_checked(new.X[0], float(new.y[0]), new.ids[0], time, float(new.weights[0]))
 
     # -- rows leave ------------------------------------------------------------------------------
 
@@ -370,9 +380,9 @@ class LiveRows:
         return plan if fresh else None
 
     def _survivors(self, new: Arrivals) -> tuple[list[int], list[Id], int]:
-        """Which rows are alive at the end, oldest first, their ids, and the phase; rows one by one.
+        """Which rows are alive at the end, oldest first, the ids of all, and the phase.
 
-        Rows are counted from the oldest live row on through the arrivals.
+        The rows come one by one. They are counted from the oldest live row on.
         """
         names: list[Id] = self.index.ids
         since: Sequence[Time] = self.index.since or [0.0] * len(names)
@@ -404,8 +414,7 @@ class LiveRows:
             leaving, phase = self.policy.after(len(heap), phase)
             for _ in range(leaving):
                 leave()
-        order = [k for _, k in sorted(heap)]
-        return order, [names[k] for k in order], phase
+        return [k for _, k in sorted(heap)], names, phase
 
     # -- changes ---------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from efface.inputs.parameters import boolean
 from efface.inputs.types import Matrix, Vector
 from efface.live.feature_moments import FeatureMoments
 from efface.live.live_rows import Arrivals, LiveRows
-from efface.live.policies import Policy, as_policy
+from efface.live.policies import Policy, Schedule, as_policy
 from efface.models.base import Batch, LiveEstimator, NotFittedModel
 
 
@@ -54,20 +54,18 @@ class ScaledRows(LiveRows):
 
     def roll(self, new: Arrivals, joined: bool) -> Matrix:
         """Scale each row by the live rows, then learn it; with ``joined`` learn it first."""
-        options = self.with_mean, self.with_std, joined
-        scaled = self.walk(
-            new, lambda plan: self.moments.scaled(new.X, plan.before, plan.after, options)
-        )
-        if scaled is None:
-            scaled = np.array([self._roll_one(new.since(t), joined) for t in range(len(new))])
-        return scaled
+        return np.concatenate([self._roll_run(*run, joined) for run in self.runs(new)])
 
-    def _roll_one(self, new: Arrivals, joined: bool) -> Vector:
-        """The first arrival, which may be out of order of time."""
-        x, (name, time) = new.X[0], self._welcome(new)
-        scaled = self.scaled(x)
-        self._learn_checked(x, 0.0, name, time, 1.0)
-        return self.scaled(x) if joined else scaled
+    def _roll_run(self, new: Arrivals, plan: Schedule | None, joined: bool) -> Matrix:
+        """``roll`` for one of ``runs``."""
+        if plan is not None:
+            options = self.with_mean, self.with_std, joined
+            scaled = self.moments.scaled(new.X, plan.before, plan.after, options)
+            self._settle(new, plan)
+            return scaled
+        scaled = self.scaled(new.X)
+        self._learn_late(new)
+        return self.scaled(new.X) if joined else scaled
 
 
 @final
