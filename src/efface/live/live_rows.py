@@ -323,8 +323,10 @@ class LiveRows:
         self._drop(len(self.index))
 
     def _remove(self, positions: NDArray[np.intp]) -> None:
+        """Rows leave; even if there are none, what was derived from earlier rows is discarded."""
+        self.solver.remove(positions)
+        self.replayed = 0
         if positions.size:
-            self.solver.remove(positions)
             self.index.remove(positions.tolist())
 
     def _drop(self, count: int) -> None:
