@@ -67,6 +67,8 @@ def test_booleans_are_numbers():
         ),
         (pl.DataFrame({"a": [1.0, None]}), 1, 0, r"row 1, column 0 \('a'\) is NaN"),
         (np.array([[1e400]], np.longdouble), 0, 0, "is infinity"),
+        ([[1], [10**400]], 1, 0, "'X' at row 1, column 0 is infinity"),
+        ([[-(10**400)], [1.0]], 0, 0, "'X' at row 0, column 0 is infinity"),
     ],
 )
 def test_the_error_for_a_value_that_is_not_finite_names_its_position(X, row, column, text):
@@ -125,8 +127,23 @@ def test_errors_for_responses_name_the_row():
     assert (caught.value.row, caught.value.column) == (1, None)
     with pytest.raises(NotANumber, match="'y' at row 0 is 'a'"):
         as_vector(["a", 1.0], 2)
-    with pytest.raises(InvalidValue, match=r"'y' is \(3,\): expected the shape \(2,\)"):
-        as_vector([1, 2, 3], 2)
+    with pytest.raises(BadRow, match="'y' at row 1 is infinity"):
+        as_vector([1.0, 10**400], 2)
+
+
+@pytest.mark.parametrize("y", [[1, 2, 3], np.ones((2, 2)), [[1, 2]], np.ones((2, 0)), 5.0, {}])
+def test_responses_of_another_shape_are_refused(y):
+    with pytest.raises(InvalidValue, match=r"'y' is \(.*\): expected the shape \(2,\); pass one"):
+        as_vector(y, 2)
+
+
+def test_responses_in_one_column_are_a_vector():
+    for y in ([[1], [2]], np.array([[1.0], [2.0]]), np.array([[1], [2]]), [[1.0], [Decimal(2)]]):
+        found = as_vector(y, 2)
+        assert found.tolist() == [1.0, 2.0]
+        assert found.flags.c_contiguous
+    with pytest.raises(NotANumber, match="'y' at row 1 is 'b'"):
+        as_vector([[1], ["b"]], 2)
 
 
 def test_errors_for_one_row_name_the_column():
@@ -150,7 +167,9 @@ def test_one_response(y):
     assert type(as_response(y)) is float
 
 
-@pytest.mark.parametrize("y", ["2", math.nan, -math.inf, None, [2.0], np.array([2.0]), 1j, {}])
+@pytest.mark.parametrize(
+    "y", ["2", math.nan, -math.inf, 10**400, None, [2.0], np.array([2.0]), 1j, {}]
+)
 def test_invalid_responses_are_refused(y):
     with pytest.raises(InvalidValue, match="'y' is"):
         as_response(y)
@@ -162,7 +181,7 @@ def test_one_weight(weight):
     assert type(as_weight(weight)) is float
 
 
-@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf, None])
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf, None, 10**400])
 def test_invalid_weights_are_refused(weight):
     with pytest.raises(BadRow, match=r"'weight' is .*: expected a finite number of at least 0; u"):
         as_weight(weight)

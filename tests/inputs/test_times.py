@@ -64,6 +64,7 @@ def test_numeric_times_are_floats(at):
         (np.timedelta64(3, "s"), "expected a number, a datetime"),
         (math.nan, "expected a finite number"),
         (-math.inf, "expected a finite number"),
+        (10**400, "expected a finite number"),
         (2**53 + 1, "pass a numpy.datetime64 if it counts nanoseconds"),
         (np.datetime64("NaT"), "between the years 1678 and 2262"),
         (np.datetime64("3000-01-01"), "between the years 1678 and 2262"),
@@ -152,7 +153,7 @@ def test_durations(duration, length):
     "duration",
     [
         *("", "d", "90", "90 d", "-1d", "90D", "0s", "1.5ns", "1y", "300000w"),
-        *(timedelta(0), timedelta(days=-1), 0, -1.0, math.nan, math.inf, True, None),
+        *(timedelta(0), timedelta(days=-1), 0, -1.0, math.nan, math.inf, 10**400, True, None),
         *(np.timedelta64("NaT"), np.timedelta64(1, "M"), np.timedelta64(3)),
     ],
 )

@@ -544,4 +544,13 @@ def test_a_column_of_responses_is_flattened_with_a_warning():
     X, y = data(20, 2)
     with pytest.warns(DataConversionWarning):
         model = OLS().fit(X, y[:, np.newaxis])
-    assert model.coef_.shape == (2,)
+    assert model.coef_.tobytes() == OLS().fit(X, y).coef_.tobytes()
+
+
+@pytest.mark.parametrize("shape", [(20, 2), (1, 20), (20, 1, 1)])
+def test_responses_of_several_columns_are_refused(shape):
+    model = OLS().fit(*data(20, 2))
+    for learn in (model.fit, model.partial_fit, lambda X, y: replay(model, X, y)):
+        with pytest.raises(InvalidValue, match=r"'y' is \(.*\): expected the shape \(20,\)"):
+            learn(data(20, 2)[0], np.ones(shape))
+    assert model.n_rows_ == 20

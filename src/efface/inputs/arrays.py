@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from efface.errors import BadRow, InvalidValue, NotANumber, invalid, unusable
 from efface.inputs.frames import FrameColumns, side_by_side, values
+from efface.inputs.masks import first_masked
+from efface.inputs.parameters import to_float
 from efface.inputs.types import Matrix, Vector
 
 _FLOAT64 = np.dtype(np.float64)
@@ -79,13 +81,17 @@ def _refuse_no_column(shape: tuple[int, ...]) -> None:
 
 
 def as_vector(y: Any, count: int, *, missing: bool = False, name: Any = None) -> Vector:
-    """y as ``count`` finite numbers; ``name`` is the name of its column, for error messages."""
+    """y as ``count`` finite numbers, from a vector or a single column.
+
+    ``name`` is the name of its column, for error messages.
+    """
     raw = _array("y", values(y))
-    if raw.shape != (count,):
+    if raw.shape not in ((count,), (count, 1)):
         advice = "pass one response per row"
         raise invalid("y", raw.shape, f"the shape ({count},)", advice)
     names = None if name is None else [name]
-    responses = _writeable(_numbers("y", raw, y, names))
+    numbers = _numbers("y", raw, y, names)
+    responses = _writeable(numbers if numbers.ndim == 1 else numbers[:, 0])
     _check("y", responses, missing, names)
     return responses
 
@@ -156,6 +162,10 @@ def as_weights(sample_weight: Any, count: int) -> Vector | None:
 
 
 def _array(subject: str, data: Any) -> NDArray[Any]:
+    masked = first_masked(data)
+    if masked is not None:
+        where, row, column = _where(subject, masked, None)
+        raise BadRow(f"{where} is masked: expected a number; {_IMPUTE}.", row, column)
     try:
         raw = np.asarray(data)
     except ValueError as error:
@@ -205,7 +215,7 @@ def _number(value: Any) -> float:
         return math.nan
     if isinstance(value, str | bytes | np.datetime64 | np.timedelta64):
         raise TypeError(f"it is of type {type(value).__name__!r}")
-    return float(value)
+    return to_float(value)
 
 
 def _check(

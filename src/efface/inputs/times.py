@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from efface.errors import BadTime, invalid, unusable
 from efface.inputs.frames import items
+from efface.inputs.masks import first_masked
+from efface.inputs.parameters import to_float
 
 Time = int | float
 Times = NDArray[np.int64] | NDArray[np.float64]
@@ -51,6 +53,7 @@ def as_time(at: object, subject: str = "at") -> Time:
     """
     if type(at) is float and math.isfinite(at):
         return at
+    _refuse_masked(at, subject)
     if hasattr(at, "to_datetime64"):  # pandas.Timestamp: has nanoseconds, datetime has not
         at = at.to_datetime64()
     if isinstance(at, np.datetime64):
@@ -70,6 +73,7 @@ def as_times(at: Any, count: int) -> Times:
     >>> as_times([0, 1.5], 2)
     array([0. , 1.5])
     """
+    _refuse_masked(at, "at[{}]")
     values = np.asarray(items(at))
     if values.ndim == 0:
         return pack([as_time(values.item() if values.dtype == object else at)] * count)
@@ -82,6 +86,13 @@ def as_times(at: Any, count: int) -> Times:
     if values.dtype.kind == "f" and np.isfinite(values).all():
         return values.astype(np.float64)
     return _one_by_one(values)
+
+
+def _refuse_masked(at: Any, subject: str) -> None:
+    masked = first_masked(at)
+    if masked is not None:
+        where = subject.format(*masked) if masked else "at"
+        raise BadTime(f"'{where}' is masked: expected {_EXPECTED}; correct it, or leave it out.")
 
 
 def pack(times: Collection[Time]) -> Times:
@@ -128,7 +139,7 @@ def _from_datetime(at: datetime, subject: str) -> int:
 
 
 def _from_number(at: int | float | np.integer[Any] | np.floating[Any], subject: str) -> float:
-    time = float(at)
+    time = to_float(at)
     if not math.isfinite(time):
         raise BadTime(unusable(subject, time, "a finite number", "correct it"))
     if isinstance(at, int | np.integer) and abs(int(at)) > _EXACT:
@@ -159,7 +170,7 @@ def _length(duration: object) -> Time | None:
     if isinstance(duration, timedelta):
         return duration // _MICROSECOND * 1000
     if isinstance(duration, Number) and not isinstance(duration, bool):
-        return float(duration)
+        return to_float(duration)
     return None
 
 

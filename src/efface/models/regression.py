@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from math import isfinite
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.blas import dasum
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import column_or_1d
+from sklearn.exceptions import DataConversionWarning
 
 from efface.errors import invalid
 from efface.inputs.arrays import (
@@ -24,7 +25,7 @@ from efface.inputs.arrays import (
     is_row,
     refuse_no_row,
 )
-from efface.inputs.frames import FrameColumns, eager, values
+from efface.inputs.frames import FrameColumns, eager
 from efface.inputs.ids import Id
 from efface.inputs.parameters import boolean, choice
 from efface.inputs.types import Vector
@@ -249,5 +250,8 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
             text = "requires y to be passed, but the target y is None"
             expected = f"numbers, since {type(self).__name__} {text}"
             raise invalid("y", None, expected, "pass one response per row")
-        responses = as_vector(column_or_1d(values(eager(y)), warn=True), len(rows))
+        responses = as_vector(eager(y), len(rows))
+        if getattr(y, "ndim", 1) > 1:  # scikit-learn's checks require this text
+            text = "A column-vector y was passed when a 1d array was expected: pass y.ravel()."
+            warnings.warn(text, DataConversionWarning, stacklevel=2)
         return rows, responses, as_weights(sample_weight, len(rows))
