@@ -215,7 +215,11 @@ def test_a_replay_of_a_frame(kind):
         one, frame, y="ret", x=["x0", "x1"], ids="id", at="date", coef=True, diagnostics=True
     )
     want = replay(
-        other, X, columns["ret"], columns["id"], columns["date"], coef=True, diagnostics=True
+        *(other, X, columns["ret"]),
+        ids=columns["id"],
+        at=columns["date"],
+        coef=True,
+        diagnostics=True,
     )
     for name in ("prediction", "intercept", "n_rows", "rank", "coef", "frt", "condition"):
         assert np.array_equal(plain(getattr(got, name)), getattr(want, name), equal_nan=True)

@@ -264,13 +264,17 @@ BAD_ROWS = [
 ]
 
 
+def learn(model, x, y, id=None, at=None, weight=1.0):
+    model.learn_one(x, y, id=id, at=at, weight=weight)
+
+
 @pytest.mark.parametrize(("row", "error", "text"), BAD_ROWS)
 def test_a_bad_row_changes_nothing(row, error, text):
     model = OLS(window=9).fit(*data(9, 2))
     model.learn_one(np.ones(2), 1.0, id=11)
     before = state(model)
     with pytest.raises(error, match=text):
-        model.learn_one(*row)
+        learn(model, *row)
     assert state(model) == before
 
 
@@ -278,7 +282,7 @@ def test_a_bad_row_changes_nothing(row, error, text):
 def test_a_bad_first_row_leaves_the_model_unfitted(row, error, text):
     model = OLS()
     with pytest.raises(error, match=text):
-        model.learn_one(*row)
+        learn(model, *row)
     assert not hasattr(model, "n_features_in_")
     with pytest.raises(NotFitted):
         model.predict_one(np.zeros(2))

@@ -68,7 +68,7 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
     # -- single rows -----------------------------------------------------------------------------
 
     def learn_one(
-        self, x: ArrayLike, y: float, id: Id | None = None, at: Any = None, weight: float = 1.0
+        self, x: ArrayLike, y: float, *, id: Id | None = None, at: Any = None, weight: float = 1.0
     ) -> None:
         """Learn one row; older rows leave according to the window.
 
@@ -110,6 +110,7 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         self,
         X: Any,
         y: Any,
+        *,
         ids: Iterable[Id] | None = None,
         at: Any = None,
         sample_weight: Any = None,
@@ -133,6 +134,7 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         self,
         X: Any,
         y: Any,
+        *,
         ids: Iterable[Id] | None = None,
         at: Any = None,
         sample_weight: Any = None,

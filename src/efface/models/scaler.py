@@ -94,20 +94,22 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledR
 
     # -- rows enter ------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, ids: Iterable[Id] | None = None, at: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, ids: Iterable[Id] | None = None, at: Any = None
+    ) -> Self:
         """Remove all rows, then learn those of X; the window applies. y is ignored."""
         batch = _batch(X)
         refuse_no_row(batch[0])
         return self._fit_batch(X, batch, ids, at)
 
     def partial_fit(
-        self, X: Any, y: Any = None, ids: Iterable[Id] | None = None, at: Any = None
+        self, X: Any, y: Any = None, *, ids: Iterable[Id] | None = None, at: Any = None
     ) -> Self:
         """Learn the rows of X, with the same result as ``learn_one`` on each. y is ignored."""
         self._process_batch(ScaledRows.learn, X, _batch(X), ids, at)
         return self
 
-    def learn_one(self, x: ArrayLike, id: Id | None = None, at: Any = None) -> None:
+    def learn_one(self, x: ArrayLike, *, id: Id | None = None, at: Any = None) -> None:
         """Learn one row; older rows leave according to the window."""
         if self._live is None:
             self._learn_first(as_row(x, None), 0.0, id, at, 1.0)
@@ -137,7 +139,7 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledR
         return live.unscaled(rows)
 
     def rolling_transform(
-        self, X: Any, ids: Iterable[Id] | None = None, at: Any = None, *, include: bool = False
+        self, X: Any, *, ids: Iterable[Id] | None = None, at: Any = None, include: bool = False
     ) -> Matrix:
         """Scale every row by the live rows before it, then learn it, in compiled code.
 
