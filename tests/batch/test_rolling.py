@@ -159,7 +159,7 @@ def test_neither_input_nor_result_is_shared():
         ({"sample_weight": [1.0] * 9}, r"'sample_weight' is \(9,\): expected the shape \(10,\)"),
         (
             {"sample_weight": [1.0] * 9 + [-1.0]},
-            "'sample_weight' at row 9 is -1.0: expected a finite number of at least 0; use weight",
+            r"'sample_weight' at row 9 is -1.0: expected a number from 0 to 1e\+300; use weight",
         ),
         ({"y": "ret"}, "'y' is 'ret': expected no name, since 'X' is an array"),
         ({"x": ["a"]}, r"'x' is \['a'\]: expected no name, since 'X' is an array"),

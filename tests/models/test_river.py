@@ -226,3 +226,19 @@ def test_a_value_that_is_not_a_number_is_refused():
     for refused in (model.predict_one, lambda x: model.unlearn_one(x, 1.0)):
         with pytest.raises(NotANumber, match="'x' at column 0 is 'red': expected a number"):
             refused({"a": "red"})
+
+
+def test_values_and_weights_beyond_the_limits_are_refused():
+    model, frame = Regressor(OLS()), pd.DataFrame({"a": [1.0, 1e110]})
+    model.learn_one({"a": 1.0}, 1.0)
+    before = pickle.dumps(model)
+    for learn in (
+        lambda: model.learn_one({"a": 1e110}, 1.0, w=1e100),
+        lambda: model.learn_one({}, 1e110, w=1e100),
+        lambda: model.learn_many(frame, pd.Series([1.0, 1.0]), 1e100),
+    ):
+        with pytest.raises(BadRow, match=r"weight'.* is 1e\+100: expected at most 1e\+80, since"):
+            learn()
+    with pytest.raises(BadRow, match=r"'x' at column 0 is 1e\+151: expected at most 1e\+150"):
+        model.learn_one({"a": 1e151}, 1.0)
+    assert pickle.dumps(model) == before

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from math import isfinite
+from math import isfinite, sqrt
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -16,13 +16,15 @@ from sklearn.exceptions import DataConversionWarning
 
 from efface.errors import invalid
 from efface.inputs.arrays import (
+    LARGEST,
     as_matrix,
-    as_response,
     as_row,
     as_vector,
     as_weight,
+    as_weighted_row,
     as_weights,
     is_row,
+    refuse_heavy,
     refuse_no_row,
 )
 from efface.inputs.frames import FrameColumns, eager
@@ -79,18 +81,20 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         >>> model.ids_
         [1, 2]
         """
-        live = self._live
+        live, limit = self._live, LARGEST
         if type(weight) is not float or weight != 1.0:
             weight = as_weight(weight)
+            limit = LARGEST / max(1.0, sqrt(weight))
         if live is None:
-            self._learn_first(as_row(x, None), as_response(y), id, at, weight)
+            self._learn_first(*as_weighted_row(x, y, None, weight), id, at, weight)
             return
         if not (
             is_row(x, live.shape)
             and isinstance(y, float)  # type: ignore[redundant-expr]
-            and isfinite(dasum(x) + y)
+            and abs(y) <= limit
+            and dasum(x) <= limit
         ):
-            x, y = as_row(x, live.shape[0]), as_response(y)
+            x, y = as_weighted_row(x, y, live.shape[0], weight)
         live.learn_one(x, y, id, at, weight)
 
     def predict_one(self, x: ArrayLike) -> float:
@@ -256,4 +260,7 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         if getattr(y, "ndim", 1) > 1:  # scikit-learn's checks require this text
             text = "A column-vector y was passed when a 1d array was expected: pass y.ravel()."
             warnings.warn(text, DataConversionWarning, stacklevel=2)
-        return rows, responses, as_weights(sample_weight, len(rows))
+        weights = as_weights(sample_weight, len(rows))
+        if weights is not None:
+            refuse_heavy(rows, responses, weights)
+        return rows, responses, weights

@@ -14,7 +14,15 @@ import numpy as np
 from river import base
 
 from efface.errors import UnknownId
-from efface.inputs.arrays import as_matrix, as_response, as_row, as_vector, as_weight, as_weights
+from efface.inputs.arrays import (
+    as_matrix,
+    as_response,
+    as_row,
+    as_vector,
+    as_weight,
+    as_weights,
+    refuse_heavy,
+)
 from efface.inputs.types import Matrix, Vector
 from efface.models.linear import OLS, AdaptiveRidge, Ridge
 from efface.models.regression import Model
@@ -78,6 +86,7 @@ class Regressor(base.MiniBatchRegressor):
         """Learn one row of weight ``w``; older rows leave according to the model's window."""
         names, response, weight = list(x), as_response(y), as_weight(w)
         row = _row(x, names)
+        refuse_heavy(row[np.newaxis], np.array([response]), np.array([weight]), "weight")
         features, live = self._wide_enough(names)
         name = live.index.next_id() if id is None else id
         wide = _with_columns(row[np.newaxis], names, features)[0]
@@ -103,6 +112,8 @@ class Regressor(base.MiniBatchRegressor):
         """Learn the rows of a frame in turn; ``w`` holds their weights, or one weight for all."""
         rows, names = as_matrix(X), list(X.columns)
         responses, weights = as_vector(y, len(rows)), as_weights(w, len(rows))
+        if weights is not None:
+            refuse_heavy(rows, responses, weights)
         features, live = self._wide_enough(names)
         new = live.arrivals(_with_columns(rows, names, features), responses, ids, at, weights)
         live.learn(new)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from math import isfinite
 from typing import Any, Self, final
 
 import numpy as np
@@ -13,7 +12,7 @@ from scipy.linalg.blas import dasum
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from efface.errors import invalid
-from efface.inputs.arrays import as_matrix, as_row, is_row, refuse_no_row
+from efface.inputs.arrays import LARGEST, as_matrix, as_row, is_row, refuse_no_row
 from efface.inputs.ids import Id
 from efface.inputs.parameters import boolean
 from efface.inputs.types import Matrix, Vector
@@ -201,4 +200,4 @@ def _batch(X: Any) -> Batch:
 
 def _as_row(x: Any, shape: tuple[int]) -> Vector:
     """``as_row``, which is skipped if x needs no conversion."""
-    return x if is_row(x, shape) and isfinite(dasum(x)) else as_row(x, shape[0])
+    return x if is_row(x, shape) and dasum(x) <= LARGEST else as_row(x, shape[0])
