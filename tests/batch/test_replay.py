@@ -184,6 +184,26 @@ def test_a_replay_of_returning_ids_and_late_rows_on_calendar_times(calendar, lat
     assert model.ids_ == twin.ids
 
 
+@pytest.mark.parametrize("method", ["gaussian", "conformal"])
+@pytest.mark.parametrize("window", ["9d", 12, AddDrop(3, 2), AddDrop(1, 1), None])
+@pytest.mark.parametrize("seed", range(3))
+def test_late_rows_are_replayed_as_if_one_call_per_row(seed, window, method):
+    n, rng = 50, np.random.default_rng(seed)
+    X, y = data(n, 2, seed)
+    at = np.datetime64("2024-01-01") + np.arange(n) - rng.choice([0, 0, 0, 3, 20], size=n)
+    given = {"sample_weight": rng.choice([0.5, 1.0, 3.0], size=n), "at": at}
+    asked = {"coef": True, "diagnostics": True, "interval": 0.8, "method": method}
+    one, other = Ridge(window=window), Ridge(window=window)
+    whole = replay(one, X, y, **given, **asked)
+    for t in range(n):
+        row = {name: values[t : t + 1] for name, values in given.items()}
+        single = replay(other, X[t : t + 1], y[t : t + 1], **row, **asked)
+        for name in ("prediction", "lower", "upper", "leverage_new", "n_rows", "rank", "coef"):
+            found, expected = getattr(whole, name)[t], getattr(single, name)[0]
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    assert one.ids_ == other.ids_
+
+
 @pytest.mark.parametrize("bad", [["a", "b", "b"], ["b", "b", "a"]])
 def test_a_refused_replay_on_calendar_times_removes_no_expired_row(bad):
     model = OLS(window="2d").fit([[1.0]], [1.0], ids=["a"], at=[date(2024, 1, 1)])
@@ -216,7 +236,11 @@ def test_a_replay_of_a_frame(kind):
         one, frame, y="ret", x=["x0", "x1"], ids="id", at="date", coef=True, diagnostics=True
     )
     want = replay(
-        other, X, columns["ret"], columns["id"], columns["date"], coef=True, diagnostics=True
+        *(other, X, columns["ret"]),
+        ids=columns["id"],
+        at=columns["date"],
+        coef=True,
+        diagnostics=True,
     )
     for name in ("prediction", "intercept", "n_rows", "rank", "coef", "frt", "condition"):
         assert np.array_equal(plain(getattr(got, name)), getattr(want, name), equal_nan=True)

@@ -89,7 +89,7 @@ def test_a_negative_weight_is_refused_with_its_line(place, monkeypatch, capsys):
     options = [*OPTIONS, "--weight", "hours"]
     assert here("replay", "rows.csv", *options, monkeypatch=monkeypatch) == 2
     error = capsys.readouterr().err
-    assert "efface: 'rows.csv' at line 43, column 'hours' is -1.0: expected a finite" in error
+    assert "efface: 'rows.csv' at line 43, column 'hours' is -1.0: expected a number" in error
     assert [each.name for each in place.iterdir()] == ["rows.csv"]
 
 

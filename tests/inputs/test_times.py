@@ -65,6 +65,7 @@ def test_numeric_times_are_floats(at):
         (np.timedelta64(3, "s"), "expected a number, a datetime"),
         (math.nan, "expected a finite number"),
         (-math.inf, "expected a finite number"),
+        (10**400, "expected a finite number"),
         (2**53 + 1, "pass a numpy.datetime64 if it counts nanoseconds"),
         (np.datetime64("NaT"), "between the years 1678 and 2262"),
         (np.datetime64("3000-01-01"), "between the years 1678 and 2262"),
@@ -160,7 +161,7 @@ def test_durations(duration, length):
     [
         *("", "d", "90", "90 d", "-1d", "90D", "0s", "1.5ns", "300000w"),
         *("0mo", "1.5mo", "1mo3d", "1y1d", "3mon", "-1y", "1M"),
-        *(timedelta(0), timedelta(days=-1), 0, -1.0, math.nan, math.inf, True, None),
+        *(timedelta(0), timedelta(days=-1), 0, -1.0, math.nan, math.inf, 10**400, True, None),
         *(np.timedelta64("NaT"), np.timedelta64(3), np.timedelta64(-1, "M")),
     ],
 )
@@ -216,4 +217,10 @@ def test_no_end_at_all_is_none():
 )
 def test_invalid_ends_are_refused(until, text):
     with pytest.raises(BadTime, match=text):
+        as_untils(until, 2)
+
+
+def test_a_masked_end_is_refused():
+    until = np.ma.array([5.0, 6.0], mask=[False, True])
+    with pytest.raises(BadTime, match=r"'until\[1\]' is masked: expected a number"):
         as_untils(until, 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -30,11 +32,6 @@ def test_a_part_has_the_rows_between_two_places():
     assert new.part(3).ids == [13]
 
 
-def test_only_numbered_rows_are_counted_anew():
-    assert arrivals(numbered=True).counted_from(3).ids == range(3, 7)
-    assert arrivals().counted_from(3).ids == [10, 11, 12, 13]
-
-
 def test_rows_without_times_are_never_due_as_they_come():
     assert arrivals(untils=[1, 2, 3, 4]).ends == [np.inf] * 4
 
@@ -53,7 +50,22 @@ def test_rows_without_times_are_never_due_as_they_come():
     ],
 )
 def test_a_run_ends_at_a_late_row_and_where_a_row_is_due(times, untils, newest, earliest, end):
-    assert arrivals(times, untils).run_end(0, newest, earliest) == end
+    index = RowIndex()
+    if newest is not None:
+        index.append("first", newest)
+    assert arrivals(times, untils).run_end(0, index, earliest) == end
+
+
+def test_a_run_ends_before_an_id_that_a_row_has():
+    index, new = RowIndex(), arrivals()
+    index.append(12, None)
+    assert new.run_end(0, index, None) == 2
+    assert replace(new, ids=["a", "b", "a", "c"]).run_end(1, index, None) == 4
+    assert replace(new, ids=["a", "b", "a", "c"]).run_end(0, index, None) == 2
+
+
+def test_rows_without_times_are_one_run_whatever_the_ends_of_live_rows():
+    assert arrivals(untils=[-1, 0, 1, 2]).run_end(0, RowIndex(), -3.0) == 4
 
 
 def simulated(rows, policy, *, before=()):
@@ -109,7 +121,8 @@ def test_survivors_found_at_once_are_those_of_the_simulation(policy, numbered, b
     index = RowIndex()
     index.extend([name for name, _, _ in live], [time for _, time, _ in live])
     new = arrivals(times[start:], ends[start:], None, numbered, len(rows))
-    new = new.counted_from(index.next_id())
+    first = index.next_id()
+    new = replace(new, ids=range(first, first + len(new))) if numbered else new
     held = [end for _, _, end in live]
     found = survivors_by_time(index, held, policy, new)
     simulation = Simulation(index, held, policy, 0)

@@ -318,3 +318,40 @@ def test_rows_that_are_due_leave_before_the_next_run():
         (["a", "c"], ["e"], True),
     ]
     assert live.index.ids == ["a", "c", "e"]
+
+
+def taken(live, ids, at):
+    """The ids of each run, and whether it has a schedule; the rows are learned."""
+    new, found = live.arrivals(np.zeros((len(at), 2)), np.zeros(len(at)), ids, at), []
+    for run, plan in live.runs(new):
+        found.append((list(run.ids), plan is not None))
+        live.learn(run)
+    return found
+
+
+def test_rows_in_order_are_one_run():
+    live = live_rows(KeepFor(3))
+    assert taken(live, None, [0.0, 1.0, 1.0, 5.0]) == [([0, 1, 2, 3], True)]
+    assert live.index.ids == [3]
+
+
+def test_a_late_row_is_a_run_without_a_schedule():
+    live = live_rows(KeepAll())
+    runs = [([0, 1], True), ([2], False), ([3, 4], True), ([5], False), ([6], False)]
+    assert taken(live, None, [1.0, 2.0, 1.0, 2.0, 3.0, 0.0, 1.0]) == runs
+    assert live.index.ids == [5, 0, 2, 6, 1, 3, 4]
+
+
+def test_a_run_ends_before_an_id_returns():
+    live = live_rows(KeepFor(3))
+    runs = [(["a", "b", "c"], True), (["a", "d"], True), (["b"], True)]
+    assert taken(live, list("abcadb"), [0.0, 1.0, 3.0, 3.0, 4.0, 7.0]) == runs
+    assert live.index.ids == ["b"]
+
+
+def test_runs_refuse_a_repeated_id_before_the_first():
+    live = live_rows(KeepFor(3))
+    taken(live, ["a"], [0.0])
+    with pytest.raises(RepeatedId, match="'id' is 'c': a live row has it"):
+        taken(live, list("bcac"), [9.0, 9.0, 9.0, 9.0])
+    assert live.index.ids == ["a"]

@@ -520,3 +520,50 @@ def test_a_count_of_rows_pays_nothing_for_owners():
     live = model._live
     assert not live.index.named
     assert not live.marks.some
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("timed", [False, True])
+@pytest.mark.parametrize("kind", MODELS)
+@given(seed=st.integers(0, 99), n=st.integers(20, 60), width=st.integers(4, 40))
+@settings(deadline=None, max_examples=8)
+def test_forgetting_no_row_and_expiring_none_discard_what_was_derived(
+    kind, timed, standardize, seed, n, width
+):
+    X, y = data(n, 3, seed)
+    times = np.arange(float(n)) if timed else None
+    window = KeepFor(float(width)) if timed else width
+    model, fresh = (kind(window=window, standardize=standardize) for _ in range(2))
+    for t in range(n):
+        model.learn_one(X[t], y[t], at=times[t] if timed else None)
+        model.predict_one(X[t])
+    live = slice(max(0, n - width), n)
+    fresh.fit(X[live], y[live], ids=model.ids_, at=times[live] if timed else None)
+    if timed:
+        assert model.expire(n - 1) == 0
+    else:
+        model.forget([])
+    assert continued_outputs(model) == continued_outputs(fresh)
+
+
+def test_forgetting_no_row_ends_a_long_replay(monkeypatch):
+    """Whether a replay is batched depends on the rows since the last rebuild."""
+    monkeypatch.setattr("efface.live.live_rows.LONG", 600)
+    X, y = data(800, 2)
+    model, fresh = OLS(window=30), OLS(window=30)
+    replay_rows(model, X[:400], y[:400])
+    model.forget([])
+    fresh.fit(X[370:400], y[370:400], ids=model.ids_)
+    found = [replay_rows(each, X[400:], y[400:]).prediction for each in (model, fresh)]
+    assert found[0].tobytes() == found[1].tobytes()
+
+
+@pytest.mark.parametrize("include", [False, True])
+def test_forgetting_no_row_leaves_a_scaler_as_it_is(include):
+    X, _ = data(80, 3)
+    scaler, fresh = WindowScaler(25), WindowScaler(25).fit(X[35:60], ids=range(35, 60))
+    scaler.rolling_transform(X[:60])
+    scaler.forget([])
+    assert scaler.var_.tobytes() == fresh.var_.tobytes()
+    found = [each.rolling_transform(X[60:], include=include) for each in (scaler, fresh)]
+    assert found[0].tobytes() == found[1].tobytes()

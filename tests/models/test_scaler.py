@@ -186,6 +186,8 @@ def test_bad_input_is_refused_before_anything_changes():
         (lambda: scaler.partial_fit([[1.0, 2.0]] * 2, ids=["c", "c"]), RepeatedId),
         (lambda: scaler.rolling_transform([[1.0, 2.0]] * 2, ids=["c", "c"]), RepeatedId),
         (lambda: scaler.rolling_transform([[1.0, 2.0]], include=1), InvalidValue),
+        (lambda: scaler.learn_one(np.array([1.0, 1e151])), BadRow),
+        (lambda: scaler.partial_fit([[1.0, -1e151]]), BadRow),
         (lambda: scaler.fit([[np.inf, 2.0]]), BadRow),
         (lambda: scaler.fit(np.empty((0, 2))), InvalidValue),
         (lambda: scaler.forget("eve"), UnknownId),

@@ -16,7 +16,7 @@ from efface.batch.varying_windows import Regression, WindowFits, interval_after
 from efface.batch.windows import Task, fit_windows, window_starts
 from efface.engine.windows.inference import Inference
 from efface.errors import invalid
-from efface.inputs.arrays import as_matrix, as_vector, as_weights
+from efface.inputs.arrays import as_matrix, as_vector, as_weights, refuse_heavy
 from efface.inputs.parameters import boolean, choice, non_negative, whole
 from efface.inputs.roles import ColumnRoles, column_roles
 from efface.inputs.times import as_times, kind_of
@@ -34,6 +34,7 @@ def rolling(
     X: Any,
     y: Any,
     window: Any,
+    *,
     alpha: float = 0.0,
     fit_intercept: bool = False,
     min_rows: int | None = None,
@@ -42,7 +43,6 @@ def rolling(
     missing: Literal["raise", "skip"] = "raise",
     outputs: Iterable[Output] | None = None,
     stats: bool = False,
-    *,
     x: Any = None,
     by: Any = None,
     at: Any = None,
@@ -152,7 +152,10 @@ def _wanted(outputs: Any, penalty: float) -> frozenset[str]:
 def _grouped(X: Matrix, y: Vector, roles: ColumnRoles, skip: bool, policy: Policy) -> GroupedRows:
     at = roles.one("at")
     times = None if at is None else as_times(at, len(y))
-    given = RowArrays(X, y, as_weights(roles.one("sample_weight"), len(y)), times)
+    weights = as_weights(roles.one("sample_weight"), len(y))
+    if weights is not None:
+        refuse_heavy(X, y, weights)
+    given = RowArrays(X, y, weights, times)
     policy.refuse_time(kind_of(times))
     return group_rows(given, roles.columns["groups"], at, skip=skip)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
-from math import isfinite
 from numbers import Number
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
@@ -225,21 +224,20 @@ def transposed(rows: Matrix, buffer: Matrix | None = None) -> Matrix:
     return out
 
 
-def side_by_side(columns: Sequence[Vector]) -> tuple[Matrix, bool]:
-    """Columns as one matrix in C order, and whether their sum is finite, hence all numbers are.
+def side_by_side(columns: Sequence[Vector]) -> tuple[Matrix, float]:
+    """Columns as one matrix in C order, and the largest absolute value; NaN if there is a NaN.
 
-    >>> side_by_side([np.arange(2.0), np.ones(2)])
-    (array([[0., 1.],
-           [1., 1.]]), True)
+    >>> side_by_side([np.arange(2.0), -np.ones(2)])
+    (array([[ 0., -1.],
+           [ 1., -1.]]), 1.0)
     """
-    count, total = len(columns[0]), 0.0
+    count, bounds = len(columns[0]), [0.0]
     out = np.empty((count, len(columns)))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for a in range(0, count, _BLOCK):
-            block = np.array([column[a : a + _BLOCK] for column in columns])
-            total += block.sum()  # while the block is in the cache
-            out[a : a + _BLOCK] = block.T
-    return out, isfinite(total)
+    for a in range(0, count, _BLOCK):
+        block = np.array([column[a : a + _BLOCK] for column in columns])
+        bounds += [block.max(), -block.min()]  # while the block is in the cache
+        out[a : a + _BLOCK] = block.T
+    return out, float(np.max(bounds))
 
 
 def wrapped(data: Any) -> Any:

@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 
 from efface.errors import BadTime, invalid, unusable
 from efface.inputs.frames import items, missing
+from efface.inputs.masks import first_masked
 from efface.inputs.months import Months
+from efface.inputs.parameters import to_float
 
 Time = int | float
 Times = NDArray[np.int64] | NDArray[np.float64]
@@ -54,6 +56,7 @@ def as_time(at: object, subject: str = "at") -> Time:
     """
     if type(at) is float and math.isfinite(at):
         return at
+    _refuse_masked(at, subject)
     if hasattr(at, "to_datetime64"):  # pandas.Timestamp: has nanoseconds, datetime has not
         at = at.to_datetime64()
     if isinstance(at, np.datetime64):
@@ -73,6 +76,7 @@ def as_times(at: Any, count: int, subject: str = "at") -> Times:
     >>> as_times([0, 1.5], 2)
     array([0. , 1.5])
     """
+    _refuse_masked(at, subject)
     values = np.asarray(items(at))
     if values.ndim == 0:
         return pack([as_time(values.item() if values.dtype == object else at, subject)] * count)
@@ -97,6 +101,7 @@ def as_untils(until: Any, count: int) -> Times | None:
     """
     if until is None:
         return None
+    _refuse_masked(until, "until")
     values = np.asarray(items(until))
     gaps = _gaps(values)
     if values.shape != (count,) or not gaps.any():
@@ -114,6 +119,13 @@ def as_untils(until: Any, count: int) -> Times | None:
 def never(kind: type | None) -> Time:
     """The time of this kind that stands for no end: it is later than every other time."""
     return _LIMIT - 1 if kind is int else math.inf
+
+
+def _refuse_masked(at: Any, subject: str) -> None:
+    masked = first_masked(at)
+    if masked is not None:
+        where = f"{subject}[{masked[0]}]" if masked else subject
+        raise BadTime(f"'{where}' is masked: expected {_EXPECTED}; correct it, or leave it out.")
 
 
 def pack(times: Collection[Time]) -> Times:
@@ -167,7 +179,7 @@ def _from_datetime(at: datetime, subject: str) -> int:
 
 
 def _from_number(at: int | float | np.integer[Any] | np.floating[Any], subject: str) -> float:
-    time = float(at)
+    time = to_float(at)
     if not math.isfinite(time):
         raise BadTime(unusable(subject, time, "a finite number", "correct it"))
     if isinstance(at, int | np.integer) and abs(int(at)) > _EXACT:
@@ -201,7 +213,7 @@ def _length(duration: object) -> Time | Months | None:
     if isinstance(duration, timedelta):
         return duration // _MICROSECOND * 1000
     if isinstance(duration, Number) and not isinstance(duration, bool):
-        return float(duration)
+        return to_float(duration)
     return None
 
 

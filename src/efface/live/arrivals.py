@@ -7,7 +7,7 @@ the end, and it refuses a repeated id before anything has changed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from heapq import heappop, heappush
 from typing import NamedTuple, final
@@ -66,23 +66,21 @@ class Arrivals:
             None if self.untils is None else self.untils[rows],
         )
 
-    def counted_from(self, first: int) -> Arrivals:
-        """The same rows, numbered from ``first`` on if they are numbered."""
-        ids = range(first, first + len(self))
-        return replace(self, ids=ids) if self.numbered else self
+    def run_end(self, first: int, index: RowIndex, earliest: Time | None) -> int:
+        """Where a run of rows from ``first`` on ends.
 
-    def run_end(self, first: int, newest: Time | None, earliest: Time | None) -> int:
-        """Where a run of rows from ``first`` on ends: they come in order, and no row becomes due.
-
-        ``newest`` is the latest time of a live row, ``earliest`` the first end of one.
+        The rows of a run come in order of time, after the live rows of ``index`` and under other
+        ids, and no row becomes due. ``earliest`` is the first end of a live row.
         """
-        latest = self.since[first] if newest is None else newest
-        limit = never(None) if earliest is None else earliest
+        latest, seen = index.newest, set[Id]()
+        limit = never(None) if earliest is None or self.times is None else earliest
         for row in range(first, len(self)):
-            time, end = self.since[row], self.ends[row]
-            if time < latest or time >= limit or time >= end:
+            name, time, end = self.ids[row], self.since[row], self.ends[row]
+            late = latest is not None and self.times is not None and time < latest
+            if late or time >= limit or time >= end or name in seen or name in index:
                 return row
             latest, limit = time, min(limit, end)
+            seen.add(name)
         return len(self)
 
 
@@ -90,8 +88,13 @@ class Survivors(NamedTuple):
     """Which rows are alive, oldest first, counted from the oldest row that was alive at first."""
 
     order: list[int]
-    ids: list[Id]
+    names: list[Id]  # the ids of all rows, also of those that have left
     phase: int
+
+    @property
+    def ids(self) -> list[Id]:
+        """The ids of the rows that are alive."""
+        return [self.names[row] for row in self.order]
 
 
 def survivors_by_time(
@@ -118,8 +121,7 @@ def survivors_by_time(
     alive = np.concatenate([held, coming]) > times[-1]
     since = [*index.since, *new.since]
     alive[: policy.expired(since, since[-1])] = False
-    order, names = np.flatnonzero(alive).tolist(), [*index.ids, *new.ids]
-    return Survivors(order, [names[row] for row in order], 0)
+    return Survivors(np.flatnonzero(alive).tolist(), [*index.ids, *new.ids], 0)
 
 
 @final
@@ -131,7 +133,7 @@ class Simulation:
     >>> for name, time, end in (("a", 0.0, 9.0), ("b", 1.0, 2.0), ("c", 2.0, 9.0)):
     ...     simulation.arrive(name, time, end)
     >>> simulation.survivors
-    Survivors(order=[0, 2], ids=['a', 'c'], phase=0)
+    Survivors(order=[0, 2], names=['a', 'b', 'c'], phase=0)
     """
 
     def __init__(self, index: RowIndex, ends: Sequence[Time], policy: Policy, phase: int) -> None:
@@ -151,7 +153,7 @@ class Simulation:
     def survivors(self) -> Survivors:
         """The rows that are alive now."""
         order = [row for _, row in sorted((self._times[row], row) for row in self._live.values())]
-        return Survivors(order, [self._names[row] for row in order], self._phase)
+        return Survivors(order, self._names, self._phase)
 
     def next_id(self) -> int:
         """One more than the largest live int id, 0 if there is none."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -205,35 +206,26 @@ class LiveRows:
     def runs(self, new: Arrivals) -> Iterator[tuple[Arrivals, Schedule | None]]:
         """Divide rows into runs that have a schedule, and single rows that have none.
 
-        Within a run rows come in order of time, and no row becomes due. The rows that are due when
-        a run begins leave as it is handed out. The caller learns a run before it asks for the next.
+        Within a run rows come in order of time under ids of no live row, and no row becomes due.
+        The rows that are too old or due when a run begins leave as it is handed out. The caller
+        learns a run before it asks for the next. A repeated id is refused before the first.
         """
         plan = self._plan(new)
         if plan is not None:
             yield new, plan
             return
-        self._simulate(new)  # refuses a repeated id before anything changes
-        first = 0
+        names = self._simulate(new).names[len(self.index) :]
+        new, first = replace(new, ids=names, numbered=False), 0
         while first < len(new):
-            run = self._next_run(new, first)
-            plan = self._plan(run)
-            yield (run.part(0, 1) if plan is None else run), plan
-            for t in range(1, len(run) if plan is None else 0):
-                yield self._next_run(run, t, t + 1), None
-            first += len(run)
+            if new.times is not None:
+                self._leave(*self._over(self._clock(new.since[first])))
+            end = new.run_end(first, self.index, self.marks.consents.earliest)
+            run, first = new.part(first, max(first + 1, end)), max(first + 1, end)
+            yield run, self._plan(run)
 
-    def _next_run(self, new: Arrivals, first: int, last: int | None = None) -> Arrivals:
-        """The next run of rows, at most up to ``last``; rows that are due by then leave."""
-        number = self.index.next_id()
-        if new.times is not None:
-            self._leave(*self._over(self._clock(new.since[first])))
-        if last is None:
-            end = new.run_end(first, self.index.newest, self.marks.consents.earliest)
-            last = max(first + 1, end)
-        return new.part(first, last).counted_from(number)
-
-    def _settle(self, new: Arrivals, plan: Schedule, n_rows: int) -> None:
-        """Let the index and the phase follow the solver, which had ``n_rows`` rows."""
+    def _settle(self, new: Arrivals, plan: Schedule) -> None:
+        """Let the index and the phase follow the solver, which has gone through these rows."""
+        n_rows = len(self.index)
         self._drop_keys(min(plan.leaving, n_rows))
         kept = new.part(max(0, plan.leaving - n_rows))
         self._enter(kept.ids, kept.times, kept.owners, kept.untils)
@@ -246,14 +238,15 @@ class LiveRows:
     def _replay_run(
         self, new: Arrivals, plan: Schedule | None, asked: Asked, widths: Widths | None
     ) -> Trace:
-        """Replay what ``runs`` hands out."""
-        if plan is None:
-            return self._replay_one(new, asked, widths)
-        past, n_rows = self.values() if widths else None, len(self.index)
-        trace = self._replay_in_order(new, plan, asked)
+        """Replay one of ``runs``, with intervals if there are widths."""
+        past = self.values() if widths else None
+        trace = (
+            self._replay_one(new, asked)
+            if plan is None
+            else self._replay_in_order(new, plan, asked)
+        )
         if widths is not None and past is not None:
             trace = self._bounded(trace, widths, past, new)
-        self._settle(new, plan, n_rows)
         return trace
 
     def _replay_in_order(self, new: Arrivals, plan: Schedule, asked: Asked) -> Trace:
@@ -261,7 +254,9 @@ class LiveRows:
         self.replayed += len(new)
         rows = new.X, new.y, plan.before, plan.after, new.weights
         replay = SlidingReplay(self.solver, asked)
-        return replay.batched(*rows) if self.replayed >= LONG else replay.one_by_one(*rows)
+        trace = replay.batched(*rows) if self.replayed >= LONG else replay.one_by_one(*rows)
+        self._settle(new, plan)
+        return trace
 
     def _bounded(self, trace: Trace, widths: Widths, past: Window, new: Arrivals) -> Trace:
         """The trace with its intervals."""
@@ -287,14 +282,11 @@ class LiveRows:
         """A copy with the same rows and the same state, bit for bit."""
         return copy.deepcopy(self)
 
-    def _replay_one(self, new: Arrivals, asked: Asked, widths: Widths | None) -> Trace:
-        """Replay a single row, at its place in time, by a copy of the solver."""
+    def _replay_one(self, new: Arrivals, asked: Asked) -> Trace:
+        """Replay a single row at its place in time, by a copy of the solver."""
         solver, none = self._fresh(), np.zeros(1, dtype=np.int64)
-        past = self.values()
-        solver.extend(*past)
+        solver.extend(*self.values())
         trace: Trace = solver.replay(new.X, new.y, none, none, asked, new.weights)
-        if widths is not None:
-            trace = self._bounded(trace, widths, past, new)
         solver.drop(solver.rows.n_rows)
         self._learn_single(new)
         return trace
@@ -344,11 +336,13 @@ class LiveRows:
         self._drop(len(self.index))
 
     def _remove(self, positions: NDArray[np.intp]) -> None:
+        """Rows leave; even if there are none, what was derived from earlier rows is discarded."""
+        if self.marks.some:
+            names = self.index.ids
+            self.marks.remove([names[position] for position in positions.tolist()])
+        self.solver.remove(positions)
+        self.replayed = 0
         if positions.size:
-            if self.marks.some:
-                names = self.index.ids
-                self.marks.remove([names[position] for position in positions.tolist()])
-            self.solver.remove(positions)
             self.index.remove(positions.tolist())
 
     def _drop(self, count: int) -> None:
@@ -365,8 +359,9 @@ class LiveRows:
     def _leave(self, expired: int, due: list[Id]) -> None:
         """The oldest rows leave, and rows whose end has come."""
         self._drop(expired)
-        if due:
-            self._remove(self.index.positions([id for id in due if id in self.index]))
+        left = [id for id in due if id in self.index]
+        if left:
+            self._remove(self.index.positions(left))
 
     def restore(
         self,

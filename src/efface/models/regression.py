@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from math import isfinite
+from math import isfinite, sqrt
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.blas import dasum
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import column_or_1d
+from sklearn.exceptions import DataConversionWarning
 
 from efface.errors import invalid
 from efface.inputs.arrays import (
+    LARGEST,
     as_matrix,
-    as_response,
     as_row,
     as_vector,
     as_weight,
+    as_weighted_row,
     as_weights,
     is_row,
+    refuse_heavy,
     refuse_no_row,
 )
-from efface.inputs.frames import FrameColumns, eager, values
+from efface.inputs.frames import FrameColumns, eager
 from efface.inputs.ids import AnyId
 from efface.inputs.parameters import boolean, choice
 from efface.inputs.types import Vector
@@ -75,10 +78,10 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         self,
         x: ArrayLike,
         y: float,
+        *,
         id: AnyId | None = None,
         at: Any = None,
         weight: float = 1.0,
-        *,
         owner: AnyId | None = None,
         until: Any = None,
     ) -> None:
@@ -91,18 +94,21 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         >>> model.ids_
         [1, 2]
         """
-        live = self._live
+        live, limit = self._live, LARGEST
         if type(weight) is not float or weight != 1.0:
             weight = as_weight(weight)
+            limit = LARGEST / max(1.0, sqrt(weight))
         if live is None:
-            self._learn_first(as_row(x, None), as_response(y), id, at, weight, owner, until)
+            row = as_weighted_row(x, y, None, weight)
+            self._learn_first(*row, id, at, weight, owner, until)
             return
         if not (
             is_row(x, live.shape)
             and isinstance(y, float)  # type: ignore[redundant-expr]
-            and isfinite(dasum(x) + y)
+            and abs(y) <= limit
+            and dasum(x) <= limit
         ):
-            x, y = as_row(x, live.shape[0]), as_response(y)
+            x, y = as_weighted_row(x, y, live.shape[0], weight)
         live.learn_one(x, y, id, at, weight, owner, until)
 
     def predict_one(self, x: ArrayLike) -> float:
@@ -122,10 +128,10 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         self,
         X: Any,
         y: Any,
+        *,
         ids: Iterable[AnyId] | None = None,
         at: Any = None,
         sample_weight: Any = None,
-        *,
         owners: Iterable[AnyId | None] | None = None,
         until: Any = None,
     ) -> Self:
@@ -148,10 +154,10 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         self,
         X: Any,
         y: Any,
+        *,
         ids: Iterable[AnyId] | None = None,
         at: Any = None,
         sample_weight: Any = None,
-        *,
         owners: Iterable[AnyId | None] | None = None,
         until: Any = None,
     ) -> Self:
@@ -267,5 +273,11 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
             text = "requires y to be passed, but the target y is None"
             expected = f"numbers, since {type(self).__name__} {text}"
             raise invalid("y", None, expected, "pass one response per row")
-        responses = as_vector(column_or_1d(values(eager(y)), warn=True), len(rows))
-        return rows, responses, as_weights(sample_weight, len(rows))
+        responses = as_vector(eager(y), len(rows))
+        if getattr(y, "ndim", 1) > 1:  # scikit-learn's checks require this text
+            text = "A column-vector y was passed when a 1d array was expected: pass y.ravel()."
+            warnings.warn(text, DataConversionWarning, stacklevel=2)
+        weights = as_weights(sample_weight, len(rows))
+        if weights is not None:
+            refuse_heavy(rows, responses, weights)
+        return rows, responses, weights

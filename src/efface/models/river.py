@@ -14,7 +14,15 @@ import numpy as np
 from river import base
 
 from efface.errors import UnknownId
-from efface.inputs.arrays import as_matrix, as_response, as_row, as_vector, as_weight, as_weights
+from efface.inputs.arrays import (
+    as_matrix,
+    as_response,
+    as_row,
+    as_vector,
+    as_weight,
+    as_weights,
+    refuse_heavy,
+)
 from efface.inputs.ids import AnyId, Id, as_id, requested
 from efface.inputs.parameters import choice
 from efface.inputs.types import Matrix, Vector
@@ -81,18 +89,18 @@ class Regressor(base.MiniBatchRegressor):
     ) -> None:
         """Learn one row of weight ``w``; older rows leave according to the model's window."""
         names, response, weight = list(x), as_response(y), as_weight(w)
-        row = as_row([x[name] for name in names], None) if names else np.zeros(0)
+        row = _row(x, names)
+        refuse_heavy(row[np.newaxis], np.array([response]), np.array([weight]), "weight")
         features, live = self._wide_enough(names)
         name = live.index.next_id() if id is None else as_id(id)
-        wide = _dense(dict(zip(names, row, strict=True)), features)
+        wide = _with_columns(row[np.newaxis], names, features)[0]
         live.learn_one(wide, response, id, at, weight, owner, until)
         self._install(features, live, [name], frozenset(names))
 
     def predict_one(self, x: Mapping[Hashable, float]) -> float:
         """The prediction for one row; 0.0 if there is no live row."""
-        if self._live is None:
-            return 0.0
-        return self._live.solver.predict(as_row(_dense(x, self._features), len(self._features)))
+        row = _row(x, self._features)
+        return 0.0 if self._live is None else self._live.solver.predict(row)
 
     # -- mini-batches ----------------------------------------------------------------------------
 
@@ -110,6 +118,8 @@ class Regressor(base.MiniBatchRegressor):
         """Learn the rows of a frame in turn; ``w`` holds their weights, or one weight for all."""
         rows, names = as_matrix(X), list(X.columns)
         responses, weights = as_vector(y, len(rows)), as_weights(w, len(rows))
+        if weights is not None:
+            refuse_heavy(rows, responses, weights)
         features, live = self._wide_enough(names)
         wide = _with_columns(rows, names, features)
         new = live.arrivals(wide, responses, ids, at, weights, owners=owners, until=until)
@@ -160,7 +170,7 @@ class Regressor(base.MiniBatchRegressor):
         """Remove the oldest live row that equals this one."""
         live = self._alive()
         X, responses, _ = live.values()
-        same = (_dense(x, self._features) == X).all(axis=1) & (responses == as_response(y))
+        same = (_row(x, self._features) == X).all(axis=1) & (responses == as_response(y))
         if not same.any() or not set(self._features).issuperset(x):
             raise UnknownId(
                 f"'{dict(x)}' with the response {y!r} equals no live row: pass a row that is alive."
@@ -240,8 +250,9 @@ class Regressor(base.MiniBatchRegressor):
                 self._replace(features, self._reshaped(features))
 
 
-def _dense(x: Mapping[Hashable, float], features: list[Hashable]) -> Vector:
-    return np.fromiter((x.get(name, 0.0) for name in features), np.float64, len(features))
+def _row(x: Mapping[Hashable, float], features: list[Hashable]) -> Vector:
+    """The values of these features, checked; 0 for a feature that x does not name."""
+    return as_row([x.get(name, 0.0) for name in features], None) if features else np.zeros(0)
 
 
 def _with_columns(X: Matrix, names: list[Hashable], features: list[Hashable]) -> Matrix:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from math import isfinite
 from typing import Any, Self, final
 
 import numpy as np
@@ -14,7 +13,7 @@ from scipy.linalg.blas import dasum
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from efface.errors import invalid
-from efface.inputs.arrays import as_matrix, as_row, is_row, refuse_no_row
+from efface.inputs.arrays import LARGEST, as_matrix, as_row, is_row, refuse_no_row
 from efface.inputs.ids import AnyId
 from efface.inputs.parameters import boolean
 from efface.inputs.types import Matrix, Vector
@@ -60,15 +59,15 @@ class ScaledRows(LiveRows):
         return np.concatenate([self._roll_run(*run, joined) for run in self.runs(new)])
 
     def _roll_run(self, new: Arrivals, plan: Schedule | None, joined: bool) -> Matrix:
-        """Scale and learn what ``runs`` hands out."""
-        if plan is None:
-            scaled = self.scaled(new.X)
-            self._learn_single(new)
-            return self.scaled(new.X) if joined else scaled
-        options, n_rows = (self.with_mean, self.with_std, joined), len(self.index)
-        scaled = self.moments.scaled(new.X, plan.before, plan.after, options)
-        self._settle(new, plan, n_rows)
-        return scaled
+        """Scale and learn one of ``runs``."""
+        if plan is not None:
+            options = self.with_mean, self.with_std, joined
+            scaled = self.moments.scaled(new.X, plan.before, plan.after, options)
+            self._settle(new, plan)
+            return scaled
+        scaled = self.scaled(new.X)
+        self._learn_single(new)
+        return self.scaled(new.X) if joined else scaled
 
 
 @final
@@ -102,9 +101,9 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledR
         self,
         X: Any,
         y: Any = None,
+        *,
         ids: Iterable[AnyId] | None = None,
         at: Any = None,
-        *,
         owners: Iterable[AnyId | None] | None = None,
         until: Any = None,
     ) -> Self:
@@ -117,9 +116,9 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledR
         self,
         X: Any,
         y: Any = None,
+        *,
         ids: Iterable[AnyId] | None = None,
         at: Any = None,
-        *,
         owners: Iterable[AnyId | None] | None = None,
         until: Any = None,
     ) -> Self:
@@ -130,9 +129,9 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledR
     def learn_one(
         self,
         x: ArrayLike,
+        *,
         id: AnyId | None = None,
         at: Any = None,
-        *,
         owner: AnyId | None = None,
         until: Any = None,
     ) -> None:
@@ -168,9 +167,9 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledR
     def rolling_transform(
         self,
         X: Any,
+        *,
         ids: Iterable[AnyId] | None = None,
         at: Any = None,
-        *,
         include: bool = False,
         owners: Iterable[AnyId | None] | None = None,
         until: Any = None,
@@ -239,4 +238,4 @@ def _batch(X: Any) -> Batch:
 
 def _as_row(x: Any, shape: tuple[int]) -> Vector:
     """``as_row``, which is skipped if x needs no conversion."""
-    return x if is_row(x, shape) and isfinite(dasum(x)) else as_row(x, shape[0])
+    return x if is_row(x, shape) and dasum(x) <= LARGEST else as_row(x, shape[0])
