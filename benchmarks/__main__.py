@@ -11,8 +11,8 @@ from benchmarks.threads import confine
 from numba_cache import use_cache_folder
 
 SUITES = (
-    *("rolling", "replay", "diagnostics", "event", "growth", "forecast", "memory", "startup"),
-    *("accuracy", "frames", "intervals", "penalty", "scaling", "job", "experiments"),
+    *("rolling", "replay", "diagnostics", "event", "forget", "growth", "forecast", "memory"),
+    *("startup", "accuracy", "frames", "intervals", "penalty", "scaling", "job", "experiments"),
 )
 
 

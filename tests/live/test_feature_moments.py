@@ -32,7 +32,7 @@ def test_rows_may_come_and_leave_in_any_way(shrinks):
             live.insert(at, t)
         elif way == 1 and live:
             at = np.unique(rng.integers(0, len(live), size=3))
-            moments.remove(at)
+            moments.keep(np.delete(np.arange(len(live)), at))
             live = [k for place, k in enumerate(live) if place not in at]
         elif way == 2 and shrinks:
             count = int(rng.integers(0, len(live) + 1))

@@ -23,7 +23,7 @@ def test_the_next_id_follows_the_largest_live_int():
     for id in ("ann", 41, 7, -3):
         index.append(id, None)
     assert index.next_id() == 42
-    index.remove(index.positions([41]).tolist())
+    index.remove(index.positions([41]))
     assert index.next_id() == 8
     index.drop(2)
     assert index.ids == [-3]
@@ -112,7 +112,7 @@ def test_any_kind_of_time_is_accepted_once_no_row_is_left():
     st.data(),
 )
 def test_random_events_equal_a_plain_list(names, data):
-    index, rows = RowIndex(), []
+    index, rows, places = RowIndex(), [], []
     for name in names:
         id = max([i for i in rows if isinstance(i, int)] + [-1]) + 1 if name is None else name
         assert index.next_id() == max([i for i in rows if isinstance(i, int)] + [-1]) + 1
@@ -120,14 +120,28 @@ def test_random_events_equal_a_plain_list(names, data):
         if id not in rows:
             index.append(id, None)
             rows.append(id)
-        match data.draw(st.sampled_from(["nothing", "drop", "remove"])):
+        places.extend(rows[len([row for row in places if row is not None]) :])
+        match data.draw(st.sampled_from(["nothing", "drop", "remove", "close"])):
             case "drop":
                 count = data.draw(st.integers(0, len(rows)))
-                index.drop(count)
-                del rows[:count]
+                reach = index.drop(count)
+                del rows[:count], places[:reach]
             case "remove" if rows:
-                gone = data.draw(st.sets(st.sampled_from(range(len(rows)))))
-                index.remove(gone)
-                rows = [row for at, row in enumerate(rows) if at not in gone]
+                gone = data.draw(st.sets(st.sampled_from(rows)))
+                front, back = index.remove(index.positions(gone))
+                rows = [row for row in rows if row not in gone]
+                places = [row if row in rows else None for row in places]
+                places = places[front : len(places) - back]
+            case "close":
+                index.close_gaps()
+                places = list(rows)
         assert index.ids == rows
         assert len(index) == len(rows)
+        assert index.places == len(places)
+        assert index.gaps == places.count(None)
+        assert not places or (places[0] is not None and places[-1] is not None)
+        assert index.occupied().tolist() == [at for at, row in enumerate(places) if row is not None]
+        assert index.ids_at(index.occupied()) == rows
+        for count in range(len(rows)):
+            assert index.reach(count) == places.index(rows[count])
+            assert index.oldest(count) == rows[:count]

@@ -53,7 +53,7 @@ def run(store, live, kind, number, source):
     if kind == "remove":
         gone = np.unique(np.array([number, number // 7, number // 31])) % max(len(live), 1)
         gone = gone[: len(live)]
-        store.remove(gone)
+        store.keep(np.delete(np.arange(len(live)), gone))
         return [row for place, row in enumerate(live) if place not in gone]
     if kind == "compact":
         head = store.span[0]

@@ -109,7 +109,7 @@ def test_a_new_fit_wipes_the_rows_of_the_previous_fit(build):
 def continued_outputs(model, n=40, start=0):
     """The outputs of a model while it learns more rows."""
     X, y = data(start + n, 3, seed=9)
-    timed = model._live.index.since or model._live.timed
+    timed = model._live.index.newest is not None or model._live.timed
     outputs = []
     for t in range(start, start + n):
         outputs.append(model.predict_one(X[t]))

@@ -30,6 +30,9 @@ class FeatureMoments:
     (array([3.]), array([4.6667]))
     """
 
+    gaps_from = None  # no gaps between rows: sums of suffixes are by place
+    walls = None
+
     def __init__(self, width: int, *, shrinks: bool = True) -> None:
         self.width = width
         self._shrinks = shrinks
@@ -70,14 +73,11 @@ class FeatureMoments:
         else:
             kernel.drop_oldest(self._range, count)
 
-    def remove(self, positions: NDArray[np.intp]) -> None:
-        """Remove rows at any positions."""
+    def keep(self, positions: NDArray[np.intp]) -> None:
+        """Remove all rows but these."""
         X, _, _ = self.values()
-        self._restart(np.delete(X, positions, axis=0))
+        self._restart(X[positions])
         X[:] = 0.0
-
-    def rebuild(self) -> None:
-        """Does nothing: all that is kept follows from the live rows."""
 
     def values(self) -> tuple[Matrix, Vector, Vector]:
         """Copies of the live rows, oldest first; responses of 0 and weights of 1."""

@@ -69,6 +69,7 @@ class LiveRows:
         self.replayed = 0  # rows, since the last rebuild
         self.solver: Solver = self._fresh()
         self.index = RowIndex()
+        self.solver.walls = self.index.walls
         self.marks = RowMarks()
 
     @property
@@ -91,7 +92,7 @@ class LiveRows:
         """Learn a row; the rows leave that the policy says, and those that are due."""
         index = self.index
         marked = self.marks.some or owner is not None or until is not None
-        if at is not None or self.timed or index.named or marked:
+        if at is not None or self.timed or index.named or index.gaps or marked:
             self._learn_named(x, y, id, at, weight, owner, until)
             return
         if id is not None and as_id(id) != index.stop:
@@ -141,18 +142,18 @@ class LiveRows:
 
     def _place(self, x: Vector, y: float, id: Id, time: Time | None, weight: float) -> None:
         """Learn a row at its place in time; a row that would leave at once never enters."""
-        position, n_rows = self.index.place(time), len(self.index)
+        index = self.index
+        position, n_rows = index.place(time), len(index)
         leaving, self.phase = self.policy.after(n_rows + 1, self.phase)
-        if position < leaving:
+        if leaving > n_rows or (leaving and position <= index.reach(leaving - 1)):
             self._drop(leaving - 1)
             return
-        if time is None or position == n_rows:
-            self.solver.learn(x, y, leaving, weight)
-            self.index.append(id, time)
-            self._drop_keys(leaving)
+        if time is None or position == index.places:
+            index.append(id, time)
+            self.solver.learn(x, y, self._drop_keys(leaving) if leaving else 0, weight)
         else:
+            index.insert(position, id, time)
             self.solver.insert(position, x, y, weight)
-            self.index.insert(position, id, time)
             self._drop(leaving)
 
     # -- many rows come --------------------------------------------------------------------------
@@ -210,6 +211,7 @@ class LiveRows:
         The rows that are too old or due when a run begins leave as it is handed out. The caller
         learns a run before it asks for the next. A repeated id is refused before the first.
         """
+        self._close_gaps()  # the compiled replays know none
         plan = self._plan(new)
         if plan is not None:
             yield new, plan
@@ -219,8 +221,9 @@ class LiveRows:
         while first < len(new):
             if new.times is not None:
                 self._leave(*self._over(self._clock(new.since[first])))
-            end = new.run_end(first, self.index, self.marks.consents.earliest)
-            run, first = new.part(first, max(first + 1, end)), max(first + 1, end)
+                self._close_gaps()
+            end = max(first + 1, new.run_end(first, self.index, self.marks.consents.earliest))
+            run, first = new.part(first, end), end
             yield run, self._plan(run)
 
     def _settle(self, new: Arrivals, plan: Schedule) -> None:
@@ -233,7 +236,11 @@ class LiveRows:
 
     def values(self) -> Window:
         """Copies of the live rows, their responses and weights, oldest first."""
-        return self.solver.values()
+        X, y, weights = self.solver.values()
+        if not self.index.gaps:
+            return X, y, weights
+        rows = self.index.occupied()
+        return X[rows], y[rows], weights[rows]
 
     def _replay_run(
         self, new: Arrivals, plan: Schedule | None, asked: Asked, widths: Widths | None
@@ -252,10 +259,12 @@ class LiveRows:
     def _replay_in_order(self, new: Arrivals, plan: Schedule, asked: Asked) -> Trace:
         """Replay rows that come in order of time; a long stream in batches of windows."""
         self.replayed += len(new)
+        self.solver.use_walls(None)  # the index follows at the end: until then rows have no ids
         rows = new.X, new.y, plan.before, plan.after, new.weights
         replay = SlidingReplay(self.solver, asked)
         trace = replay.batched(*rows) if self.replayed >= LONG else replay.one_by_one(*rows)
         self._settle(new, plan)
+        self.solver.use_walls(self.index.walls)
         return trace
 
     def _bounded(self, trace: Trace, widths: Widths, past: Window, new: Arrivals) -> Trace:
@@ -306,6 +315,9 @@ class LiveRows:
 
         An id or an owner without a live row is an error, unless ``lenient``.
         """
+        if type(ids) is int and not owners and not lenient:
+            self._remove(self.index.positions((ids,)))
+            return 1
         named = [id for id in some_ids(ids) if not lenient or id in self.index]
         rows_of, people = self.marks.owners, some_ids(owners, "owner")
         theirs = [rows_of.ids_of(each) for each in people if not lenient or each in rows_of]
@@ -322,13 +334,15 @@ class LiveRows:
         else:
             self.marks.consents.refuse_kind(type(time), None)
         expired, due = self._over(time)
-        positions = np.union1d(np.arange(expired), self.index.positions(due)).astype(np.intp)
+        oldest = self.index.occupied()[:expired] if self.index.gaps else np.arange(expired)
+        positions = np.union1d(oldest, self.index.positions(due)).astype(np.intp)
         self._remove(positions)
         return len(positions)
 
     def rebuild(self) -> None:
         """Make the state that of a model that has just learned the live rows, and no other row."""
-        self.solver.rebuild()
+        self.solver.keep(self.index.occupied())
+        self.index.close_gaps()
         self.replayed = 0
 
     def wipe(self) -> None:
@@ -336,25 +350,40 @@ class LiveRows:
         self._drop(len(self.index))
 
     def _remove(self, positions: NDArray[np.intp]) -> None:
-        """Rows leave; even if there are none, what was derived from earlier rows is discarded."""
+        """Rows leave from anywhere. Where many stay they stay where they are, with gaps between.
+
+        Even if no row leaves, what was derived from earlier rows is discarded.
+        """
+        index, solver = self.index, self.solver
         if self.marks.some:
-            names = self.index.ids
-            self.marks.remove([names[position] for position in positions.tolist()])
-        self.solver.remove(positions)
+            self.marks.remove(index.ids_at(positions))
         self.replayed = 0
-        if positions.size:
-            self.index.remove(positions.tolist())
+        kept = len(index) - positions.size
+        if solver.gaps_from is None or kept < solver.gaps_from:
+            solver.keep(np.setdiff1d(index.occupied(), positions, assume_unique=True))
+            index.remove(positions)
+            index.close_gaps()
+            return
+        solver.sum_up()
+        solver.blank(positions, index.remove(positions))
+        if index.gaps > kept:
+            self._close_gaps()
+
+    def _close_gaps(self) -> None:
+        """Move the rows together; the state is made anew."""
+        if self.index.gaps:
+            self.solver.keep(self.index.occupied())
+            self.index.close_gaps()
 
     def _drop(self, count: int) -> None:
         if count:
-            self.solver.drop(count)
-            self._drop_keys(count)
+            self.solver.drop(self._drop_keys(count))
 
-    def _drop_keys(self, count: int) -> None:
-        """Let the index follow a solver that has dropped its oldest rows."""
+    def _drop_keys(self, count: int) -> int:
+        """The oldest rows leave the index, and their marks; return how many positions."""
         if count and self.marks.some:
             self.marks.remove(self.index.oldest(count))
-        self.index.drop(count)
+        return self.index.drop(count)
 
     def _leave(self, expired: int, due: list[Id]) -> None:
         """The oldest rows leave, and rows whose end has come."""

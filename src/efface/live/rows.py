@@ -1,7 +1,8 @@
 """The row store: the only owner of the raw values of live rows.
 
 Rows lie in one array, oldest first, with free places behind them. A row that leaves is overwritten
-with zeros.
+with zeros. Where many rows are alive, a row that leaves from the middle leaves a gap: a place with
+zeros and without weight, as a row of weight 0 would have. The index of ids knows the gaps.
 """
 
 from __future__ import annotations
@@ -135,12 +136,17 @@ class RowStore:
         drop_rows(*self.arrays, count)
         self.n_rows -= count
 
-    def remove(self, positions: NDArray[np.intp]) -> None:
-        """Remove rows from anywhere; the others move to the front."""
-        X, y = self._copies()
-        keep = np.ones(len(y), dtype=bool)
-        keep[positions] = False
-        self.replace(X[keep], y[keep])
+    def drop_newest(self, count: int) -> None:
+        """Remove the newest places, which are gaps."""
+        span = span_of(self._span)
+        span.end -= count
+        span.weightless -= count
+        self.n_rows -= count
+
+    def keep(self, positions: NDArray[np.intp]) -> None:
+        """Remove all rows but these; they move to the front."""
+        X, y = self.features[positions], self.responses[positions]
+        self.replace(X, y)
         X[:], y[:] = 0.0, 0.0
 
     def replace(self, X: Matrix, responses: Responses) -> None:

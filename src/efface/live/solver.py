@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from efface.engine.events import stream
 from efface.engine.events.event_replay import Events, diagnose_rows, forgetting_term, replay_rows
+from efface.engine.events.fold import blank_rows, discard_rows, fold_rows
 from efface.engine.events.leverage import (
     GAUGES,
     REACH,
@@ -43,7 +44,7 @@ from efface.engine.events.state import (
     tail_for,
 )
 from efface.engine.events.state_checks import residues
-from efface.engine.events.stream import COMPACT, DONE, FORM, FORM_DUAL, REFIT
+from efface.engine.events.stream import COMPACT, DONE, FOLD, FORM, FORM_DUAL, REFIT
 from efface.engine.jit.records import Record
 from efface.engine.jit.views import Ints, Matrix, Vector, weighed
 from efface.engine.linalg.spectrum import (
@@ -57,8 +58,11 @@ from efface.engine.linalg.spectrum import (
     summary,
 )
 from efface.engine.standardized.zscores import Scores
+from efface.engine.tree.tree_checks import wrong_nodes
+from efface.engine.tree.walls import fold_from
 from efface.live.penalties import Penalty
 from efface.live.rows import RowStore
+from efface.live.summation import SummationTree, Walls
 from efface.live.trace import Asked, Gauges, Trace
 
 _EVERY, _LEAST_EVERY = 20, 500
@@ -73,6 +77,8 @@ class Solver(ABC):
     """
 
     batched = False  # can windows be solved side by side, see ``batches``?
+    gaps_from: int | None = None  # from how many rows on ``blank`` may leave gaps between rows
+    walls: Walls | None = None  # says which rows are walls of the tree of sums
     stores: tuple[Vector, ...]  # the arrays that hold what was derived from the live rows
     _predict: Callable[..., tuple[float, int]]  # the kernel that predicts
     _learn: Callable[..., bool]  # the kernel that appends a row and drops the oldest
@@ -86,6 +92,7 @@ class Solver(ABC):
         self.intercepts = intercept
         self._shrinks = shrinks
         self._watched = True if penalty.adapts else None
+        self._releases = False  # does more than the first store depend on rows?
         self.rows = RowStore(width)
         self._allocate()
 
@@ -148,7 +155,7 @@ class Solver(ABC):
         if not self._learn(features, responses, span, self.stores[0], x, y, weight, leaving):
             self._compact()
             self._learn(*rows.arrays, self.stores[0], x, y, weight, leaving)
-        if leaving and len(self.stores) > 1:
+        if leaving and self._releases:
             self._release()
         rows.n_rows += 1 - leaving
 
@@ -171,14 +178,34 @@ class Solver(ABC):
         self.rows.drop(count)
         self._release()
 
-    def remove(self, positions: NDArray[np.intp]) -> None:
-        """Rows leave from anywhere; the state is as if they had never come."""
-        self.rows.remove(positions)
+    def use_walls(self, walls: Walls | None) -> None:
+        """Say which rows are walls of the tree of sums; a tree with other walls is discarded."""
+        self.walls = walls
+
+    def sum_up(self) -> None:
+        """Take all live rows into the tree of sums."""
+        raise NotImplementedError
+
+    def blank(self, positions: NDArray[np.intp], cut: tuple[int, int]) -> None:
+        """Rows leave from anywhere, and leave gaps; the state is as if they had never come.
+
+        ``sum_up`` comes first. ``cut`` says how many of the oldest and of the newest places have no
+        row any more.
+        """
+        raise NotImplementedError
+
+    def keep(self, positions: NDArray[np.intp]) -> None:
+        """All rows leave but these; the state is as if the others had never come."""
+        self.rows.keep(positions)
         self._reset()
+
+    def remove(self, positions: NDArray[np.intp]) -> None:
+        """Rows leave from anywhere; the others move together."""
+        self.keep(np.delete(np.arange(self.rows.n_rows), positions))
 
     def rebuild(self) -> None:
         """Make the state a function of the live rows alone."""
-        self.remove(np.zeros(0, np.intp))
+        self.keep(np.arange(self.rows.n_rows))
 
     def replace(self, X: Matrix, y: Vector) -> None:
         """Other rows in the place of all, of which nothing remains."""
@@ -385,6 +412,8 @@ class EventSolver(Solver):
     """
 
     batched = True
+    _tree: SummationTree | None = None
+    _forgets = False  # has a row left from the middle? Then the tree is kept
 
     def _allocate(self) -> None:
         shape = self.width, self.intercepts, self._shrinks, self.rows.capacity
@@ -396,9 +425,13 @@ class EventSolver(Solver):
         self._learn = stream.learn_row
         self.stores = (self._store,) if self._pilot is None else (self._store, self._pilot)
         self._centred = self.intercepts
+        self.gaps_from = fold_from(self.width)
+        self._discard_tree()
         self._reset()
 
     def _reset(self) -> None:
+        if self._tree is not None:
+            self._tree.clear()
         reset(self._store, self.penalty.applied)
         if self._pilot is not None and self.penalty.pilot is not None:
             reset(self._pilot, self.penalty.pilot)
@@ -413,19 +446,63 @@ class EventSolver(Solver):
         return coef
 
     def residues(self) -> list[str]:
-        return [name for store in self.stores for name in residues(*self.rows.arrays, store)]
+        (x, y, _), span = self.rows.arrays, self.rows.span
+        found = [name for store in self.stores for name in residues(*self.rows.arrays, store)]
+        tree = np.zeros(0) if self._tree is None else self._tree.store
+        return [*found, *wrong_nodes(tree, x, y, *span)]
+
+    def use_walls(self, walls: Walls | None) -> None:
+        super().use_walls(walls)
+        self._discard_tree()
+
+    def sum_up(self) -> None:
+        self._forgets = True
+        self._covering_tree()
+
+    def _covering_tree(self) -> Vector:
+        """The store of the tree, which contains all live rows."""
+        if self._tree is None:
+            self._tree, self._releases = SummationTree(self.width, self.penalty.adapts), True
+        return self._tree.cover(*self.rows.span, self.walls)
+
+    def _discard_tree(self) -> None:
+        if self._tree is not None:
+            self._tree.clear()
+        self._tree, self._releases = None, len(self.stores) > 1
+
+    def blank(self, positions: NDArray[np.intp], cut: tuple[int, int]) -> None:
+        assert self._tree is not None
+        rows = self.rows
+        blank_rows(*rows.arrays, self._store, self._tree.store, positions)
+        if self._pilot is not None:
+            discard_rows(self._pilot)
+        oldest, newest = cut
+        if oldest:
+            rows.drop(oldest)
+            self._tree.release(rows.span[0])
+        if newest:
+            rows.drop_newest(newest)
+            self._tree.cut(rows.span[1])
 
     def _release(self) -> None:
+        span = self.rows.arrays[2]
         for store in self.stores:
-            stream.release_rows(self.rows.arrays[2], store)
+            stream.release_rows(span, store)
+        if self._tree is not None:
+            self._tree.release(int(span[0]))
 
     def _disturb(self, place: int) -> None:
         for store in self.stores:
             stream.disturb_rows(store, place)
+        if self._tree is not None:
+            head = self.rows.span[0]
+            self._tree.insert(place - head, head, self.walls)
 
     def _shift(self, by: int) -> None:
         for store in self.stores:
             shift(store, by)
+        if self._tree is not None:
+            self._tree.shift(by)
 
     def _answer(self, code: int) -> None:
         rows, store, watched = self.rows.arrays, self._store, self._watched
@@ -433,6 +510,10 @@ class EventSolver(Solver):
             code, store, watched = code - ASKED_BY_PILOT, self._pilot, True
         if code == FORM:
             stream.form_rows(*rows, store, watched)
+        elif code == FOLD:
+            independent = fold_rows(*rows, store, self._covering_tree(), watched)
+            if independent and store is self._store and not self._forgets:
+                self._discard_tree()  # the sliding sums go on without it
         elif code == FORM_DUAL:
             stream.form_dual_rows(*rows, store, watched)
         elif code == REFIT:

@@ -105,6 +105,8 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
         >>> model.coef_
         array([4.])
         """
+        if owner is None and owners is None and ids is not None and missing == "raise":
+            return self._alive().forget(ids)
         lenient = choice("missing", missing, ("raise", "ok")) == "ok"
         return self._alive().forget(*requested(ids, owner, owners), lenient=lenient)
 

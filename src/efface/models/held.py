@@ -71,10 +71,10 @@ class Held:
 
 def held_rows(live: LiveRows, owner: Id, names: list[str]) -> Held:
     """What live rows with the features ``names`` hold about an owner."""
-    places = live.index.positions(live.marks.owners.ids_of(owner))
+    wanted, times = set(live.marks.owners.ids_of(owner)), live.index.times
     ids, (X, y, weights) = live.index.ids, live.values()
-    mine = [ids[place] for place in places.tolist()]
-    times = live.index.times
+    places = [place for place, id in enumerate(ids) if id in wanted]
+    mine = [ids[place] for place in places]
     return Held(
         owner=owner,
         ids=mine,

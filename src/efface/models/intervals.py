@@ -104,7 +104,7 @@ class Method(ABC):
         return Interval(prediction, prediction - half, prediction + half, reason)
 
     def _reason(self, gauges: Gauges, live: LiveRows) -> str:
-        n, lost = live.solver.rows.n_rows, np.isinf(gauges.reach)
+        n, lost = len(live.index), np.isinf(gauges.reach)
         text = "no row is alive" if n == 0 else self.shortage(gauges, live)
         if text is None and lost.any():
             return (

@@ -22,7 +22,7 @@ from efface.engine.events.state import (
 from efface.live.penalties import Fixed, Lemma3
 from efface.live.solver import EventSolver
 
-SHAPE = ("width", "has_intercept", "tail", "shrinks", "depth", "outside_at")
+SHAPE = ("width", "has_intercept", "tail", "shrinks", "depth", "outside_at", "fold_from")
 PENALTIES = [Fixed(), Fixed(2.0), Lemma3()]
 
 

@@ -17,13 +17,13 @@ from efface.engine.events.core import Core, apply
 from efface.engine.events.rows import Rows, open_rows
 from efface.engine.events.solve import outside_rows, place_of, residual_square, withdraw
 from efface.engine.events.state import Stream, open_stream
-from efface.engine.events.stream import COMPACT
+from efface.engine.events.stream import FOLD
 from efface.engine.jit.compilation import FAST, INNER, KERNEL
 from efface.engine.jit.views import ROOT, WEIGHT, Ints, Matrix, Responses, Vector, part, take
 from efface.engine.linalg.dense import add_row, copy, dot, fill, solve
 
 # Further codes: the row is to be measured by singular values; the rank is missing.
-SPECTRAL, UNRANKED = COMPACT + 1, COMPACT + 2
+SPECTRAL, UNRANKED = FOLD + 1, FOLD + 2
 REACH, STRETCH, UNEXPLAINED, SCATTER, SIZE_2, HEFT = range(6)  # places in a column of gauges
 GAUGES = 6
 _ROOM = 14

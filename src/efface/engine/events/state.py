@@ -32,6 +32,7 @@ from efface.engine.sums.sliding import (
     shift_down,
     start_sums,
 )
+from efface.engine.tree.walls import fold_from
 
 # Where a penalty comes from: given once; by Lemma 3 from the live rows, up to a number of rows;
 # given anew for each event; the small penalty of a pilot fit (see ``penalty`` and ``pilot``).
@@ -41,6 +42,8 @@ stream_state, STATE_WORDS = record(
     ints=[
         *("width", "has_intercept", "tail", "shrinks", "depth"),  # the shape, fixed at allocation
         "outside_at",  # where the rows outside the core lie in the store
+        "fold_from",  # from how many rows on the sums of a new core come from the tree
+        "fresh",  # is the next core the first one since ``reset``?
         *("tail_start", "core_start", "core_end"),  # tail: [tail_start, core_start)
         *("placed", "released"),  # rows before are placed outside the core; have left the tail
         "first_needed",  # the first row that the core, its sums or its centre depend on
@@ -62,7 +65,7 @@ stream_state, STATE_WORDS = record(
 )
 
 
-_SHAPE = 6  # fields of the state, from "width" on, that ``reset`` keeps
+_SHAPE = 7  # fields of the state, from "width" on, that ``reset`` keeps
 
 
 class Stats(NamedTuple):
@@ -176,6 +179,7 @@ def allocate(width: int, intercept: bool, shrinks: bool, capacity: int) -> Vecto
     state.shrinks, state.depth = shrinks, depth
     outside = open_stream(store).outside.rows
     state.outside_at = (outside.ctypes.data - store.ctypes.data) // store.itemsize
+    state.fold_from, state.fresh = fold_from(width), 1
     return store
 
 
@@ -185,6 +189,7 @@ def reset(store: Vector, rule: Rule) -> None:
     shape = store[:_SHAPE].copy()
     store[:] = 0.0
     store[:_SHAPE] = shape
+    state.fresh = 1
     set_rule(state, rule)
     start_sums(open_stream(store).sums, rule.kind != FIXED)
 
@@ -306,6 +311,16 @@ def _clear_solved(state: Record) -> None:
     if state.rule == GIVEN:
         state.alpha = 0.0
     state.solved_end, state.used = -1, 0
+
+
+@numba.njit(**INNER)
+def discard_state(s: Stream) -> None:
+    """Overwrite all that was derived from rows, as ``reset`` does, but only what is in use."""
+    clear_core(s)
+    clear_solution(s)
+    release_sums(s.sums, NEVER)
+    s.state.solved_end, s.state.fresh = -1, 1
+    note_first_needed(s)
 
 
 def mark_unsolved(store: Vector) -> None:

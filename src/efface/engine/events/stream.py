@@ -46,9 +46,9 @@ from efface.engine.jit.records import Record
 from efface.engine.jit.views import Ints, Matrix, Responses, Vector
 from efface.engine.linalg.dense import fill
 from efface.engine.linalg.refit import refit
-from efface.engine.sums.sliding import clear_total
+from efface.engine.sums.sliding import NEVER, clear_total
 
-DONE, FORM, FORM_DUAL, REFIT, COMPACT = range(5)  # what a kernel asks its caller to do next
+DONE, FORM, FORM_DUAL, REFIT, COMPACT, FOLD = range(6)  # what a kernel asks its caller to do next
 
 
 @numba.njit(**INNER)
@@ -137,7 +137,8 @@ def _choose(s: Stream, r: Rows) -> int:
     """Choose a new core: all live rows but the oldest few, which leave next. Return its form."""
     state, o, head, end = s.state, s.outside, r.span.head, r.span.end
     n, p = end - head, state.width + state.has_intercept
-    tail = min(n, state.tail) if state.shrinks == 1 else 0
+    folds = n >= state.fold_from and s.sums.state.seen == NEVER
+    tail = min(n, state.tail) if state.shrinks == 1 and not (folds and state.fresh == 1) else 0
     if n > p and unpenalised(r, state):
         tail = min(tail, max(1, (n - p) // 2))
     core = n - tail
@@ -147,6 +148,8 @@ def _choose(s: Stream, r: Rows) -> int:
         fill(o.weight, 0.0)
     state.tail_start, state.core_start, state.core_end = head, head + tail, end
     state.placed, state.released, state.valid = end, head, 0
+    if folds:
+        return FOLD
     return FORM if core > p or (core == p and n > p) else FORM_DUAL
 
 
@@ -154,9 +157,22 @@ def _choose(s: Stream, r: Rows) -> int:
 def form_rows(x: Matrix, y: Responses, span: Ints, store: Vector, watched: bool | None) -> None:
     """Form a core with enough rows for its normal equations: the answer to FORM."""
     s, r = open_stream(store), open_rows(x, y, span)
+    gather_core(s, r)
+    form_core(s, r, watched)
+
+
+@numba.njit(**INNER)
+def gather_core(s: Stream, r: Rows) -> None:
+    """Sum the rows of the core."""
+    state, intercept = s.state, s.state.has_intercept == 1
+    gather(s.sums, r.x, r.y, state.core_start, state.core_end, state.tail, intercept)
+
+
+@numba.njit(**INNER)
+def form_core(s: Stream, r: Rows, watched: bool | None) -> None:
+    """Form a core from its sums."""
     state, c = s.state, s.core
     d, intercept = state.width, state.has_intercept == 1
-    gather(s.sums, x, y, state.core_start, state.core_end, state.tail, intercept)
     if watched is not None:
         observe_sums(s.stats, s.sums, d)
     if c.state.dual == 1:  # the primal form uses fewer places

@@ -144,19 +144,19 @@ def _add_rows(
                 rows[i, j] = root * (x[start + i, j] - centre[j])
             rows[i, d] = root
             rows[i, d + 1] = root * (y[start + i, VALUE] - centre[d + 1])
-        if d + 2 < _SMALL:
-            _add_small_gram(rows, size, out)
-        else:
-            add_gram(part(rows, 0, size), out)
+        add_gram_of(rows, size, out)
     for i in range(min(CHUNK, hi - lo)):
         for j in range(d + 2):
             rows[i, j] = 0.0
 
 
 @numba.njit(**INNER)
-def _add_small_gram(rows: Matrix, size: int, out: Matrix) -> None:
+def add_gram_of(rows: Matrix, size: int, out: Matrix) -> None:
     """out += rows' rows, the lower triangle only, for the first ``size`` rows."""
     q = out.shape[0]
+    if q >= _SMALL:
+        add_gram(part(rows, 0, size), out)
+        return
     for i in range(q):
         for j in range(0, i + 1, LANES):
             add_products(rows, out, i * q + j, j, i, q, size)
@@ -201,17 +201,24 @@ def first_weighted(y: Responses, lo: int, hi: int) -> int:
 
 
 @numba.njit(**INNER)
+def start_at(s: Sums, b: int) -> None:
+    """No row is in the sums; the turn is at ``b``."""
+    fill(s.recent, 0.0)
+    fill(part(s.stack, 0, s.state.entries), 0.0)
+    fill(part(s.stack_bounds, 0, s.state.entries), 0.0)
+    clear_bounds(s.recent_bounds)
+    s.state.turn, s.state.seen, s.state.entries, s.state.anchor = b, b, 0, b - 1
+
+
+@numba.njit(**INNER)
 def turn_over(s: Sums, x: Matrix, y: Responses, a: int, b: int, centred: bool) -> None:
     """Start anew at the end of [a, b). The centre is the mean of y, and of x if ``centred``.
 
     ``anchor`` is the last row that the centre depends on.
     """
-    d, s.state.anchor = x.shape[1], a
-    fill(s.recent, 0.0)
-    fill(part(s.stack, 0, s.state.entries), 0.0)
-    fill(part(s.stack_bounds, 0, s.state.entries), 0.0)
-    clear_bounds(s.recent_bounds)
-    s.state.turn, s.state.seen, s.state.entries = b, b, 0
+    d = x.shape[1]
+    start_at(s, b)
+    s.state.anchor = a
     fill(s.centre, 0.0)
     total = weight_of(y, a, b)
     for i in range(a, b):

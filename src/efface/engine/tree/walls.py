@@ -1,0 +1,76 @@
+"""Which rows are walls of the tree: those whose id has a hash that ends in zeros.
+
+Of 2^b consecutive numbers exactly one is a wall, at a place that a hash chooses. Of those walls one
+in four is higher by one, and so on. Of other keys one in 2^b is a wall, at random.
+"""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.engine.jit.views import Ints
+
+Keys = NDArray[np.uint64]
+FAN_BITS = 2  # four children per node
+_SHARE = 0.28  # of the memory of the rows, for sums
+_MASK = (1 << 64) - 1
+
+
+def leaf_bits(width: int) -> int:
+    """log2 of the rows per leaf: the least, from 6 on, whose sums need little memory."""
+    q, bits = width + 2, 6
+    while 4 / 3 * (q + q * (q + 1) // 2) > _SHARE * (width + 3) * 2**bits:
+        bits += 1
+    return bits
+
+
+def fold_from(width: int) -> int:
+    """From how many live rows on the sums of a new core come from the tree."""
+    return max(4096, 8 << leaf_bits(width))
+
+
+def as_key(id: int | str) -> int:
+    """The number that an id is hashed as."""
+    return (id if isinstance(id, int) else crc32(id.encode()) << 16) & _MASK
+
+
+def mix(keys: Keys) -> Keys:
+    """SplitMix64: numbers that look random, one per key."""
+    z = keys + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def walls_among(keys: Keys, bits: int) -> tuple[Ints, Ints]:
+    """The positions of the walls among some keys, and their heights, from 1 on."""
+    found = np.flatnonzero(_ends_in_zeros(keys, bits))
+    return found, _heights(keys[found] >> np.uint64(bits))
+
+
+def walls_in_range(start: int, stop: int, bits: int) -> tuple[Ints, Ints]:
+    """The same for the consecutive numbers start..stop, counted from ``start``."""
+    blocks = np.arange(start >> bits, ((stop - 1) >> bits) + 1).astype(np.uint64)
+    offset = mix(blocks) & np.uint64((1 << bits) - 1)
+    at = ((blocks << np.uint64(bits)) | offset).astype(np.int64) - start
+    inside = (at >= 0) & (at < stop - start)
+    return at[inside], _heights(blocks[inside])
+
+
+def _ends_in_zeros(keys: Keys, bits: int) -> NDArray[np.bool_]:
+    rest = np.uint64(bits)
+    return ((keys ^ mix(keys >> rest)) & np.uint64((1 << bits) - 1)) == 0
+
+
+def _heights(keys: Keys) -> Ints:
+    """1 for every wall, plus the number of further tests that it passes; 0 passes none."""
+    heights = np.ones(keys.size, np.int64)
+    left = np.arange(keys.size)
+    while left.size:
+        passed = _ends_in_zeros(keys, FAN_BITS)
+        keys, left = keys[passed] >> np.uint64(FAN_BITS), left[passed]
+        heights[left] += 1
+    return heights
