@@ -143,7 +143,8 @@ class RowIndex:
                     f"'id' is {id!r}: no live row has it; 'ids_' lists those that can be forgotten."
                 )
             found.append(position)
-        return np.array(sorted(found), dtype=np.intp)
+        found.sort()
+        return np.array(found, np.intp)
 
     def _position(self, id: Id) -> int | None:
         """The position of the row that has an id."""
@@ -323,6 +324,8 @@ class RowIndex:
 
     def _trim(self) -> tuple[int, int]:
         """Cut off the gaps at both ends; return how many positions."""
+        if self._live is not None and self._live[0] and self._live[-1]:
+            return 0, 0
         front, back = self._next_row(0), 0
         if self._live is not None:
             back = self.places - 1 - self._live.rfind(1)

@@ -449,7 +449,7 @@ class EventSolver(Solver):
         (x, y, _), span = self.rows.arrays, self.rows.span
         found = [name for store in self.stores for name in residues(*self.rows.arrays, store)]
         tree = np.zeros(0) if self._tree is None else self._tree.store
-        return [*found, *wrong_nodes(tree, x, y, *span)]
+        return [*found, *wrong_nodes(tree, x, y, span[0])]
 
     def use_walls(self, walls: Walls | None) -> None:
         super().use_walls(walls)
@@ -461,9 +461,13 @@ class EventSolver(Solver):
 
     def _covering_tree(self) -> Vector:
         """The store of the tree, which contains all live rows."""
-        if self._tree is None:
-            self._tree, self._releases = SummationTree(self.width, self.penalty.adapts), True
-        return self._tree.cover(*self.rows.span, self.walls)
+        tree = self._tree
+        if tree is None:
+            tree = SummationTree(self.width, self.penalty.adapts)
+            self._tree, self._releases = tree, True
+        if tree.covered == self.rows.arrays[2][1]:  # the frequent case
+            return tree.store
+        return tree.cover(*self.rows.span, self.walls)
 
     def _discard_tree(self) -> None:
         if self._tree is not None:

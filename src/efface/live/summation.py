@@ -36,23 +36,23 @@ class SummationTree:
         self._width, self._bounded = width, bounded
         self._bits = leaf_bits(width)
         self.store: Vector = np.zeros(0)
-        self._covered = -1  # the rows before this place are in the tree; -1: there is no tree
+        self.covered = -1  # the rows before this place are in the tree; -1: there is none
 
     def cover(self, head: int, end: int, walls: Walls | None) -> Vector:
         """Take in the rows up to ``end``; the store of the tree."""
-        if self._covered != end and not self._extend(head, end, walls):
+        if self.covered != end and not self._extend(head, end, walls):
             self.clear()
             found = self._walls(0, head, end, walls)
             self.store = allocate_tree(self._width, self._bounded, _capacities(found[1]))
             assert extend_tree(self.store, *found, head, end)
-        self._covered = end
+        self.covered = end
         return self.store
 
     def _extend(self, head: int, end: int, walls: Walls | None) -> bool:
         """Take in the rows that came; False if there is no room."""
-        if self._covered < 0:
+        if self.covered < 0:
             return False
-        found = self._walls(max(self._covered - head, 0), head, end, walls)
+        found = self._walls(max(self.covered - head, 0), head, end, walls)
         return bool(extend_tree(self.store, *found, head, end))
 
     def _walls(self, first: int, head: int, end: int, walls: Walls | None) -> tuple[Ints, Ints]:
@@ -66,39 +66,39 @@ class SummationTree:
 
     def release(self, head: int) -> None:
         """The rows before ``head`` have left."""
-        if self._covered >= 0:
+        if self.covered >= 0:
             release_tree(self.store, head)
 
     def shift(self, by: int) -> None:
         """Follow rows that have moved towards the front of their array."""
-        if self._covered >= 0:
+        if self.covered >= 0:
             shift_tree(self.store, by)
-            self._covered = max(self._covered - by, 0)
+            self.covered = max(self.covered - by, 0)
 
     def cut(self, end: int) -> None:
         """The places from ``end`` on have no rows any more."""
-        if self._covered > end:
+        if self.covered > end:
             cut_tree(self.store, end)
-            self._covered = end
+            self.covered = end
 
     def insert(self, position: int, head: int, walls: Walls | None) -> None:
         """A row was put in at a position among the others."""
-        if self._covered <= head + position:
+        if self.covered <= head + position:
             return
         if position and walls is not None and not walls(position, self._bits, 1)[0].size:
             insert_in_tree(self.store, head + position)
-            self._covered += 1
+            self.covered += 1
         else:
             self.clear()
 
     def clear(self) -> None:
         """Overwrite all sums; the tree is made anew when it is next needed."""
         self.store[:] = 0.0
-        self.store, self._covered = np.zeros(0), -1
+        self.store, self.covered = np.zeros(0), -1
 
 
 def _capacities(heights: Ints) -> Ints:
-    """Room for the nodes of each level, and for a quarter more."""
+    """Room for the nodes of each level, and for an eighth more."""
     levels = int(heights.max(initial=0)) + 1
     counts = np.array([np.count_nonzero(heights > level) for level in range(levels)])
-    return np.asarray(counts + counts // 4 + 4, dtype=np.int64)
+    return np.asarray(counts + counts // 8 + 4, dtype=np.int64)

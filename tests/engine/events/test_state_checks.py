@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from row_events import event_lists, rows_of, run_events
 
+from efface import OLS, replay
 from efface.engine.events.state import open_stream
 from efface.engine.events.state_checks import residues
 from efface.live.penalties import Fixed, Lemma3
@@ -125,3 +126,15 @@ def test_a_core_with_rows_that_have_left_is_found(n, d):
     solver.rows.drop(int(stream.state.core_start) + 1)  # the state is not released
     assert "core" in found(solver)
     assert "outside" in found(solver)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_sound_model_has_no_residue_after_a_replay(seed):
+    rng = np.random.default_rng(seed)
+    model = OLS(window=None if seed % 2 else 4)
+    for _ in range(rng.integers(1, 8)):
+        model.learn_one(rng.normal(size=2), rng.normal(), weight=float(rng.integers(0, 3)))
+    n = int(rng.integers(1, 7))
+    weights = rng.integers(0, 3, size=n).astype(float)
+    replay(model, rng.normal(size=(n, 2)), rng.normal(size=n), sample_weight=weights)
+    assert model._live.solver.residues() == []

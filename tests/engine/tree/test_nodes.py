@@ -2,6 +2,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from twins.summation_tree import wrong_levels
 
 from efface.engine.jit.views import weighed
 from efface.engine.tree.shape import (
@@ -41,7 +42,8 @@ def test_the_root_has_the_sums_of_all_rows(kind, weighted):
     X, y = shift + size * rng.normal(size=(83, 3)), rng.normal(size=83)
     w = rng.choice([0.0, 0.5, 2.0], size=83) if weighted else None
     store, responses, root = tree_of(X, y, w)
-    assert not list(wrong_nodes(store, X, responses, 0, 83))
+    assert not list(wrong_nodes(store, X, responses, 0))
+    assert not list(wrong_levels(store, X, responses, 0, 83))
     weights, xy = np.ones(83) if w is None else w, [0, 1, 2, 4]
     full = np.zeros((5, 5))
     full[np.tril_indices(5)] = root[5:20]

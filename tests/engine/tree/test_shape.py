@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twins.summation_tree import wrong_levels
 
 from efface.engine.events.fold import blank_rows
 from efface.engine.events.rows import SPAN, span_of
@@ -155,7 +156,8 @@ def test_sums_equal_those_of_a_fresh_tree_to_the_last_bit(events, seed):
             rows.compact()
         elif rows.live.size:
             assert rows.root() == rows.fresh_root()
-        assert not list(wrong_nodes(rows.tree, rows.x, rows.y, rows.head, rows.end))
+        assert not list(wrong_nodes(rows.tree, rows.x, rows.y, rows.head))
+        assert not list(wrong_levels(rows.tree, rows.x, rows.y, rows.head, rows.end))
     if rows.live.size:
         assert rows.root() == rows.fresh_root()
 

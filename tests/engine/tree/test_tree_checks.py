@@ -11,7 +11,7 @@ def found_in(spoil):
     X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
     store, responses, _ = tree_of(X, y)
     spoil(open_tree(store))
-    return list(wrong_nodes(store, X, responses, 0, 60))
+    return list(wrong_nodes(store, X, responses, 0))
 
 
 def test_a_sound_tree_has_nothing_wrong():
@@ -19,7 +19,7 @@ def test_a_sound_tree_has_nothing_wrong():
 
 
 def test_no_tree_has_nothing_wrong():
-    assert list(wrong_nodes(np.zeros(0), np.zeros((0, 2)), np.zeros((0, 3)), 0, 0)) == []
+    assert list(wrong_nodes(np.zeros(0), np.zeros((0, 2)), np.zeros((0, 3)), 0)) == []
 
 
 def leaf(t):
@@ -61,3 +61,12 @@ def test_a_current_node_above_a_stale_one_is_found():
         t.status[t.front[0]], t.sums[t.front[0]] = CURRENT + 1, 0.0
 
     assert "tree.level[1]" in found_in(spoil)
+
+
+def test_the_check_leaves_the_tree_as_it_is():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    store, responses, _ = tree_of(X, y)
+    before = store.tobytes()
+    assert not list(wrong_nodes(store, X, responses, 0))
+    assert store.tobytes() == before

@@ -228,6 +228,7 @@ def release(store: Vector, head: int) -> None:
 
 @numba.njit(**INNER)
 def _release_all(s: Stream, store: Vector, head: int) -> None:
+    clear_solution(s)
     if s.state.valid == 1:
         if head > s.state.core_start or head > s.sums.state.anchor:
             clear_core(s)
@@ -237,7 +238,6 @@ def _release_all(s: Stream, store: Vector, head: int) -> None:
                 fill(s.stats.tail_bounds[i], 0.0)
             _release_tail(store, s.state, head)
     release_sums(s.sums, head)
-    clear_solution(s)
     note_first_needed(s)
 
 

@@ -41,7 +41,7 @@ from efface.engine.linalg.dense import fill
 
 CHUNK = 64
 FAN = 32
-_SMALL = 64  # below this many columns, a call to BLAS costs more than the sum
+SMALL = 64  # below this many columns, a call to BLAS costs more than the sum
 _TINY = float(np.finfo(np.float64).tiny)
 NEVER = 1 << 62  # as ``seen``: nothing is kept, start anew
 
@@ -144,17 +144,17 @@ def _add_rows(
                 rows[i, j] = root * (x[start + i, j] - centre[j])
             rows[i, d] = root
             rows[i, d + 1] = root * (y[start + i, VALUE] - centre[d + 1])
-        add_gram_of(rows, size, out)
+        _add_gram_of(rows, size, out)
     for i in range(min(CHUNK, hi - lo)):
         for j in range(d + 2):
             rows[i, j] = 0.0
 
 
 @numba.njit(**INNER)
-def add_gram_of(rows: Matrix, size: int, out: Matrix) -> None:
+def _add_gram_of(rows: Matrix, size: int, out: Matrix) -> None:
     """out += rows' rows, the lower triangle only, for the first ``size`` rows."""
     q = out.shape[0]
-    if q >= _SMALL:
+    if q >= SMALL:
         add_gram(part(rows, 0, size), out)
         return
     for i in range(q):

@@ -10,6 +10,7 @@ from efface.engine.jit.views import ROOT, VALUE, Matrix, Responses
 from efface.engine.sums.sliding import NEVER, Sums
 
 _CLOSE = 1e-9  # of the product of two columns' lengths
+_BLOCK = 1 << 13  # rows at a time, which fit into the cache
 
 
 def wrong_sums(
@@ -44,10 +45,11 @@ def wrong_sums(
 
 def _equal(s: Sums, x: Matrix, y: Responses, span: tuple[int, int], found: Matrix) -> bool:
     """Is this the lower triangle of the Gram matrix of the rows of a range?"""
-    rows = slice(*span)
-    ones = np.ones((span[1] - span[0], 1))
-    values = np.hstack([x[rows], ones, y[rows, VALUE, np.newaxis]])
-    values = y[rows, ROOT, np.newaxis] * (values - s.centre)
-    gram = values.T @ values
+    gram = np.zeros(s.total.shape)
+    for start in range(*span, _BLOCK):
+        rows = slice(start, min(start + _BLOCK, span[1]))
+        values = np.column_stack([x[rows], np.ones(rows.stop - start), y[rows, VALUE]])
+        values = y[rows, ROOT, np.newaxis] * (values - s.centre)
+        gram += values.T @ values
     size = np.sqrt(np.outer(gram.diagonal(), gram.diagonal()))
     return bool((np.tril(np.abs(found - gram)) <= _CLOSE * size).all())

@@ -18,10 +18,12 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from efface.engine.jit.blas import add_gram
 from efface.engine.jit.compilation import INNER, carving
+from efface.engine.jit.simd import LANES, add_products
 from efface.engine.jit.views import ROOT, VALUE, WEIGHT, Matrix, Responses, Vector, part, take
-from efface.engine.linalg.dense import copy, fill
-from efface.engine.sums.sliding import CHUNK, add_gram_of, widen
+from efface.engine.linalg.dense import add_row, copy, fill
+from efface.engine.sums.sliding import CHUNK, SMALL, widen
 
 
 class NodeWork(NamedTuple):
@@ -73,7 +75,7 @@ def sum_rows(
 ) -> None:
     """Write the sums of the rows lo..hi. Rows without weight are as good as absent."""
     d, first, total = x.shape[1], lo, 0.0
-    q, centre = d + 2, part(node, 0, d + 2)
+    centre = part(node, 0, d + 2)
     fill(node, 0.0)
     while first < hi and y[first, WEIGHT] == 0.0:
         first += 1
@@ -88,27 +90,26 @@ def sum_rows(
     for j in range(d):
         centre[j] = x[first, j] + centre[j] / total
     centre[d + 1] = y[first, VALUE] + centre[d + 1] / total
-    _add_rows(x, y, first, hi, centre, w)
-    _centre_sums(w.gram, d, total)
-    for i in range(q):
-        copy(w.gram[i], triangle_row(node, q, i))
-    fill(w.gram, 0.0)
+    _add_rows(x, y, first, hi, node, w)
+    _centre_sums(node, d, total)
     if bounded:
         _bound_rows(x, y, first, hi, node_bounds(node, d))
 
 
 @numba.njit(**INNER)
-def _centre_sums(gram: Matrix, d: int, total: float) -> None:
+def _centre_sums(node: Vector, d: int, total: float) -> None:
     """From sums around the rounded mean to sums around the mean; row d becomes e and W."""
+    rest, last = triangle_row(node, d + 2, d), triangle_row(node, d + 2, d + 1)
     for j in range(d):
-        gram[d, j] /= total
-    gram[d + 1, d] /= total
-    for i in range(d + 2):
-        if i != d:
-            moment = total * (gram[d, i] if i < d else gram[i, d])
-            for j in range(min(i + 1, d)):
-                gram[i, j] -= moment * gram[d, j]
-    gram[d + 1, d + 1] -= total * gram[d + 1, d] * gram[d + 1, d]
+        rest[j] /= total
+    last[d] /= total
+    for i in range(d):
+        row, moment = triangle_row(node, d + 2, i), total * rest[i]
+        for j in range(i + 1):
+            row[j] -= moment * rest[j]
+    for j in range(d):
+        last[j] -= total * last[d] * rest[j]
+    last[d + 1] -= total * last[d] * last[d]
 
 
 @numba.njit(**INNER)
@@ -121,9 +122,10 @@ def _bound_rows(x: Matrix, y: Responses, lo: int, hi: int, bounds: Matrix) -> No
 
 
 @numba.njit(**INNER)
-def _add_rows(x: Matrix, y: Responses, lo: int, hi: int, centre: Vector, w: NodeWork) -> None:
-    """w.gram += the Gram matrix of the rows lo..hi that have weight, CHUNK of them at a time."""
+def _add_rows(x: Matrix, y: Responses, lo: int, hi: int, node: Vector, w: NodeWork) -> None:
+    """Add the Gram matrix of the rows lo..hi that have weight, CHUNK of them at a time."""
     d, count, most = x.shape[1], 0, min(CHUNK, hi - lo)
+    centre = part(node, 0, d + 2)
     for i in range(lo, hi):
         root = y[i, ROOT]
         if root == 0.0:
@@ -135,11 +137,27 @@ def _add_rows(x: Matrix, y: Responses, lo: int, hi: int, centre: Vector, w: Node
         row[d + 1] = root * (y[i, VALUE] - centre[d + 1])
         count += 1
         if count == CHUNK:
-            add_gram_of(w.rows, count, w.gram)
+            add_gram_of_rows(node, count, w)
             count = 0
-    if count > 0:
-        add_gram_of(w.rows, count, w.gram)
+    add_gram_of_rows(node, count, w)
     fill(part(w.rows, 0, most), 0.0)
+
+
+@numba.njit(**INNER)
+def add_gram_of_rows(node: Vector, count: int, w: NodeWork) -> None:
+    """Add the Gram matrix of the first ``count`` rows of the scratch to the triangle of a node."""
+    q, at = w.gram.shape[0], w.gram.shape[0]
+    if q < SMALL:
+        out = take(node, 0, 1, node.size)
+        for i in range(q):
+            for j in range(0, i + 1, LANES):
+                add_products(w.rows, out, at + j, j, i, q, count)
+            at += i + 1
+        return
+    add_gram(part(w.rows, 0, count), w.gram)
+    for i in range(q):
+        add_row(1.0, w.gram[i], triangle_row(node, q, i))
+    fill(w.gram, 0.0)
 
 
 @numba.njit(**INNER)
@@ -177,17 +195,11 @@ def add_child(node: Vector, child: Vector, d: int, count: int, w: NodeWork) -> N
 @numba.njit(**INNER)
 def finish_merge(node: Vector, total: float, d: int, count: int, w: NodeWork) -> None:
     """Add what the means of ``count`` children contribute, and write e and W."""
-    q, place = d + 2, 0
-    add_gram_of(w.rows, count, w.gram)
-    out = _triangle(node, q)
-    for i in range(q):
-        for j in range(i + 1):
-            out[place + j] += w.gram[i, j]
-        place += i + 1
+    q = d + 2
+    add_gram_of_rows(node, count, w)
     rest, last = triangle_row(node, q, d), triangle_row(node, q, d + 1)
     copy(w.mean, part(rest, 0, d))
     rest[d], last[d] = total, w.mean[d + 1]
-    fill(w.gram, 0.0)
     fill(w.mean, 0.0)
     fill(part(w.rows, 0, count), 0.0)
 

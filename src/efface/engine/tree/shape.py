@@ -21,10 +21,11 @@ from efface.engine.jit.compilation import INNER, KERNEL, carving, shared
 from efface.engine.jit.records import Record, as_ints, record, words
 from efface.engine.jit.views import Ints, Matrix, Responses, Vector, part, take
 from efface.engine.linalg.dense import copy, fill
-from efface.engine.sums.sliding import CHUNK, add_gram_of, widen
+from efface.engine.sums.sliding import CHUNK, widen
 from efface.engine.tree.nodes import (
     NodeWork,
     add_child,
+    add_gram_of_rows,
     add_mean,
     finish_merge,
     lay_out_work,
@@ -344,31 +345,35 @@ def root_of(t: SumTree) -> Vector:
 @shared()
 def refresh_tree(t: SumTree, x: Matrix, y: Responses, head: int) -> None:
     """Make all sums current."""
-    d, bounded, moved = t.state.width, t.state.bounded == 1, t.state.moved
-    for i in range(t.waiting[0]):
-        leaf = t.queue[t.starts[0] + i]
-        if t.status[leaf] == STALE:
-            lo = head if leaf == t.front[0] else t.first[leaf] - moved
-            following = next_node(t, 0, leaf)
-            hi = t.first[following] - moved if following < t.stop[0] else t.state.covered
-            sum_rows(x, y, lo, hi, t.sums[leaf], bounded, t.work)
-            t.status[leaf] = CURRENT
-    t.waiting[0] = 0
-    for level in range(1, t.state.levels):
+    for level in range(t.state.levels):
         for i in range(t.waiting[level]):
             node = t.queue[t.starts[level] + i]
             if t.status[node] == STALE:
-                _merge(t, level, node, d, bounded)
+                sum_node(t, level, node, x, y, head, t.sums[node])
                 t.status[node] = CURRENT
         t.waiting[level] = 0
-    t.state.limit = head + moved
+    t.state.limit = head + t.state.moved
 
 
 @numba.njit(**INNER)
-def _merge(t: SumTree, level: int, node: int, d: int, bounded: bool) -> None:
+def sum_node(
+    t: SumTree, level: int, node: int, x: Matrix, y: Responses, head: int, out: Vector
+) -> None:
+    """Write the sums of a node whose children have theirs."""
+    if level > 0:
+        _merge(t, level, node, out)
+        return
+    lo = head if node == t.front[0] else t.first[node] - t.state.moved
+    following = next_node(t, 0, node)
+    hi = t.first[following] - t.state.moved if following < t.stop[0] else t.state.covered
+    sum_rows(x, y, lo, hi, out, t.state.bounded == 1, t.work)
+
+
+@numba.njit(**INNER)
+def _merge(t: SumTree, level: int, node: int, out: Vector) -> None:
     """The sums of a node, from its children in their order; of one child, those as they are."""
     start, stop = first_child(t, level, node), behind_children(t, level, node)
-    out, weighted, last, total = t.sums[node], 0, start, 0.0
+    d, bounded, weighted, last, total = t.state.width, t.state.bounded == 1, 0, start, 0.0
     for child in range(start, stop):
         weight = weight_in(t.sums[child], d)  # 0 if the child is gone
         if weight > 0.0:
@@ -398,7 +403,7 @@ def _merge_sums(t: SumTree, start: int, stop: int, out: Vector, total: float, d:
             add_child(out, t.sums[child], d, count, w)
             count += 1
             if count == CHUNK:
-                add_gram_of(w.rows, count, w.gram)
+                add_gram_of_rows(out, count, w)
                 fill(w.rows, 0.0)
                 count = 0
     finish_merge(out, total, d, count, w)

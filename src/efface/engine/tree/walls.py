@@ -15,13 +15,13 @@ from efface.engine.jit.views import Ints
 
 Keys = NDArray[np.uint64]
 FAN_BITS = 2  # four children per node
-_SHARE = 0.28  # of the memory of the rows, for sums
+_SHARE = 0.29  # of the memory of the rows, for sums
 _MASK = (1 << 64) - 1
 
 
 def leaf_bits(width: int) -> int:
-    """log2 of the rows per leaf: the least, from 6 on, whose sums need little memory."""
-    q, bits = width + 2, 6
+    """log2 of the rows per leaf: the least, from 5 on, whose sums need little memory."""
+    q, bits = width + 2, 5
     while 4 / 3 * (q + q * (q + 1) // 2) > _SHARE * (width + 3) * 2**bits:
         bits += 1
     return bits
