@@ -30,8 +30,8 @@ include_patterns = ["docs/**.md", "paper/*.md", "README.md", "CHANGELOG.md", "CO
 root_doc = "docs/index"
 nitpicky = True
 nitpick_ignore_regex = [  # names of other projects, and short names of types in annotations
-    (r"py:.*", r"(array_like|collections|datetime|numpy|np|os|pandas|pd|river|sklearn)\b.*"),
-    (r"py:.*", r"(Any|ArrayLike|Hashable|Iterable|Literal|Mapping|NDArray|Self)\b.*"),
+    (r"py:.*", r"(array_like|collections|datetime|numpy|np|os|pandas|pd|river|sklearn|uuid)\b.*"),
+    (r"py:.*", r"(Any|AnyId|ArrayLike|Hashable|Iterable|Literal|Mapping|NDArray|Self)\b.*"),
     (r"py:.*", r"(Array|Id|Ints|Matrix|MethodName|Output|Time|Vector|Window)\b.*"),
 ]
 

@@ -17,6 +17,7 @@ from efface import errors
         (errors.NotANumber, (errors.BadRow, TypeError)),
         (errors.RepeatedId, (errors.InvalidValue,)),
         (errors.UnknownId, (errors.InvalidValue, LookupError)),
+        (errors.UnknownOwner, (errors.InvalidValue, LookupError)),
         (errors.BadTime, (errors.InvalidValue,)),
         (errors.NotFitted, (errors.EffaceError, ValueError, AttributeError)),
         (errors.ForeignFile, (errors.UnreadableFile,)),

@@ -9,21 +9,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_trees import small_trees
 
-from efface import audit
+from efface import KeepFor, audit, replay
 
-EVENTS = ["learn", "learn", "learn", "batch", "late", "forget", "forget", "many", "expire", "save"]
+EVENTS = [
+    *("learn", "learn", "learn", "batch", "late", "replay"),
+    *("forget", "forget", "many", "none", "owner", "owner", "expire", "save"),
+]
+LEAVING = {"forget", "many", "none", "owner", "expire", "save"}
 
 
 class History:
     """A model and the rows that it should hold, in lists."""
 
-    def __init__(self, name, kind, *, window, intercept, weighted, named, seed):
-        self.rng = np.random.default_rng(seed)
+    def __init__(self, name, kind, *, window, intercept, weighted, named, marked, seed):
+        rng = np.random.default_rng(seed)
         self.new = lambda: build(name, window=window, fit_intercept=intercept)
         self.model = self.new()
-        self.X, self.y = streams(kind, 600, 3, seed)
-        self.w = self.rng.choice([0.0, 0.5, 1.0, 3.0], size=600) if weighted else np.ones(600)
-        self.timed = isinstance(window, float) or window == "timed"
+        self.X, self.y = streams(kind, 900, 3, seed)
+        self.w = rng.choice([0.0, 0.5, 1.0, 3.0], size=900) if weighted else np.ones(900)
+        self.owners = rng.choice(["ann", "bob", "eve", 7, None], size=900) if marked else None
+        self.stays = rng.choice([2.5, 9.5, 40.5, np.nan, np.nan], size=900) if marked else None
         self.named, self.arrived = named, 0
         self.times = {}
 
@@ -35,34 +40,36 @@ class History:
     def id_of(self, row):
         return f"row {row}" if self.named and row % 3 else row
 
-    def learn(self, rows, late=0.0):
-        at = [float(row) - late for row in rows]
-        self.times.update(zip(map(self.id_of, rows), at, strict=True))
-        self.model.partial_fit(
-            self.X[rows],
-            self.y[rows],
-            ids=[self.id_of(row) for row in rows],
-            at=at,
-            sample_weight=self.w[rows],
-        )
+    def arguments(self, rows):
+        ids = [self.id_of(row) for row in rows]
+        at = np.array([self.times[id] for id in ids])
+        marks = {} if self.owners is None else {"owners": self.owners[rows]}
+        if self.stays is not None:
+            marks["until"] = at + self.stays[rows]
+        weights = {"sample_weight": self.w[rows]}
+        return {"X": self.X[rows], "y": self.y[rows], "ids": ids, "at": at, **weights, **marks}
+
+    def come(self, count, late=0.0):
+        """The arguments of the next rows."""
+        rows = self.take(count)
+        self.times.update({self.id_of(row): float(row) - late for row in rows})
+        return self.arguments(rows)
+
+    def learn(self, count):
+        self.model.partial_fit(**self.come(count))
 
     def learn_one(self, late=0.0):
-        (row,) = self.take(1)
-        at = float(row) - late
-        self.times[self.id_of(row)] = at
-        self.model.learn_one(
-            self.X[row], float(self.y[row]), id=self.id_of(row), at=at, weight=float(self.w[row])
-        )
+        columns = self.come(1, late)
+        names = {"X": "x", "ids": "id", "sample_weight": "weight", "owners": "owner"}
+        row = {names.get(name, name): column[0] for name, column in columns.items()}
+        if np.isnan(row.get("until", 0.0)):
+            del row["until"]
+        self.model.learn_one(**row)
 
     def fresh(self):
         """A model that never saw other rows than the live ones."""
-        ids = self.model.ids_
-        rows = [int(str(id).split()[-1]) for id in ids]
-        at = [self.times[id] for id in ids]
-        model = self.new()
-        return model.partial_fit(
-            self.X[rows], self.y[rows], ids=ids, at=at, sample_weight=self.w[rows]
-        )
+        rows = [int(str(id).split()[-1]) for id in self.model.ids_]
+        return self.new().partial_fit(**self.arguments(rows))
 
 
 def run(history, event, number):
@@ -71,26 +78,33 @@ def run(history, event, number):
     if event == "learn":
         history.learn_one()
     elif event == "batch":
-        history.learn(history.take(1 + number % 9))
+        history.learn(1 + number % 9)
     elif event == "late":
         history.learn_one(late=number % 20 + 0.5)
+    elif event == "replay":
+        replay(model, **history.come(1 + number % 9, late=number % 3))
     elif event == "forget":
         model.forget(model.ids_[number % model.n_rows_])
     elif event == "many":
         ids = model.ids_
         model.forget([ids[k % len(ids)] for k in (number, number // 7, number // 31)])
-    elif event == "expire" and isinstance(model.window, float):
-        model.expire(history.arrived - 20.0 + number % 5)
+    elif event == "none":
+        model.forget([])
+    elif event == "owner":
+        people = ["ann", "bob", "eve", 7]
+        model.forget([model.ids_[0]], owner=people[number % 4], missing="ok")
+    elif event == "expire":
+        model.expire(history.arrived + float(number % 5))
     elif event == "save":
         model.__getstate__()
-    return event in ("forget", "many", "save")
+    return event in LEAVING
 
 
 def assert_same_bits(model, fresh):
     found, expected = ([m.intercept_, m.penalty_, *m.coef_] for m in (model, fresh))
     assert np.array(found).tobytes() == np.array(expected).tobytes()
     assert model.rank_ == fresh.rank_
-    assert model.ids_ == fresh.ids_
+    assert (model.ids_, model.owners_) == (fresh.ids_, fresh.owners_)
 
 
 histories = st.lists(
@@ -103,20 +117,21 @@ histories = st.lists(
 @given(
     events=histories,
     kind=st.sampled_from(CLASSES),
-    window=st.sampled_from([None, 45]),
+    window=st.sampled_from([None, 45, KeepFor(45.0)]),
     intercept=st.booleans(),
     weighted=st.booleans(),
     named=st.booleans(),
+    marked=st.booleans(),
     seed=st.integers(0, 99),
 )
 def test_after_any_history_the_model_is_a_fresh_one(name, events, seed, **options):
     options = {"kind": options.pop("kind"), **options}
     with small_trees():
         history = History(name, seed=seed, **options)
-        history.learn(history.take(40))
+        history.learn(40)
         for event, number in events:
             if history.model.n_rows_ == 0:
-                history.learn(history.take(30))
+                history.learn(30)
             fresh = run(history, event, number)
             if fresh:
                 assert_same_bits(history.model, history.fresh())

@@ -232,3 +232,85 @@ def test_an_audit_changes_no_byte(name, standardize):
             assert audit(model).holds
             assert {id(array): array.tobytes() for array in arrays_in(model)} == before
             assert_no_trace(model, stream.departed(model.ids_))
+
+
+# Ids, owners and ends of departed rows
+
+
+def keys_in(root):
+    """All ints and texts that can be reached from an object, in arrays too."""
+    found = set()
+    for each in reachable(root):
+        if isinstance(each, int | str):
+            found.add(each)
+        elif isinstance(each, np.ndarray) and each.dtype == np.int64:
+            found.update(each.ravel().tolist())
+        elif isinstance(each, float) and each.is_integer():
+            found.add(int(each))
+    return found
+
+
+class OwnedStream:
+    """Rows whose ids, owners and ends are found nowhere else."""
+
+    def __init__(self, seed, timed):
+        self.rng = np.random.default_rng(seed)
+        self.timed, self.keys = timed, []
+
+    def row(self):
+        t = len(self.keys)
+        hour = (START + np.timedelta64(t, "h")).astype("datetime64[ns]")
+        until = hour + np.timedelta64(int(self.rng.integers(1, 30)), "h") + t + 1
+        owner = f"person {self.rng.integers(t // 4 * 4, t // 4 * 4 + 3)}"
+        row = {"id": f"row {t}", "at": hour if self.timed else None}
+        row |= {"owner": owner if t % 5 else None, "until": until if t % 3 else None}
+        self.keys.append((row["id"], row["owner"], row["until"]))
+        return row
+
+    def departed(self, live):
+        """The ids, ends and owners of rows that are not alive, unless a live row has them."""
+        gone = [key for key in self.keys if key[0] not in live]
+        owners = {owner for id, owner, _ in self.keys if id in live}
+        found = {id for id, _, _ in gone} | {owner for _, owner, _ in gone} - owners - {None}
+        return found | {int(end.astype(np.int64)) for _, _, end in gone if end is not None}
+
+
+def batch_of(stream, count):
+    rows = [stream.row() for _ in range(count)]
+    keys = {f"{name}s": [row[name] for row in rows] for name in ("id", "owner")}
+    at = [row["at"] for row in rows] if stream.timed else None
+    return {**keys, "at": at, "until": [row["until"] for row in rows]}
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("timed", [False, True], ids=["without times", "with times"])
+@pytest.mark.parametrize("kind", [Ridge, WindowScaler])
+def test_no_object_holds_the_id_the_owner_or_the_end_of_a_departed_row(kind, window, timed):
+    timed = timed or window == "9 hours"
+    stream, model = OwnedStream(len(window), timed), kind(WINDOWS[window])
+    rng, y = stream.rng, () if kind is WindowScaler else (1.5,)
+    model.learn_one(rng.normal(size=2), *y, **stream.row())
+    for event in range(1, 201):
+        step = rng.choice(["learn", "learn", "batch", "replay", "forget", "owner", "expire"])
+        if step == "learn":
+            model.learn_one(rng.normal(size=2), *y, **stream.row())
+        elif step == "batch":
+            X, keys = rng.normal(size=(4, 2)), batch_of(stream, 4)
+            model.partial_fit(X, np.ones(4), **keys)
+            del keys
+        elif step == "replay":
+            X, keys = rng.normal(size=(4, 2)), batch_of(stream, 4)
+            if kind is Ridge:
+                replay(model, X, np.ones(4), **keys)
+            else:
+                model.rolling_transform(X, **keys)
+            del keys
+        elif step == "forget" and model.n_rows_:
+            model.forget(str(rng.choice(model.ids_)))
+        elif step == "owner" and model.owners_:
+            model.forget(owner=str(rng.choice(model.owners_)))
+        elif step == "expire":
+            model.expire(START + np.timedelta64(len(stream.keys) + 5, "h"))
+        if event % EVERY == 0:
+            assert not stream.departed(set(model.ids_)) & keys_in(model)
+    assert set(model.ids_) < keys_in(model)  # those of live rows are found

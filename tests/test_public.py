@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from inspect import Parameter, signature
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,14 @@ NAMES = [
     *("FIFD", "KeepFor", "AddDrop", "KeepAll"),
     *("replay", "rolling", "load", "WindowScaler"),
     *("audit", "diagnose", "forecast_forgetting"),
+]
+
+KINDS = [
+    efface.OLS,
+    efface.Ridge,
+    efface.AdaptiveRidge,
+    efface.SwitchingRidge,
+    efface.WindowScaler,
 ]
 
 
@@ -40,6 +49,31 @@ def test_the_public_names():
     for name in efface.__all__:
         assert getattr(efface, name) is not None
         assert name in dir(efface)
+
+
+@pytest.mark.parametrize(
+    ("function", "last"),
+    [
+        *((kind.fit, "y") for kind in KINDS),
+        *((kind.partial_fit, "y") for kind in KINDS),
+        *((kind.learn_one, "y") for kind in KINDS[:-1]),
+        (efface.WindowScaler.learn_one, "x"),
+        (efface.WindowScaler.rolling_transform, "X"),
+        (efface.replay, "y"),
+        (efface.rolling, "window"),
+    ],
+)
+def test_what_follows_the_rows_is_passed_by_keyword(function, last):
+    names = list(signature(function).parameters.values())
+    position = [each.name for each in names].index(last)
+    assert len(names) > position + 1
+    assert {each.kind for each in names[: position + 1]} == {Parameter.POSITIONAL_OR_KEYWORD}
+    assert {each.kind for each in names[position + 1 :]} == {Parameter.KEYWORD_ONLY}
+
+
+def test_weights_by_position_are_refused():
+    with pytest.raises(TypeError, match="positional arguments"):
+        efface.OLS().fit([[1.0], [2.0]], [1.0, 2.0], [1, 2])
 
 
 def test_an_unknown_name_is_an_error():

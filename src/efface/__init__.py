@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from efface.diagnostics.forecast import Forecast, forecast_forgetting
     from efface.errors import EffaceError
     from efface.live.policies import FIFD, AddDrop, KeepAll, KeepFor
+    from efface.models.held import Held
     from efface.models.intervals import Interval
     from efface.models.linear import OLS, AdaptiveRidge, Ridge, SwitchingRidge, load
     from efface.models.scaler import WindowScaler
@@ -30,6 +31,7 @@ __all__ = [
     "Diagnosis",
     "EffaceError",
     "Forecast",
+    "Held",
     "Interval",
     "KeepAll",
     "KeepFor",
@@ -51,6 +53,7 @@ _MODULES = {
     "efface.diagnostics.diagnosis": ("Diagnosis", "diagnose"),
     "efface.errors": ("EffaceError",),
     "efface.diagnostics.forecast": ("Forecast", "forecast_forgetting"),
+    "efface.models.held": ("Held",),
     "efface.models.intervals": ("Interval",),
     "efface.models.linear": ("OLS", "AdaptiveRidge", "Ridge", "SwitchingRidge", "load"),
     "efface.live.policies": ("FIFD", "AddDrop", "KeepAll", "KeepFor"),

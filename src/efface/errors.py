@@ -8,6 +8,7 @@
     │   │   └── NotANumber (TypeError) a value in a row that is not a number
     │   ├── RepeatedId                 a new row has the id of a live row
     │   ├── UnknownId (LookupError)    no live row has this id
+    │   ├── UnknownOwner (LookupError) no live row has this owner
     │   ├── BadTime                    a time that is missing, or not of the kind of the others
     │   └── BadTable                   a file of rows that cannot be used
     ├── NotFitted (ValueError,         the model has not learned a row yet
@@ -56,6 +57,10 @@ class RepeatedId(InvalidValue):
 
 class UnknownId(InvalidValue, LookupError):
     """No live row has this id."""
+
+
+class UnknownOwner(InvalidValue, LookupError):
+    """No live row has this owner."""
 
 
 class BadTime(InvalidValue):

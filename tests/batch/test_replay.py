@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from samples import KINDS, WEIGHINGS, close, data, frame_data, plain
 from twins import regression as naive
 
 from efface import OLS, AdaptiveRidge, AddDrop, KeepFor, Ridge, SwitchingRidge, replay, theory
+from efface.errors import RepeatedId
 
 RULES = {
     "OLS": (OLS, {}),
@@ -149,6 +151,68 @@ def test_replay_of_a_calendar_duration():
     assert result.n_rows.tolist() == [min(t, 7) for t in range(30)]
 
 
+CALENDARS = {
+    "datetime": lambda days: [datetime(2024, 1, 1) + timedelta(days=day) for day in days],
+    "date": lambda days: [date(2024, 1, 1) + timedelta(days=day) for day in days],
+    "datetime64": lambda days: np.datetime64("2024-01-01", "ns") + np.array(days, "m8[D]"),
+    "near 1970": lambda days: np.datetime64(0, "ns") + np.array(days, "m8[D]"),
+    "pandas with a zone": lambda days: (
+        pd.Timestamp("2024-01-01", tz="Europe/Vienna") + pd.to_timedelta(days, unit="D")
+    ),
+}
+
+
+@pytest.mark.parametrize("calendar", list(CALENDARS))
+@pytest.mark.parametrize("late", [False, True])
+def test_a_replay_of_returning_ids_and_late_rows_on_calendar_times(calendar, late):
+    """Each row has the first id whose last row has left by then."""
+    n, rng, ids, last = 40, np.random.default_rng(6), [], {}
+    X, y = data(n, 2)
+    days = (np.sort(rng.integers(0, 30, size=n)) - late * rng.integers(0, 3, size=n)).tolist()
+    for t, day in enumerate(days):
+        ids.append(next(k for k in range(n) if last.get(k, -9) <= max(days[: t + 1]) - 2))
+        last[ids[-1]] = day
+    model = OLS(window="2d")
+    twin = naive.NaiveModel(("OLS", {}), ("age", 2), True, 2)
+    result = replay(model, X, y, ids=ids, at=CALENDARS[calendar](days), coef=True)
+    prediction, _, rank, n_rows, coef = naive.replay(twin, X, y, ids=ids, at=days)
+    assert len(set(ids)) < n
+    close(result.prediction, prediction)
+    close(result.coef, coef)
+    assert (result.rank == rank).all()
+    assert (result.n_rows == n_rows).all()
+    assert model.ids_ == twin.ids
+
+
+@pytest.mark.parametrize("method", ["gaussian", "conformal"])
+@pytest.mark.parametrize("window", ["9d", 12, AddDrop(3, 2), AddDrop(1, 1), None])
+@pytest.mark.parametrize("seed", range(3))
+def test_late_rows_are_replayed_as_if_one_call_per_row(seed, window, method):
+    n, rng = 50, np.random.default_rng(seed)
+    X, y = data(n, 2, seed)
+    at = np.datetime64("2024-01-01") + np.arange(n) - rng.choice([0, 0, 0, 3, 20], size=n)
+    given = {"sample_weight": rng.choice([0.5, 1.0, 3.0], size=n), "at": at}
+    asked = {"coef": True, "diagnostics": True, "interval": 0.8, "method": method}
+    one, other = Ridge(window=window), Ridge(window=window)
+    whole = replay(one, X, y, **given, **asked)
+    for t in range(n):
+        row = {name: values[t : t + 1] for name, values in given.items()}
+        single = replay(other, X[t : t + 1], y[t : t + 1], **row, **asked)
+        for name in ("prediction", "lower", "upper", "leverage_new", "n_rows", "rank", "coef"):
+            found, expected = getattr(whole, name)[t], getattr(single, name)[0]
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    assert one.ids_ == other.ids_
+
+
+@pytest.mark.parametrize("bad", [["a", "b", "b"], ["b", "b", "a"]])
+def test_a_refused_replay_on_calendar_times_removes_no_expired_row(bad):
+    model = OLS(window="2d").fit([[1.0]], [1.0], ids=["a"], at=[date(2024, 1, 1)])
+    days = [date(2024, 1, 4), date(2024, 1, 3), date(2024, 1, 3)]
+    with pytest.raises(RepeatedId, match="'id' is 'b': a live row has it"):
+        replay(model, [[1.0]] * 3, [1.0] * 3, ids=bad, at=days)
+    assert model.ids_ == ["a"]
+
+
 def test_replay_of_no_rows():
     model = OLS(window=5)
     result = replay(model, np.empty((0, 2)), [], coef=True)
@@ -172,7 +236,11 @@ def test_a_replay_of_a_frame(kind):
         one, frame, y="ret", x=["x0", "x1"], ids="id", at="date", coef=True, diagnostics=True
     )
     want = replay(
-        other, X, columns["ret"], columns["id"], columns["date"], coef=True, diagnostics=True
+        *(other, X, columns["ret"]),
+        ids=columns["id"],
+        at=columns["date"],
+        coef=True,
+        diagnostics=True,
     )
     for name in ("prediction", "intercept", "n_rows", "rank", "coef", "frt", "condition"):
         assert np.array_equal(plain(getattr(got, name)), getattr(want, name), equal_nan=True)
@@ -182,3 +250,46 @@ def test_a_replay_of_a_frame(kind):
     names = table.column_names if kind == "arrow" else list(table.columns)
     assert names[:3] == ["id", "date", "prediction"]
     assert {"coef_x0", "coef_x1", "n_rows"} < set(names)
+
+
+def test_owners_and_ends_may_be_columns_of_a_frame():
+    frame = pl.DataFrame(
+        {
+            "x": [1.0, 2.0, 3.0, 4.0],
+            "y": [1.0, 2.0, 3.0, 5.0],
+            "day": [1.0, 2.0, 3.0, 4.0],
+            "who": ["ann", "bob", None, "ann"],
+            "end": [3.0, None, 9.0, None],
+        }
+    )
+    model = Ridge(alpha=0.1)
+    columns = {"y": "y", "at": "day", "owners": "who", "until": "end"}
+    found = replay(model, frame, **columns, interval=0.9)
+    assert found.n_rows.to_list() == [0, 1, 1, 2]
+    assert model.ids_ == [1, 2, 3]
+    assert model.owners_ == ["bob", "ann"]
+    assert model.n_features_in_ == 1
+    past = Ridge(alpha=0.1).fit(frame[1:3][["x"]], frame["y"][1:3])
+    expected = past.predict_interval(frame[3:][["x"]], level=0.9)
+    for name in ("prediction", "lower", "upper"):
+        assert getattr(found, name)[3] == pytest.approx(getattr(expected, name)[0])
+
+
+def test_ends_at_scattered_times_divide_a_replay_into_runs():
+    rng = np.random.default_rng(4)
+    n = 3_000
+    X, at = rng.normal(size=(n, 2)), np.arange(float(n))
+    y = X @ [1.0, -2.0] + rng.normal(size=n)
+    until = np.where(rng.random(n) < 0.05, at + rng.integers(1, 200, size=n), np.nan)
+    many, one = (Ridge(alpha=0.5, window=KeepFor(150)) for _ in range(2))
+    found = replay(many, X, y, at=at, until=until)
+    expected, alive = np.empty(n), np.empty(n)
+    for t in range(n):
+        end = None if np.isnan(until[t]) else until[t]
+        if t:
+            one.expire(at[t])
+        expected[t], alive[t] = (one.predict_one(X[t]), one.n_rows_) if t else (0.0, 0)
+        one.learn_one(X[t], y[t], at=at[t], until=end)
+    assert (found.n_rows == alive).all()
+    assert found.prediction == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert many.ids_ == one.ids_

@@ -51,7 +51,14 @@ def test_outputs_that_are_not_requested_are_not_computed(monkeypatch):
 def test_windows_of_a_duration_equal_a_refit(alpha, intercept, min_rows):
     (X, y), at = data(70, 3), ticks(70, 1)
     result = rolling(
-        X, y, KeepFor(8.0), alpha, intercept, min_rows=min_rows, at=at, outputs=OUTPUTS
+        X,
+        y,
+        KeepFor(8.0),
+        alpha=alpha,
+        fit_intercept=intercept,
+        min_rows=min_rows,
+        at=at,
+        outputs=OUTPUTS,
     )
     check(result, naive.rolling(X, y, None, alpha, intercept, min_rows, None, at, 8.0))
 
@@ -81,10 +88,10 @@ def test_durations_with_gaps_and_groups_against_a_refit(
         X,
         y,
         KeepFor(duration),
-        0.0,
-        True,
-        min_rows,
-        labels,
+        alpha=0.0,
+        fit_intercept=True,
+        min_rows=min_rows,
+        groups=labels,
         threads=1 + seed % 2,
         missing="skip",
         outputs=OUTPUTS,
@@ -107,10 +114,21 @@ def test_durations_with_gaps_and_groups_against_a_refit(
 @pytest.mark.parametrize("min_rows", [None, 1, 10])
 def test_expanding_windows_equal_a_refit(alpha, intercept, min_rows):
     X, y = data(40, 3)
-    result = rolling(X, y, None, alpha, intercept, min_rows=min_rows, outputs=OUTPUTS)
+    result = rolling(
+        X, y, None, alpha=alpha, fit_intercept=intercept, min_rows=min_rows, outputs=OUTPUTS
+    )
     check(result, naive.rolling(X, y, None, alpha, intercept, min_rows))
     labels = np.arange(40) % 3
-    result = rolling(X, y, None, alpha, intercept, min_rows, labels, outputs=OUTPUTS)
+    result = rolling(
+        X,
+        y,
+        None,
+        alpha=alpha,
+        fit_intercept=intercept,
+        min_rows=min_rows,
+        groups=labels,
+        outputs=OUTPUTS,
+    )
     check(result, naive.rolling(X, y, None, alpha, intercept, min_rows, labels))
 
 

@@ -89,8 +89,24 @@ def test_a_negative_weight_is_refused_with_its_line(place, monkeypatch, capsys):
     options = [*OPTIONS, "--weight", "hours"]
     assert here("replay", "rows.csv", *options, monkeypatch=monkeypatch) == 2
     error = capsys.readouterr().err
-    assert "efface: 'rows.csv' at line 43, column 'hours' is -1.0: expected a finite" in error
+    assert "efface: 'rows.csv' at line 43, column 'hours' is -1.0: expected a number" in error
     assert [each.name for each in place.iterdir()] == ["rows.csv"]
+
+
+def test_a_customer_returns_after_the_last_row_has_left(place, monkeypatch):
+    days = np.datetime64("2024-01-01") + np.arange(N) // 2
+    customers = [f"c{t % 5}" for t in range(N)]  # each returns after two or three days
+    table(extra=lambda t: f",{days[t]},{customers[t]}", more=",day,customer")
+    options = ["--target", "y", "--id", "customer", "--time", "day", "--keep", "2d"]
+    assert here("replay", "rows.csv", *options, "--format", "csv", monkeypatch=monkeypatch) == 0
+    found = pyarrow.csv.read_csv(place / "rows-replay" / "predictions.csv")
+    model = AdaptiveRidge(window="2d")
+    for t in range(N):
+        if t:
+            model.expire(days[t])
+            expected = pytest.approx(model.predict_one(X[t]), rel=1e-9)
+            assert found["prediction"][t].as_py() == expected
+        model.learn_one(X[t], Y[t], id=customers[t], at=days[t])
 
 
 def test_the_screen_shows_the_result_and_the_report(place, monkeypatch, capsys):

@@ -279,3 +279,28 @@ def test_the_audit_holds_after_a_late_row_of_a_standardised_model():
     for t, time in ((8, 10.0), (9, 9.5)):  # the last row comes late
         model.learn_one(X[t], 1.0, at=time)
     assert audit(model).residues == ()
+
+
+def test_forgotten_owners_are_searched():
+    X = np.random.default_rng(3).normal(size=(9, 2))
+    model = OLS().fit(X, X[:, 0], owners=["ann", "bob", "eve"] * 3, until=[None, 9.0, 8.0] * 3)
+    model.forget(owner="ann")
+    found = audit(model, forgotten_owners="ann")
+    assert found.holds
+    assert found.verdict.endswith(", none of the 1 forgotten owner has a live row")
+    again = audit(model, forgotten=[0, 1], forgotten_owners=["ann", "eve", "bob"])
+    assert not again.holds
+    assert (again.remembered, again.remembered_owners) == ((1,), ("eve", "bob"))
+    assert "1 of the 2 forgotten ids is alive: 1" in again.verdict
+    assert "2 of the 3 forgotten owners have live rows: 'eve', 'bob'" in again.verdict
+
+
+def test_an_owner_and_an_end_of_a_departed_row_are_found():
+    X = np.random.default_rng(3).normal(size=(6, 2))
+    model = OLS().fit(X, X[:, 0], owners=["ann", "bob"] * 3, until=range(6))
+    assert audit(model).residues == ()
+    model._live.marks.owners.add(["gone"], ["ann"])
+    model._live.marks.consents.add(["gone"], [4.0])
+    found = audit(model)
+    assert not found.canonical
+    assert found.residues == ("owners", "ends")

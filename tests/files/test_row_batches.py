@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 
 import numpy as np
@@ -81,14 +82,30 @@ def test_a_weight_column_is_not_a_feature(tmp_path):
     assert rows_of(found, RequestedColumns("y", ["x"])).weights is None
 
 
-@pytest.mark.parametrize("weight", ["-0.5", "inf", "-inf"])
+@pytest.mark.parametrize("weight", ["-0.5", "inf", "-inf", "2e300"])
 @pytest.mark.parametrize("missing", ["raise", "skip"])
 def test_unusable_weights_are_refused_with_their_line(tmp_path, weight, missing):
     found = table(tmp_path, f"x,n,y\n1,0,1\n2,{weight},2\n3,1,3\n")
     with pytest.raises(BadTable) as refused:
         rows_of(found, RequestedColumns("y", ["x"], weight="n"), missing)
-    place = f"at line 3, column 'n' is {float(weight)}: expected a finite number of at least 0"
+    place = f"at line 3, column 'n' is {float(weight)}: expected a number from 0 to 1e+300"
     assert place in str(refused.value)
+
+
+@pytest.mark.parametrize(("column", "value"), [("x", "1e151"), ("y", "-2e150")])
+def test_values_that_are_too_large_are_refused_with_their_line(tmp_path, column, value):
+    row = {"x": "2", "y": "2"} | {column: value}
+    found = table(tmp_path, f"x,y,id\n1,1,a\n{row['x']},{row['y']},b\n")
+    expected = f"at line 3, column '{column}' is {float(value)}: expected at most 1e+150 in absol"
+    with pytest.raises(BadTable, match=re.escape(expected)):
+        rows_of(found, RequestedColumns("y", ["x"], id="id"))
+
+
+def test_a_weight_that_is_too_large_for_its_row_is_refused_with_its_line(tmp_path):
+    found = table(tmp_path, "x,n,y\n1,1e100,1\n1e120,1e100,2\n")
+    expected = r"at line 3, column 'n' is 1e\+100: expected a smaller weight, since the row has a l"
+    with pytest.raises(BadTable, match=expected):
+        rows_of(found, RequestedColumns("y", ["x"], weight="n"))
 
 
 def test_a_missing_weight_is_a_gap(tmp_path):

@@ -12,7 +12,17 @@ import pytest
 from scipy import sparse
 
 from efface.errors import BadRow, InvalidValue, NotANumber
-from efface.inputs.arrays import as_matrix, as_response, as_row, as_vector, as_weight, as_weights
+from efface.inputs.arrays import (
+    HEAVIEST,
+    LARGEST,
+    as_matrix,
+    as_response,
+    as_row,
+    as_vector,
+    as_weight,
+    as_weights,
+    heavy_rows,
+)
 
 GOOD = np.array([[1.0, 2.0], [3.0, 4.0]])
 
@@ -67,6 +77,8 @@ def test_booleans_are_numbers():
         ),
         (pl.DataFrame({"a": [1.0, None]}), 1, 0, r"row 1, column 0 \('a'\) is NaN"),
         (np.array([[1e400]], np.longdouble), 0, 0, "is infinity"),
+        ([[1], [10**400]], 1, 0, "'X' at row 1, column 0 is infinity"),
+        ([[-(10**400)], [1.0]], 0, 0, "'X' at row 0, column 0 is infinity"),
     ],
 )
 def test_the_error_for_a_value_that_is_not_finite_names_its_position(X, row, column, text):
@@ -125,8 +137,23 @@ def test_errors_for_responses_name_the_row():
     assert (caught.value.row, caught.value.column) == (1, None)
     with pytest.raises(NotANumber, match="'y' at row 0 is 'a'"):
         as_vector(["a", 1.0], 2)
-    with pytest.raises(InvalidValue, match=r"'y' is \(3,\): expected the shape \(2,\)"):
-        as_vector([1, 2, 3], 2)
+    with pytest.raises(BadRow, match="'y' at row 1 is infinity"):
+        as_vector([1.0, 10**400], 2)
+
+
+@pytest.mark.parametrize("y", [[1, 2, 3], np.ones((2, 2)), [[1, 2]], np.ones((2, 0)), 5.0, {}])
+def test_responses_of_another_shape_are_refused(y):
+    with pytest.raises(InvalidValue, match=r"'y' is \(.*\): expected the shape \(2,\); pass one"):
+        as_vector(y, 2)
+
+
+def test_responses_in_one_column_are_a_vector():
+    for y in ([[1], [2]], np.array([[1.0], [2.0]]), np.array([[1], [2]]), [[1.0], [Decimal(2)]]):
+        found = as_vector(y, 2)
+        assert found.tolist() == [1.0, 2.0]
+        assert found.flags.c_contiguous
+    with pytest.raises(NotANumber, match="'y' at row 1 is 'b'"):
+        as_vector([[1], ["b"]], 2)
 
 
 def test_errors_for_one_row_name_the_column():
@@ -150,7 +177,9 @@ def test_one_response(y):
     assert type(as_response(y)) is float
 
 
-@pytest.mark.parametrize("y", ["2", math.nan, -math.inf, None, [2.0], np.array([2.0]), 1j, {}])
+@pytest.mark.parametrize(
+    "y", ["2", math.nan, -math.inf, 10**400, None, [2.0], np.array([2.0]), 1j, {}]
+)
 def test_invalid_responses_are_refused(y):
     with pytest.raises(InvalidValue, match="'y' is"):
         as_response(y)
@@ -162,9 +191,9 @@ def test_one_weight(weight):
     assert type(as_weight(weight)) is float
 
 
-@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf, None])
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf, None, 10**400])
 def test_invalid_weights_are_refused(weight):
-    with pytest.raises(BadRow, match=r"'weight' is .*: expected a finite number of at least 0; u"):
+    with pytest.raises(BadRow, match=r"'weight' is .*: expected a number from 0 to 1e\+300; use"):
         as_weight(weight)
 
 
@@ -178,6 +207,45 @@ def test_weights_in_any_form_are_copied(weights):
     assert next(iter(weights)) == 1.0
 
 
+def test_values_and_weights_up_to_the_limit():
+    assert as_matrix([[LARGEST, -LARGEST]]).tolist() == [[LARGEST, -LARGEST]]
+    assert as_row([-LARGEST, 0.0], 2).tolist() == [-LARGEST, 0.0]
+    assert as_vector([LARGEST], 1).tolist() == [LARGEST]
+    assert as_response(-LARGEST) == -LARGEST
+    assert as_weight(HEAVIEST) == as_weights([HEAVIEST], 1)[0] == HEAVIEST == 1e300
+    above = math.nextafter(LARGEST, math.inf)
+    for refused in (
+        lambda: as_matrix([[1.0, -above]]),
+        lambda: as_matrix([[math.nan, above]], missing=True),
+        lambda: as_row([above], 1),
+        lambda: as_vector([-above], 1),
+        lambda: as_response(above),
+    ):
+        with pytest.raises(BadRow, match=r"is .*: expected at most 1e\+150 in absolute value"):
+            refused()
+    for refused in (lambda: as_weight(1.1e300), lambda: as_weights([1.1e300], 1)):
+        with pytest.raises(BadRow, match=r"is 1.1e\+300: expected a number from 0 to 1e\+300"):
+            refused()
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "weight", "heavy"),
+    [
+        (1e150, 0.0, 1.0, False),
+        (1e150, 0.0, 1.1, True),
+        (0.0, -1e150, 1.1, True),
+        (1e100, 1e99, 9e99, False),
+        (-1e100, 0.0, 1.1e100, True),
+        (1e-200, 0.0, 1e300, False),
+        (1e150, 1e150, 0.0, False),
+        (math.nan, 1e100, 1e101, True),
+    ],
+)
+def test_heavy_rows_have_weighted_squares_above_the_limit(x, y, weight, heavy):
+    rows = np.array([[1.0, 1.0], [1.0, x]]), np.array([1.0, y]), np.array([1.0, weight])
+    assert heavy_rows(*rows).tolist() == [False, heavy]
+
+
 def test_no_weights_and_one_for_all():
     assert as_weights(None, 3) is None
     assert as_weights(2, 3).tolist() == [2.0, 2.0, 2.0]
@@ -187,7 +255,10 @@ def test_no_weights_and_one_for_all():
 @pytest.mark.parametrize(
     ("weights", "text"),
     [
-        ([1.0, -1.0], "'sample_weight' at row 1 is -1.0: expected a finite number of at least 0"),
+        (
+            [1.0, -1.0],
+            r"'sample_weight' at row 1 is -1.0: expected a number from 0 to 1e\+300; use",
+        ),
         ([1.0, None], "'sample_weight' at row 1 is nan"),
         (-2.0, "'sample_weight' at row 0 is -2.0"),
         (

@@ -23,6 +23,7 @@ from efface.inputs.frames import (
     eager,
     items,
     joined,
+    missing,
     side_by_side,
     transposed,
     values,
@@ -129,8 +130,12 @@ def test_infinities_of_both_signs_are_refused(kind):
         as_matrix(kind({"a": [1.0, 2.0], "b": [math.inf, -math.inf]}), missing=True)
 
 
-def test_finite_numbers_whose_sum_overflows_are_accepted():
-    assert as_matrix(pl.DataFrame({"a": [1e308, 1e308]})).tolist() == [[1e308], [1e308]]
+def test_numbers_of_both_signs_that_are_too_large_are_refused():
+    assert as_matrix(pl.DataFrame({"a": [1e150, -1e150]})).tolist() == [[1e150], [-1e150]]
+    with pytest.raises(BadRow, match=r"column 1 \('b'\) is -1e\+151: expected at most 1e\+150"):
+        as_matrix(pl.DataFrame({"a": [1e150, 1.0], "b": [None, -1e151]}), missing=True)
+    with pytest.raises(BadRow, match=r"column 0 \('a'\) is 1e\+151: expected at most 1e\+150"):
+        as_matrix(pl.DataFrame({"a": [1e151, -1e151]}))
 
 
 def test_repeated_column_names_are_refused():
@@ -204,10 +209,10 @@ def test_blockwise_copies_equal_plain_copies(n, d):
     X = np.random.default_rng([n, d]).normal(size=(n, d))
     assert np.array_equal(transposed(X), X.T)
     assert transposed(X).flags.c_contiguous
-    rows, finite = side_by_side([X[:, j] for j in range(d)])
+    rows, largest = side_by_side([X[:, j] for j in range(d)])
     assert np.array_equal(rows, X)
     assert rows.flags.c_contiguous
-    assert finite
+    assert largest == np.abs(X).max(initial=0.0)
     buffer = X.copy()
     assert np.array_equal(transposed(X, buffer), X.T)
 
@@ -257,3 +262,14 @@ def test_joined_columns_have_prefixed_names():
     )
     with pytest.raises(InvalidValue, match="2 columns named 'coef_a'"):
         joined([("coef_a", pd.Series([5, 6], index=index)), ("coef", frame)])
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT])
+def test_gaps_are_recognised(value):
+    assert missing(value)
+    assert missing(np.datetime64("NaT"))
+
+
+@pytest.mark.parametrize("value", [0, "", False, np.datetime64("2024"), "nan", ()])
+def test_values_are_no_gaps(value):
+    assert not missing(value)

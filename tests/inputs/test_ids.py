@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from efface.errors import InvalidValue
-from efface.inputs.ids import as_id, as_ids, some_ids
+from efface.inputs.ids import as_id, as_ids, as_owners, requested, some_ids
 
 
 @pytest.mark.parametrize(
@@ -57,3 +60,58 @@ def test_some_ids_takes_one_or_many_each_once():
     assert some_ids(np.array([], dtype=int)) == []
     with pytest.raises(InvalidValue, match="'id' is None"):
         some_ids(None)
+
+
+def test_a_uuid_is_kept_as_lowercase_text():
+    text = "6BA7B810-9DAD-11D1-80B4-00C04FD430C8"
+    assert as_id(UUID(text)) == text.lower()
+    assert as_ids([UUID(text), 3], 2) == [text.lower(), 3]
+    assert some_ids(UUID(text)) == [text.lower()]
+    assert as_id(text) == text  # a text is kept as it is
+
+
+@pytest.mark.parametrize(
+    "owners",
+    [
+        ["ann", None, "bob"],
+        np.array(["ann", None, "bob"], dtype=object),
+        pd.Series(["ann", None, "bob"]),
+        pd.Series(["ann", pd.NA, "bob"], dtype="string"),
+        pl.Series(["ann", None, "bob"]),
+    ],
+)
+def test_a_gap_is_a_row_without_an_owner(owners):
+    assert as_owners(owners, 3) == ["ann", None, "bob"]
+
+
+@pytest.mark.parametrize(
+    "owners",
+    [pl.Series([7, None]), pd.Series([7, None], dtype="Int64"), pa.chunked_array([[7, None]])],
+)
+def test_numbers_stay_numbers_beside_a_gap(owners):
+    assert as_owners(owners, 2) == [7, None]
+
+
+def test_no_owner_at_all_is_none():
+    assert as_owners(None, 2) is as_owners([None, None], 2) is as_owners([], 0) is None
+
+
+@pytest.mark.parametrize(
+    ("owners", "text"),
+    [
+        ("ann", "'owners' is 'ann': expected 2 owners; pass one per row, in a list"),
+        (3, "'owners' is 3: expected 2 owners"),
+        (["ann"], "'owners' is '1 long': expected 2 owners"),
+        (["ann", 1.5], r"'owner' is 1\.5: expected an int or a str; name the person by one"),
+    ],
+)
+def test_invalid_owners_are_refused(owners, text):
+    with pytest.raises(InvalidValue, match=text):
+        as_owners(owners, 2)
+
+
+def test_a_request_names_ids_and_owners_each_once():
+    assert requested([1, 1, 2], "ann", ["bob", "ann"]) == ([1, 2], ["ann", "bob"])
+    assert requested(None, None, []) == ([], [])
+    with pytest.raises(InvalidValue, match="'ids' is None: expected ids or owners of rows; pass"):
+        requested(None, None, None)

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from efface.errors import InvalidValue
-from efface.inputs.parameters import boolean, choice, non_negative, positive, probability, whole
+from efface.inputs.parameters import (
+    boolean,
+    choice,
+    non_negative,
+    positive,
+    probability,
+    to_float,
+    vector,
+    whole,
+)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +70,29 @@ def test_boolean_refuses(value):
 def test_choice_refuses(value):
     with pytest.raises(InvalidValue, match=r"'m' is .*: expected 'raise' or 'skip'; choose one"):
         choice("m", value, ("raise", "skip"))
+
+
+BEYOND = 10**400
+
+
+def test_integers_beyond_all_floats_are_refused():
+    for check in (non_negative, positive, probability):
+        for value in (BEYOND, -BEYOND):
+            with pytest.raises(InvalidValue, match=r"'a' is -?1000"):
+                check("a", value)
+    with pytest.raises(InvalidValue, match=f"'n' is 1000.*: expected at most {2**62}; lower it"):
+        whole("n", BEYOND, 1)
+    assert whole("n", 2**62, 1) == 2**62
+    assert (to_float(BEYOND), to_float(-BEYOND)) == (math.inf, -math.inf)
+
+
+def test_a_vector_of_numbers():
+    assert vector("v", [1, 2], 2).tolist() == [1.0, 2.0]
+    for value in ([1, BEYOND], ["a", "b"], [[1], [2, 3]], [1, {}]):
+        with pytest.raises(InvalidValue, match=r"'v' is .*: expected 2 finite numbers; convert it"):
+            vector("v", value, 2)
+    with pytest.raises(InvalidValue, match=r"'v\[1\]' is nan: expected a finite number"):
+        vector("v", [1, math.nan], 2)
 
 
 def test_positive_names_another_accepted_value():

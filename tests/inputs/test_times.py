@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from efface.errors import BadTime, InvalidValue
-from efface.inputs.times import as_duration, as_time, as_times, spell
+from efface.inputs.months import Months
+from efface.inputs.times import as_duration, as_time, as_times, as_untils, never, spell
 
 SECOND = 1_000_000_000
 NOON = datetime(2024, 2, 29, 12, 0, 0, 250_000)
@@ -64,6 +65,7 @@ def test_numeric_times_are_floats(at):
         (np.timedelta64(3, "s"), "expected a number, a datetime"),
         (math.nan, "expected a finite number"),
         (-math.inf, "expected a finite number"),
+        (10**400, "expected a finite number"),
         (2**53 + 1, "pass a numpy.datetime64 if it counts nanoseconds"),
         (np.datetime64("NaT"), "between the years 1678 and 2262"),
         (np.datetime64("3000-01-01"), "between the years 1678 and 2262"),
@@ -139,6 +141,12 @@ def test_the_error_for_an_invalid_time_names_its_row(at, verdict):
         (timedelta(days=1, microseconds=1), 86_400 * SECOND + 1_000),
         (np.timedelta64(36, "h"), 36 * 3_600 * SECOND),
         (np.timedelta64(1, "W"), 7 * 86_400 * SECOND),
+        ("3mo", Months(3)),
+        ("1y6mo", Months(18)),
+        ("1.5y", Months(18)),
+        ("3m", 180 * SECOND),
+        (np.timedelta64(2, "M"), Months(2)),
+        (np.timedelta64(2, "Y"), Months(24)),
         (60, 60.0),
         (np.float64(0.5), 0.5),
     ],
@@ -151,9 +159,10 @@ def test_durations(duration, length):
 @pytest.mark.parametrize(
     "duration",
     [
-        *("", "d", "90", "90 d", "-1d", "90D", "0s", "1.5ns", "1y", "300000w"),
-        *(timedelta(0), timedelta(days=-1), 0, -1.0, math.nan, math.inf, True, None),
-        *(np.timedelta64("NaT"), np.timedelta64(1, "M"), np.timedelta64(3)),
+        *("", "d", "90", "90 d", "-1d", "90D", "0s", "1.5ns", "300000w"),
+        *("0mo", "1.5mo", "1mo3d", "1y1d", "3mon", "-1y", "1M"),
+        *(timedelta(0), timedelta(days=-1), 0, -1.0, math.nan, math.inf, 10**400, True, None),
+        *(np.timedelta64("NaT"), np.timedelta64(3), np.timedelta64(-1, "M")),
     ],
 )
 def test_invalid_durations_are_refused(duration):
@@ -161,6 +170,57 @@ def test_invalid_durations_are_refused(duration):
         as_duration(duration)
 
 
-@given(st.integers(1, 2**63 - 1))
-def test_a_duration_survives_the_round_trip_through_text(nanoseconds):
-    assert as_duration(spell(nanoseconds)) == nanoseconds
+@given(st.integers(1, 2**63 - 1) | st.integers(1, 999).map(Months))
+def test_a_duration_survives_the_round_trip_through_text(length):
+    assert as_duration(spell(length)) == length
+
+
+LAST = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("until", "ends"),
+    [
+        ([1, None, 2.5], [1.0, math.inf, 2.5]),
+        (np.array([1.0, math.nan, 2.5]), [1.0, math.inf, 2.5]),
+        (pl.Series([1.0, None, 2.5]), [1.0, math.inf, 2.5]),
+        ([None, NOON, None], [LAST, NOON_NS, LAST]),
+        (pd.Series([NOON, pd.NaT, NOON]), [NOON_NS, LAST, NOON_NS]),
+        (pd.Series([NOON, None, pd.NaT], dtype=object), [NOON_NS, LAST, LAST]),
+        (pl.Series([NOON, None, NOON]), [NOON_NS, LAST, NOON_NS]),
+        (NOON, [NOON_NS] * 3),
+        ([np.datetime64(NOON), None, NOON], [NOON_NS, LAST, NOON_NS]),
+        ([np.datetime64(NOON_NS + 1, "ns"), None, None], [NOON_NS + 1, LAST, LAST]),
+        (np.array([None, pd.Timestamp(NOON_NS + 1), None]), [LAST, NOON_NS + 1, LAST]),
+    ],
+)
+def test_a_gap_is_a_row_without_an_end(until, ends):
+    found = as_untils(until, 3)
+    assert found.tolist() == ends
+    assert found.dtype == (np.int64 if isinstance(ends[1], int) else np.float64)
+
+
+def test_no_end_at_all_is_none():
+    assert as_untils(None, 2) is as_untils([None, None], 2) is as_untils([], 0) is None
+    assert (never(int), never(float)) == (LAST, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("until", "text"),
+    [
+        ([None, "soon"], r"'until\[1\]' is 'soon': expected a number, a datetime"),
+        ([None, 1.0, NOON], r"'until' is \(3,\): expected the shape \(2,\)"),
+        ([1.0, math.inf], r"'until\[1\]' is inf: expected a finite number"),
+        ([NOON, 1.0], r"'until\[1\]' is 1\.0: expected calendar times, as for until\[0\]"),
+        (math.nan, "'until' is nan: expected a finite number"),
+    ],
+)
+def test_invalid_ends_are_refused(until, text):
+    with pytest.raises(BadTime, match=text):
+        as_untils(until, 2)
+
+
+def test_a_masked_end_is_refused():
+    until = np.ma.array([5.0, 6.0], mask=[False, True])
+    with pytest.raises(BadTime, match=r"'until\[1\]' is masked: expected a number"):
+        as_untils(until, 2)

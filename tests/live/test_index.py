@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from efface.errors import BadTime, UnknownId
@@ -107,6 +107,7 @@ def test_any_kind_of_time_is_accepted_once_no_row_is_left():
     index.refuse_time(int)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.one_of(st.none(), st.integers(-3, 12), st.sampled_from("abc")), max_size=30),
     st.data(),
@@ -139,6 +140,8 @@ def test_random_events_equal_a_plain_list(names, data):
         assert len(index) == len(rows)
         assert index.places == len(places)
         assert index.gaps == places.count(None)
+        assert index.simple == (not index.named and None not in places)
+        assert index.gaps or index._live is None
         assert not places or (places[0] is not None and places[-1] is not None)
         assert index.occupied().tolist() == [at for at, row in enumerate(places) if row is not None]
         assert index.ids_at(index.occupied()) == rows

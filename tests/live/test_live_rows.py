@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins import regression as naive
 
-from efface.errors import BadTime, InvalidValue, RepeatedId, UnknownId
+from efface.errors import BadTime, RepeatedId, UnknownId
 from efface.live.live_rows import LiveRows
 from efface.live.penalties import Fixed
 from efface.live.policies import FIFD, AddDrop, KeepAll, KeepFor
@@ -21,7 +21,9 @@ POLICIES = {
     "add": (AddDrop(3, 1), ("add", 3, 1, 0)),
     "add after a start": (AddDrop(2, 2, start=5), ("add", 2, 2, 5)),
     "all": (KeepAll(), ("all",)),
+    "calendar age": (KeepFor("6s"), ("age", 6)),
 }
+START = datetime(2024, 5, 1)
 OLS = ("OLS", {})
 
 
@@ -32,6 +34,11 @@ def live_rows(policy, width=2):
 def twins(name):
     policy, plain = POLICIES[name]
     return live_rows(policy), naive.NaiveModel(OLS, plain, True, 2)
+
+
+def moment(name, second):
+    """A time as the policy wants it."""
+    return START + timedelta(seconds=second) if name == "calendar age" else float(second)
 
 
 def same(live, twin):
@@ -69,10 +76,10 @@ def test_rows_leave_at_the_age_of_the_policy():
 def test_late_rows_are_placed_by_their_time(name):
     live, twin = twins(name)
     X, y = data(40)
-    times = np.random.default_rng(1).integers(0, 15, size=40).astype(float)
-    for t in range(40):
-        live.learn_one(X[t], y[t], None, times[t])
-        twin.learn(X[t], y[t], at=times[t])
+    seconds = np.random.default_rng(1).integers(0, 15, size=40).tolist()
+    for t, second in enumerate(seconds):
+        live.learn_one(X[t], y[t], None, moment(name, second))
+        twin.learn(X[t], y[t], at=second)
         same(live, twin)
 
 
@@ -104,14 +111,14 @@ def one_by_one(name, batches, timed):
     for batch in batches:
         X, y = data(len(batch), seed=len(batch))
         for x, value, (at, id) in zip(X, y, batch, strict=True):
-            live.learn_one(x, value, id, float(at) if timed else None)
+            live.learn_one(x, value, id, moment(name, at) if timed else None)
     return live
 
 
-def at_once(live, batch, timed, way):
+def at_once(live, name, batch, timed, way):
     X, y = data(len(batch), seed=len(batch))
     ids = [id for _, id in batch]
-    at = [float(at) for at, _ in batch] if timed else None
+    at = [moment(name, at) for at, _ in batch] if timed else None
     return way(live, live.arrivals(X, y, None if None in ids else ids, at))
 
 
@@ -127,7 +134,7 @@ def ways():
 @given(st.lists(rows_of_arrivals, min_size=1, max_size=3), st.booleans(), st.booleans())
 @settings(deadline=None, max_examples=60)
 def test_a_batch_equals_its_rows_one_by_one(name, way, batches, in_order, named):
-    timed = name == "age" or not named
+    timed = POLICIES[name][0].needs_time or not named
     batches = [
         [
             (at, id if named else None)
@@ -147,7 +154,7 @@ def test_a_batch_equals_its_rows_one_by_one(name, way, batches, in_order, named)
         for batch in batches:
             before = (live.index.ids, live.solver.values()[0].tolist(), live.phase)
             try:
-                at_once(live, batch, timed, way)
+                at_once(live, name, batch, timed, way)
             except RepeatedId:
                 refused = True
                 break
@@ -155,7 +162,7 @@ def test_a_batch_equals_its_rows_one_by_one(name, way, batches, in_order, named)
         assert before == (live.index.ids, live.solver.values()[0].tolist(), live.phase)
         return
     for batch in batches:
-        at_once(live, batch, timed, way)
+        at_once(live, name, batch, timed, way)
     assert live.index.ids == expected.index.ids
     assert live.phase == expected.phase
     assert list(live.index.since) == list(expected.index.since)
@@ -214,10 +221,12 @@ def test_an_earlier_time_expires_nothing():
     assert live.expire(5) == 0
 
 
-def test_only_a_policy_of_a_duration_can_expire_rows():
-    live = live_rows(FIFD(5))
-    with pytest.raises(InvalidValue, match=r"'window' is FIFD\(rows=5\): expected a duration"):
-        live.expire(3)
+@pytest.mark.parametrize("policy", [FIFD(5), AddDrop(2), KeepAll()])
+def test_without_a_duration_or_an_end_no_row_expires(policy):
+    live = live_rows(policy)
+    live.learn_one(np.ones(2), 1.0, None, None)
+    assert live.expire(1e9) == 0
+    assert live.index.ids == [0]
 
 
 @pytest.mark.parametrize(
@@ -243,13 +252,14 @@ def test_an_id_can_be_used_again_once_its_row_has_left():
         live.learn_one(np.ones(2), 1.0, "ann", 11)
 
 
-def test_a_replay_predicts_late_rows_from_the_rows_live_then():
-    policy, plain = POLICIES["age"]
-    live, twin = live_rows(policy), naive.NaiveModel(OLS, plain, True, 2)
+@pytest.mark.parametrize("name", list(POLICIES))
+def test_a_replay_predicts_late_rows_from_the_rows_live_then(name):
+    live, twin = twins(name)
     X, y = data(30)
-    at = np.random.default_rng(2).integers(0, 20, size=30).astype(float)
+    seconds = np.random.default_rng(2).integers(0, 20, size=30).tolist()
+    at = [moment(name, second) for second in seconds]
     trace = live.replay(live.arrivals(X, y, None, at), coef=True, diagnostics=True)
-    prediction, _, rank, n_rows, coef = naive.replay(twin, X, y, at=at)
+    prediction, _, rank, n_rows, coef = naive.replay(twin, X, y, at=seconds)
     assert trace.prediction == pytest.approx(prediction, rel=1e-9, abs=1e-9)
     assert (trace.rank == rank).all()
     assert (trace.n_rows == n_rows).all()
@@ -264,24 +274,84 @@ def test_a_wiped_model_has_no_row():
     assert live.solver.rows.n_rows == len(live.index) == 0
 
 
-def test_a_walk_takes_rows_in_order_only():
+def test_rows_in_order_are_one_run_with_their_schedule():
     live = LiveRows(1, Fixed(), intercept=True, policy=FIFD(2))
     new = live.arrivals(np.arange(4.0)[:, np.newaxis], np.zeros(4), None, None)
+    ((run, plan),) = live.runs(new)
+    assert run is new
+    assert plan.after.tolist() == [0, 0, 1, 1]
 
-    def steps(plan):
-        live.solver.extend(new.X[plan.leaving :], new.y[plan.leaving :])
-        return plan.after.tolist()
 
-    assert live.walk(new, steps) == [0, 0, 1, 1]
-    assert live.index.ids == [2, 3]
-    twice = live.arrivals(np.zeros((2, 1)), np.zeros(2), ["x", "x"], None)
+@pytest.mark.parametrize("ids", [["x", "x"], [1, 0]])
+def test_a_repeated_id_is_refused_before_the_first_run(ids):
+    live = LiveRows(1, Fixed(), intercept=True, policy=FIFD(2))
+    live.learn(live.arrivals(np.zeros((1, 1)), np.zeros(1), [0], None))
+    new = live.arrivals(np.zeros((2, 1)), np.zeros(2), ids, None)
     with pytest.raises(RepeatedId):
-        live.walk(twice, steps)
-    back = live.arrivals(np.zeros((1, 1)), np.zeros(1), [3], None)
-    with pytest.raises(RepeatedId):
-        live.walk(back, steps)
-    assert live.index.ids == [2, 3]
-    late = LiveRows(1, Fixed(), intercept=True, policy=KeepAll())
-    backwards = late.arrivals(np.zeros((2, 1)), np.zeros(2), None, [2.0, 1.0])
-    assert late.walk(backwards, steps) is None
-    assert len(late.index) == 0
+        next(live.runs(new))
+    assert live.index.ids == [0]
+
+
+def test_a_late_row_begins_and_ends_a_run():
+    live = LiveRows(1, Fixed(), intercept=True, policy=KeepAll())
+    at = [1.0, 2.0, 1.5, 3.0, 3.0, 0.0]
+    lengths = []
+    for run, plan in live.runs(live.arrivals(np.zeros((6, 1)), np.zeros(6), None, at)):
+        lengths.append((len(run), plan is not None))
+        live.learn(run)
+    assert lengths == [(2, True), (1, False), (2, True), (1, False)]
+    assert live.index.ids == [5, 0, 2, 1, 3, 4]
+
+
+def test_rows_that_are_due_leave_before_the_next_run():
+    live = LiveRows(1, Fixed(), intercept=True, policy=KeepAll())
+    at, until = [1.0, 2.0, 3.0, 4.0, 4.0], [9.0, 3.0, 9.0, 4.0, 9.0]
+    seen = []
+    new = live.arrivals(np.zeros((5, 1)), np.zeros(5), list("abcde"), at, until=until)
+    for run, plan in live.runs(new):
+        seen.append((list(live.index.ids), list(run.ids), plan is not None))
+        live.learn(run)
+    assert seen == [
+        ([], ["a", "b"], True),
+        (["a"], ["c"], True),
+        (["a", "c"], ["d"], False),  # due as it comes
+        (["a", "c"], ["e"], True),
+    ]
+    assert live.index.ids == ["a", "c", "e"]
+
+
+def taken(live, ids, at):
+    """The ids of each run, and whether it has a schedule; the rows are learned."""
+    new, found = live.arrivals(np.zeros((len(at), 2)), np.zeros(len(at)), ids, at), []
+    for run, plan in live.runs(new):
+        found.append((list(run.ids), plan is not None))
+        live.learn(run)
+    return found
+
+
+def test_rows_in_order_are_one_run():
+    live = live_rows(KeepFor(3))
+    assert taken(live, None, [0.0, 1.0, 1.0, 5.0]) == [([0, 1, 2, 3], True)]
+    assert live.index.ids == [3]
+
+
+def test_a_late_row_is_a_run_without_a_schedule():
+    live = live_rows(KeepAll())
+    runs = [([0, 1], True), ([2], False), ([3, 4], True), ([5], False), ([6], False)]
+    assert taken(live, None, [1.0, 2.0, 1.0, 2.0, 3.0, 0.0, 1.0]) == runs
+    assert live.index.ids == [5, 0, 2, 6, 1, 3, 4]
+
+
+def test_a_run_ends_before_an_id_returns():
+    live = live_rows(KeepFor(3))
+    runs = [(["a", "b", "c"], True), (["a", "d"], True), (["b"], True)]
+    assert taken(live, list("abcadb"), [0.0, 1.0, 3.0, 3.0, 4.0, 7.0]) == runs
+    assert live.index.ids == ["b"]
+
+
+def test_runs_refuse_a_repeated_id_before_the_first():
+    live = live_rows(KeepFor(3))
+    taken(live, ["a"], [0.0])
+    with pytest.raises(RepeatedId, match="'id' is 'c': a live row has it"):
+        taken(live, list("bcac"), [9.0, 9.0, 9.0, 9.0])
+    assert live.index.ids == ["a"]

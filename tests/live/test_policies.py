@@ -23,6 +23,8 @@ DAY = 86_400_000_000_000
         (500, FIFD(500)),
         (np.int64(5), FIFD(5)),
         ("90d", KeepFor("90d")),
+        ("12mo", KeepFor("1y")),
+        (np.timedelta64(3, "M"), KeepFor("3mo")),
         (timedelta(hours=36), KeepFor("1d12h")),
         (np.timedelta64(90, "m"), KeepFor("1h30m")),
         (AddDrop(3), AddDrop(3, 1)),
@@ -86,6 +88,7 @@ def test_a_duration_over_whole_times_holds_as_many_rows_as_a_window():
             None,
             r"'at' is None: expected the time of the row, which KeepFor\(.*'90d'",
         ),
+        (KeepFor("3mo"), float, "'at' is numbers: expected calendar times, which KeepFor"),
         (KeepFor("90d"), float, "'at' is numbers: expected calendar times, which KeepFor"),
         (KeepFor(90), int, "'at' is calendar times: expected numbers, which KeepFor"),
     ],
@@ -156,11 +159,46 @@ def test_a_schedule_by_age_equals_its_arrivals_one_by_one(times, length, n_rows)
         live = [*live[leaving:], time]
 
 
+@given(
+    st.lists(st.integers(0, 500), max_size=25).map(sorted), st.integers(1, 5), st.integers(0, 25)
+)
+def test_a_schedule_by_months_equals_its_arrivals_one_by_one(half_days, months, n_rows):
+    start = np.datetime64("2023-11-28T07", "ns").astype(np.int64)
+    times = start + DAY // 2 * np.array(half_days, dtype=np.int64)
+    n_rows, policy = min(n_rows, len(times)), KeepFor(f"{months}mo")
+    plan = policy.schedule(n_rows, len(times) - n_rows, 0, times)
+    live = times[:n_rows].tolist()
+    for leaving, time in zip(plan.before, times[n_rows:].tolist(), strict=True):
+        assert leaving == policy.expired(live, time)
+        live = [*live[leaving:], time]
+
+
+def test_months_end_on_the_same_day():
+    def at(text):
+        return int(np.datetime64(text, "ns").astype(np.int64))
+
+    policy = KeepFor("1mo")
+    times = [at("2026-01-28"), at("2026-01-31T09"), at("2026-02-01")]
+    assert policy.expired(times, at("2026-02-27T23")) == 0
+    assert policy.expired(times, at("2026-02-28")) == 1
+    assert policy.expired(times, at("2026-02-28T23:59")) == 1
+    assert policy.expired(times, at("2026-03-01")) == 3
+
+
 @pytest.mark.parametrize(
     "window",
     [
         *(None, 5, np.int64(5), "90d", timedelta(days=2, microseconds=3), np.timedelta64(7, "h")),
-        *(np.timedelta64(2, "25s"), FIFD(4), KeepFor("1h"), KeepFor(2.5), AddDrop(3, 2, 1)),
+        *(
+            "3mo",
+            np.timedelta64(3, "M"),
+            KeepFor("1y6mo"),
+            np.timedelta64(2, "25s"),
+            FIFD(4),
+            KeepFor("1h"),
+            KeepFor(2.5),
+            AddDrop(3, 2, 1),
+        ),
         KeepAll(),
     ],
 )

@@ -96,8 +96,53 @@ def test_without_weights_a_file_has_the_first_version():
     assert again.weighed.tolist() == [1.0, 1.0, 1.0]
 
 
-def test_every_flipped_bit_is_found():
-    content = encode(ROWS)
+MARKED = replace(ROWS, owners=["bob", None, "ann"], until=np.array([9, 2**63 - 1, 8]))
+
+
+def test_owners_and_ends_make_a_third_version():
+    content = encode(MARKED)
+    name, header, rest = content.split(b"\n", 2)
+    assert name == b"efface model 3"
+    fields = json.loads(header)
+    assert fields["owners"] == ["bob", "ann"]
+    assert fields["arrays"][3:] == [["until", "<i8", [3]], ["owners", "<i8", [3]]]
+    assert np.frombuffer(rest[-56:-32], "<i8").tolist() == [0, -1, 1]
+    again = decode(content, "f")
+    assert again.owners == ["bob", None, "ann"]
+    assert again.until.tolist() == [9, 2**63 - 1, 8]
+    assert encode(again) == content
+
+
+def test_owners_may_be_there_without_ends_and_ends_without_owners():
+    owned = decode(encode(replace(MARKED, until=None)), "f")
+    assert (owned.owners, owned.until) == (["bob", None, "ann"], None)
+    ended = decode(encode(replace(MARKED, owners=None)), "f")
+    assert ended.owners is None
+    assert b"owners" not in encode(replace(MARKED, owners=None))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"owners": ["bob"]},
+        {"owners": ["ann", "bob"][:1]},
+        {"owners": ["bob", "bob"]},
+        {"owners": ["bob", "ann", "eve"]},
+        {"owners": ["bob", 1.5]},
+        {"owners": ["bob", ["ann"]]},
+        {"owners": None},
+    ],
+)
+def test_a_table_of_owners_that_contradicts_the_rows_is_refused(changes):
+    name, header, rest = encode(MARKED)[:-32].split(b"\n", 2)
+    fields = {**json.loads(header), **changes}
+    with pytest.raises(DamagedFile, match="its content contradicts itself"):
+        decode(sealed(b"\n".join([name, json.dumps(fields).encode(), rest])), "f")
+
+
+@pytest.mark.parametrize("rows", [ROWS, MARKED], ids=["plain", "with owners and ends"])
+def test_every_flipped_bit_is_found(rows):
+    content = encode(rows)
     for at in range(len(content)):
         spoiled = bytearray(content)
         spoiled[at] ^= 1 << (at % 8)
@@ -121,8 +166,8 @@ def test_foreign_files_are_refused(content):
 
 
 def test_a_file_of_a_later_version_is_refused():
-    with pytest.raises(NewerFile, match="'f' has version 3: this efface reads up to 2; upgrade"):
-        decode(sealed(b"efface model 3\nwhatever"), "f")
+    with pytest.raises(NewerFile, match="'f' has version 4: this efface reads up to 3; upgrade"):
+        decode(sealed(b"efface model 4\nwhatever"), "f")
 
 
 @pytest.mark.parametrize(
@@ -156,6 +201,10 @@ def test_a_header_that_contradicts_the_rows_is_refused(changes):
         replace(ROWS, weights=np.array([1.0, -1.0, 1.0])),
         replace(ROWS, weights=np.array([1.0, np.nan, 1.0])),
         replace(ROWS, weights=np.ones(2)),
+        replace(MARKED, until=np.array([9, 8])),
+        replace(MARKED, until=np.array([9.0, 8.0, 7.0])),
+        replace(MARKED, times=None, until=np.array([9.0, np.nan, 7.0])),
+        replace(MARKED, owners=["bob", "ann"]),
     ],
 )
 def test_invalid_rows_are_refused(rows):

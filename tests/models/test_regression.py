@@ -46,8 +46,10 @@ from efface import (
     AddDrop,
     KeepFor,
     Ridge,
+    WindowScaler,
     audit,
     replay,
+    rolling,
 )
 from efface.errors import (
     BadRow,
@@ -208,11 +210,77 @@ def test_models_keep_no_reference_to_the_callers_arrays(kind):
     assert replayed.prediction.size == 30
 
 
-def test_huge_finite_values_are_accepted():
+def test_values_up_to_1e150_are_accepted():
     model = OLS(fit_intercept=False)
-    model.learn_one(np.array([1e300, 0.0]), 1.0)
-    model.learn_one(np.array([1e-300, 1e200]), 1.0)
-    assert model.n_rows_ == 2
+    model.learn_one(np.array([1e150, 0.0]), 1e150)
+    model.learn_one(np.array([0.0, -1e150]), -1e150, weight=0.5)
+    model.partial_fit([[1e150, -1e150]], [1e150], sample_weight=0.0)
+    model.learn_one([1e-3, 1e-300], 1e-3, weight=1e300)
+    assert model.n_rows_ == 4
+
+
+ABOVE = np.nextafter(1e150, 2e150)
+EXPECTED = (
+    r"expected at most 1e\+150 in absolute value, so that sums of squares are finite; rescale"
+)
+HEAVY = (
+    r"is 1e\+100: expected at most 1e\+80, since the row has the value 1e\+110; rescale the weights"
+)
+TOO_LARGE = {
+    "fit": (lambda m: m.fit([[1.0, 2.0], [1.0, ABOVE]], [1.0, 2.0]), "'X' at row 1, column 1 is 1"),
+    "fit a frame": (
+        lambda m: m.fit(pd.DataFrame({"a": [1.0, -1e200], "b": [1e200, 1.0]}), [1.0, 2.0]),
+        r"'X' at row 0, column 1 \('b'\) is 1e\+200",
+    ),
+    "partial_fit": (lambda m: m.partial_fit([[-ABOVE, 1.0]], [1.0]), "'X' at row 0, column 0 is -"),
+    "responses": (lambda m: m.partial_fit([[1.0, 1.0]], [-1e308]), r"'y' at row 0 is -1e\+308"),
+    "replay": (lambda m: replay(m, [[1.0, 1e151]], [1.0]), r"'X' at row 0, column 1 is 1e\+151"),
+    "rolling": (lambda m: rolling([[1.0], [1e151]], [1.0, 1.0], 1), "'X' at row 1, column 0 is 1"),
+    "one row": (lambda m: m.learn_one(np.array([1.0, -ABOVE]), 1.0), "'x' at column 1 is -1"),
+    "one row as a list": (lambda m: m.learn_one([1.0, -ABOVE], 1), "'x' at column 1 is -1"),
+    "one response": (lambda m: m.learn_one(np.ones(2), float(ABOVE)), "'y' is 1"),
+    "predict": (lambda m: m.predict([[1.0, 1e200]]), r"'X' at row 0, column 1 is 1e\+200"),
+    "scaler": (lambda m: WindowScaler().fit([[1e151]]), "'X' at row 0, column 0 is 1e"),
+}
+TOO_HEAVY = {
+    "fit": lambda m: m.fit([[1.0, -1e110]], [1.0], sample_weight=1e100),
+    "partial_fit": lambda m: m.partial_fit([[1.0, 2.0]], [1e110], sample_weight=[1e100]),
+    "replay": lambda m: replay(m, [[1e110, 2.0]], [1.0], sample_weight=[1e100]),
+    "rolling": lambda m: rolling([[1e110]], [1.0], 1, sample_weight=[1e100]),
+    "one row": lambda m: m.learn_one(np.array([1e110, 0.0]), 1.0, weight=1e100),
+    "one row as a list": lambda m: m.learn_one([1, -1e110], 1, weight=1e100),
+    "one response": lambda m: m.learn_one(np.zeros(2), -1e110, weight=1e100),
+    "first row": lambda m: OLS().learn_one([1e110], 1.0, weight=1e100),
+}
+
+
+@pytest.mark.parametrize("name", list(TOO_LARGE))
+def test_larger_values_are_refused_before_anything_changes(name):
+    call, text = TOO_LARGE[name]
+    model = OLS().fit(*data(9, 2))
+    before = state(model)
+    with pytest.raises(BadRow, match=f"{text}.*{EXPECTED}"):
+        call(model)
+    assert state(model) == before
+
+
+@pytest.mark.parametrize("name", list(TOO_HEAVY))
+def test_weights_that_are_too_large_for_a_value_are_refused(name):
+    model = OLS().fit(*data(9, 2))
+    before = state(model)
+    with pytest.raises(BadRow, match=f"weight'.*{HEAVY}"):
+        TOO_HEAVY[name](model)
+    assert state(model) == before
+
+
+@pytest.mark.parametrize("extreme", [1e300, 1.7e308, math.inf, -math.inf, math.nan])
+@pytest.mark.parametrize("kind", [float, np.float64])
+def test_extreme_single_rows_give_no_warning(kind, extreme):
+    model = OLS().fit(*data(9, 2))
+    for x, y, weight in ((1.0, extreme, 1.0), (extreme, 1.0, 1.0), (extreme, extreme, 1e300)):
+        with pytest.raises(BadRow):
+            model.learn_one(np.array([x, x]), kind(y), weight=weight)
+    assert model.n_rows_ == 9
 
 
 @pytest.mark.parametrize(
@@ -244,10 +312,10 @@ BAD_ROWS = [
     ((np.zeros(3), 1.0), InvalidValue, r"'x' is \(3,\): expected the shape \(2,\)"),
     ((np.zeros((1, 2)), 1.0), InvalidValue, r"'x' is \(1, 2\): expected the shape \(2,\)"),
     ((["a", 1.0], 1.0), NotANumber, "'x' at column 0 is 'a': expected a number"),
-    ((np.zeros(2), math.nan), BadRow, "'y' is nan: expected a finite number"),
-    ((np.zeros(2), -math.inf), BadRow, "'y' is -inf: expected a finite number"),
+    ((np.zeros(2), math.nan), BadRow, "'y' is NaN: expected a finite number"),
+    ((np.zeros(2), -math.inf), BadRow, "'y' is infinity: expected a finite number"),
     ((np.zeros(2), "1"), NotANumber, "'y' is '1': expected a number"),
-    ((np.zeros(2), None), BadRow, "'y' is nan"),
+    ((np.zeros(2), None), BadRow, "'y' is NaN"),
     ((np.zeros(2), 1.0, 7), RepeatedId, "'id' is 7: a live row has it"),
     ((np.zeros(2), 1.0, 1.5), InvalidValue, "'id' is 1.5: expected an int or a str"),
     (
@@ -258,13 +326,17 @@ BAD_ROWS = [
     (
         (np.zeros(2), 1.0, None, None, -0.5),
         BadRow,
-        "'weight' is -0.5: expected a finite number of at least 0; use weight 0 for a row",
+        r"'weight' is -0.5: expected a number from 0 to 1e\+300; use weight 0 for a row",
     ),
-    ((np.zeros(2), 1.0, None, None, math.nan), BadRow, "'weight' is nan: expected a finite number"),
-    ((np.zeros(2), 1.0, None, None, math.inf), BadRow, "'weight' is inf: expected a finite number"),
+    ((np.zeros(2), 1.0, None, None, math.nan), BadRow, "'weight' is nan: expected a number"),
+    ((np.zeros(2), 1.0, None, None, math.inf), BadRow, "'weight' is inf: expected a number"),
     ((np.zeros(2), 1.0, None, None, "2"), NotANumber, "'weight' is '2': expected a number"),
     ((np.zeros(2), 1.0, None, None, [1.0]), InvalidValue, r"'weight' is \[1.0\]: expected one num"),
 ]
+
+
+def learn(model, x, y, id=None, at=None, weight=1.0):
+    model.learn_one(x, y, id=id, at=at, weight=weight)
 
 
 @pytest.mark.parametrize(("row", "error", "text"), BAD_ROWS)
@@ -273,7 +345,7 @@ def test_a_bad_row_changes_nothing(row, error, text):
     model.learn_one(np.ones(2), 1.0, id=11)
     before = state(model)
     with pytest.raises(error, match=text):
-        model.learn_one(*row)
+        learn(model, *row)
     assert state(model) == before
 
 
@@ -281,7 +353,7 @@ def test_a_bad_row_changes_nothing(row, error, text):
 def test_a_bad_first_row_leaves_the_model_unfitted(row, error, text):
     model = OLS()
     with pytest.raises(error, match=text):
-        model.learn_one(*row)
+        learn(model, *row)
     assert not hasattr(model, "n_features_in_")
     with pytest.raises(NotFitted):
         model.predict_one(np.zeros(2))
@@ -308,7 +380,7 @@ def test_a_bad_first_row_leaves_the_model_unfitted(row, error, text):
         (
             {"sample_weight": [1.0, -2.0]},
             BadRow,
-            "'sample_weight' at row 1 is -2.0: expected a fin",
+            "'sample_weight' at row 1 is -2.0: expected a num",
         ),
         ({"sample_weight": [math.nan, 1.0]}, BadRow, "'sample_weight' at row 0 is nan"),
         (
@@ -547,7 +619,16 @@ def test_a_column_of_responses_is_flattened_with_a_warning():
     X, y = data(20, 2)
     with pytest.warns(DataConversionWarning):
         model = OLS().fit(X, y[:, np.newaxis])
-    assert model.coef_.shape == (2,)
+    assert model.coef_.tobytes() == OLS().fit(X, y).coef_.tobytes()
+
+
+@pytest.mark.parametrize("shape", [(20, 2), (1, 20), (20, 1, 1)])
+def test_responses_of_several_columns_are_refused(shape):
+    model = OLS().fit(*data(20, 2))
+    for learn in (model.fit, model.partial_fit, lambda X, y: replay(model, X, y)):
+        with pytest.raises(InvalidValue, match=r"'y' is \(.*\): expected the shape \(20,\)"):
+            learn(data(20, 2)[0], np.ones(shape))
+    assert model.n_rows_ == 20
 
 
 # Extreme units

@@ -16,7 +16,7 @@ from river.datasets import TrumpApproval
 from twins import regression as naive
 
 from efface import OLS, AdaptiveRidge, Ridge, SwitchingRidge, replay
-from efface.errors import BadRow, InvalidValue, RepeatedId, UnknownId
+from efface.errors import BadRow, InvalidValue, NotANumber, RepeatedId, UnknownId, UnknownOwner
 from efface.models.river import Regressor
 
 TEMPLATES = [
@@ -187,3 +187,86 @@ def test_a_regressor_without_rows_predicts_0():
     assert model.intercept == 0.0
     with pytest.raises(UnknownId):
         model.forget(0)
+
+
+def test_rows_leave_by_owner_and_by_their_end():
+    model = Regressor(Ridge(alpha=0.5))
+    for t, owner in enumerate(["ann", "bob", "ann", None]):
+        model.learn_one({"ab"[t % 2]: t + 1.0}, 1.0, at=t, owner=owner, until=t + 10)
+    model.learn_many(
+        pd.DataFrame({"c": [1.0, 2.0]}),
+        pd.Series([1.0, 2.0]),
+        at=[5, 5],
+        owners=["bob", None],
+        until=[7, None],
+    )
+    assert model.forget(owner="ann") == 2
+    assert (model.ids, list(model.weights)) == ([1, 3, 4, 5], ["b", "c"])
+    assert model.expire(7) == 1
+    assert model.forget(owners=["bob", "eve"], missing="ok") == 1
+    model.learn_one({"c": 1.0}, 1.0, at=13)
+    assert (model.ids, list(model.weights)) == ([5, 6], ["c"])
+    with pytest.raises(UnknownOwner):
+        model.forget(owner="bob")
+
+
+def test_an_id_that_comes_again_names_the_features_of_its_new_row():
+    model = Regressor(Ridge(alpha=0.5))
+    model.learn_one({"a": 1.0}, 1.0, id="x", at=1, until=2)
+    model.learn_one({"b": 1.0}, 1.0, id="x", at=2)
+    assert list(model.weights) == ["b"]
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("kind", [OLS, Ridge, AdaptiveRidge, SwitchingRidge])
+def test_a_regressor_whose_last_row_has_left_predicts_0(kind, fit_intercept, standardize):
+    template = kind(window="2d", fit_intercept=fit_intercept, standardize=standardize)
+    leave = {
+        "forget": lambda model: model.forget(0),
+        "unlearn": lambda model: model.unlearn_one({"a": 1.0}, 2.0),
+        "expire": lambda model: model.expire(datetime(2026, 1, 9)),
+    }
+    for step in leave.values():
+        model = Regressor(template)
+        model.learn_one({"a": 1.0}, 2.0, at=datetime(2026, 1, 1))
+        step(model)
+        assert model.predict_one({"a": 1.0}) == model.predict_one({}) == model.intercept == 0.0
+        assert (model.weights, model.ids) == ({}, [])
+        assert model.predict_many(pd.DataFrame({"a": [1.0]})).tolist() == [0.0]
+        model.learn_one({"b": 2.0}, 4.0, at=datetime(2026, 1, 9))
+        assert list(model.weights) == ["b"]
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_rows_without_features_are_predicted_by_the_intercept(fit_intercept):
+    model = Regressor(OLS(window=2, fit_intercept=fit_intercept))
+    model.learn_one({"a": 1.0}, 9.0)
+    for y in (2.0, 4.0):  # the only row that names a feature leaves
+        model.learn_one({}, y)
+    assert model.weights == {}
+    assert model.predict_one({"a": 1.0}) == model.predict_one({}) == 3.0 * fit_intercept
+
+
+def test_a_value_that_is_not_a_number_is_refused():
+    model = Regressor(OLS())
+    model.learn_one({"a": 1.0}, 1.0)
+    for refused in (model.predict_one, lambda x: model.unlearn_one(x, 1.0)):
+        with pytest.raises(NotANumber, match="'x' at column 0 is 'red': expected a number"):
+            refused({"a": "red"})
+
+
+def test_values_and_weights_beyond_the_limits_are_refused():
+    model, frame = Regressor(OLS()), pd.DataFrame({"a": [1.0, 1e110]})
+    model.learn_one({"a": 1.0}, 1.0)
+    before = pickle.dumps(model)
+    for learn in (
+        lambda: model.learn_one({"a": 1e110}, 1.0, w=1e100),
+        lambda: model.learn_one({}, 1e110, w=1e100),
+        lambda: model.learn_many(frame, pd.Series([1.0, 1.0]), 1e100),
+    ):
+        with pytest.raises(BadRow, match=r"weight'.* is 1e\+100: expected at most 1e\+80, since"):
+            learn()
+    with pytest.raises(BadRow, match=r"'x' at column 0 is 1e\+151: expected at most 1e\+150"):
+        model.learn_one({"a": 1e151}, 1.0)
+    assert pickle.dumps(model) == before

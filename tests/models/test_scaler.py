@@ -103,18 +103,21 @@ def test_rolling_scaling_equals_the_loop_bit_for_bit(kind, include, options):
         assert np.allclose(expected, slow, rtol=1e-9, atol=1e-9, equal_nan=True)
 
 
-def test_rolling_scaling_with_times_out_of_order():
+@pytest.mark.parametrize("calendar", [False, True])
+def test_rolling_scaling_with_times_out_of_order(calendar):
     X, at = data(60, 2)[0], np.random.default_rng(0).permutation(60) / 2.0
+    window, ids = KeepFor("9d" if calendar else 9), list(range(60))
+    ids[40] = int(at.argmin())  # its row has left by then
+    if calendar:
+        at = np.datetime64("2024-01-01T00:00:00", "ns") + (at * 24).astype("m8[h]")
     for include in (False, True):
-        one, other = WindowScaler(KeepFor(9)), WindowScaler(KeepFor(9))
-        found = one.rolling_transform(X, ids=range(60), at=at, include=include)
-        clock = -1.0
+        one, other = WindowScaler(window), WindowScaler(window)
+        found = one.rolling_transform(X, ids=ids, at=at, include=include)
         for t, x in enumerate(X):
-            clock = max(clock, at[t])
             if t:
-                other.expire(clock)
+                other.expire(at[: t + 1].max())
             before = other.transform_one(x) if t and other.n_rows_ else np.full(2, np.nan)
-            other.learn_one(x, id=t, at=at[t])
+            other.learn_one(x, id=ids[t], at=at[t])
             assert np.array_equal(
                 found[t], other.transform_one(x) if include else before, equal_nan=True
             )
@@ -183,10 +186,12 @@ def test_bad_input_is_refused_before_anything_changes():
         (lambda: scaler.partial_fit([[1.0, 2.0]] * 2, ids=["c", "c"]), RepeatedId),
         (lambda: scaler.rolling_transform([[1.0, 2.0]] * 2, ids=["c", "c"]), RepeatedId),
         (lambda: scaler.rolling_transform([[1.0, 2.0]], include=1), InvalidValue),
+        (lambda: scaler.learn_one(np.array([1.0, 1e151])), BadRow),
+        (lambda: scaler.partial_fit([[1.0, -1e151]]), BadRow),
         (lambda: scaler.fit([[np.inf, 2.0]]), BadRow),
         (lambda: scaler.fit(np.empty((0, 2))), InvalidValue),
         (lambda: scaler.forget("eve"), UnknownId),
-        (lambda: scaler.expire(3.0), InvalidValue),
+        (lambda: scaler.expire("soon"), BadTime),
     ):
         with pytest.raises(error):
             call()

@@ -20,7 +20,7 @@ def row_by_row(make, rows, requests=(), *, timed=False):
         fresh = not hasattr(model, "n_features_in_")
         predictions.append(0.0 if fresh else model.predict_one(row["x"]))
         alive.append(0 if fresh else model.n_rows_)
-        model.learn_one(row["x"], row["y"], row["id"], row["at"] if timed else None)
+        model.learn_one(row["x"], row["y"], id=row["id"], at=row["at"] if timed else None)
         known[row["id"]] = row["group"]
     for place, id in requests:
         if place >= len(rows):

@@ -6,10 +6,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from efface.engine.jit.views import VALUE, WEIGHT
-from efface.engine.tree.shape import CURRENT, GONE, open_tree
+from efface.engine.jit.views import VALUE, WEIGHT, weighed
+from efface.engine.tree.shape import (
+    CURRENT,
+    GONE,
+    allocate_tree,
+    extend_tree,
+    open_tree,
+    refresh_tree,
+    root_of,
+)
 
 _CLOSE = 1e-9  # of the product of two columns' lengths
+
+
+def tree_of(X, y, weights=None, *, every=5, bounded=True):
+    """A tree whose walls are every fifth row, each fifth of those higher."""
+    n = len(y)
+    places = np.arange(0, n, every)
+    heights = np.where(places % (every * every) == 0, 2, 1)
+    store = allocate_tree(X.shape[1], bounded, np.array([n, n, 2]))
+    assert extend_tree(store, places, heights, 0, n)
+    responses = weighed(y, weights)
+    refresh_tree(open_tree(store), X, responses, 0)
+    return store, responses, root_of(open_tree(store)).copy()
 
 
 def wrong_levels(store, x, y, head, end):

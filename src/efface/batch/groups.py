@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from efface.errors import BadTime, invalid, unusable
 from efface.inputs.frames import items
+from efface.inputs.masks import first_masked
 from efface.inputs.times import Times
 from efface.inputs.types import Ints, Matrix, Vector
+
+_UNLABELLED = "drop rows without a group, or label them"
 
 
 class RowArrays(NamedTuple):
@@ -134,6 +137,9 @@ def _combined(one: NDArray[Any], other: NDArray[Any]) -> Ints:
 
 def _labels(subject: str, groups: Any, count: int) -> NDArray[Any]:
     """Labels that can be sorted: as they are, or numbered in order of appearance."""
+    masked = first_masked(groups)
+    if masked is not None:
+        raise invalid(f"{subject}[{masked[0]}]", "masked", "a label", _UNLABELLED)
     labels = np.asarray(items(groups))
     if labels.shape != (count,):
         advice = "pass one label per row"
@@ -147,8 +153,7 @@ def _labels(subject: str, groups: Any, count: int) -> NDArray[Any]:
     for label, code in known.items():
         if _is_missing(label):
             text = f"{subject}[{codes.index(code)}]"
-            advice = "drop rows without a group, or label them"
-            raise invalid(text, label, "a label", advice)
+            raise invalid(text, label, "a label", _UNLABELLED)
     return _narrow(np.array(codes, dtype=np.int64))
 
 

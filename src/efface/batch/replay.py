@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from efface.batch.results import Replay
 from efface.inputs.roles import column_roles
-from efface.live.live_rows import Arrivals, LiveRows
+from efface.live.arrivals import Arrivals
+from efface.live.live_rows import LiveRows
 from efface.live.trace import Trace
+from efface.models.base import Keys
 from efface.models.intervals import MethodName, as_method
 
 if TYPE_CHECKING:
@@ -18,41 +20,46 @@ def replay(
     model: Model,
     X: Any,
     y: Any,
+    *,
     ids: Any = None,
     at: Any = None,
     coef: bool = False,
     diagnostics: bool = False,
     interval: float | None = None,
     method: MethodName = "gaussian",
-    *,
     x: Any = None,
     sample_weight: Any = None,
+    owners: Any = None,
+    until: Any = None,
 ) -> Replay:
     """Predict each row, then learn it; the model ends as if it had learned the rows one by one.
 
-    With times, the rows that have expired at ``at[t]`` leave before row t is predicted. Rows in
-    order of time run in compiled code; otherwise each row costs a rebuild.
+    With times, the rows that are too old or due (``until``) at ``at[t]`` leave before row t is
+    predicted. Rows in order of time run in compiled code. A rebuild is the cost of a row that comes
+    late, of a row that is due as it comes, and of each time at which other rows are due.
 
     ``interval`` is the level of the prediction intervals, computed by ``method``; see
     ``predict_interval`` of the models. Conformal intervals cost a replay of the live rows per row.
 
-    If X is a frame, ``y``, ``ids``, ``at`` and ``sample_weight`` may be column names, and ``x``
-    names the features (default: all other columns). The results are then columns of the same kind.
+    If X is a frame, ``y``, ``ids``, ``at``, ``sample_weight``, ``owners`` and ``until`` may be
+    column names, and ``x`` names the features (default: all other columns). The results are then
+    columns of the same kind.
 
     >>> from efface import OLS
     >>> model = OLS(window=2, fit_intercept=False)
     >>> replay(model, [[1.0], [1.0], [1.0]], [2.0, 4.0, 9.0]).prediction
     array([0., 2., 3.])
     """
-    roles = column_roles(X, x, y=y, ids=ids, at=at, sample_weight=sample_weight)
+    given = {"ids": ids, "at": at, "owners": owners, "until": until}
+    roles = column_roles(X, x, y=y, sample_weight=sample_weight, **given)
     widths = None if interval is None else as_method(interval, method, "interval").widths
 
     def run(live: LiveRows, new: Arrivals) -> Trace:
         return live.replay(new, coef=bool(coef), diagnostics=bool(diagnostics), widths=widths)
 
     rows = X if roles.features is None else roles.features.native
-    columns = (roles.one(role) for role in ("y", "ids", "at", "sample_weight"))
-    trace = model._process(run, rows, *columns)._asdict()
+    keys = Keys(*(roles.one(role) for role in Keys._fields))
+    trace = model._process(run, rows, roles.one("y"), roles.one("sample_weight"), keys)._asdict()
     del trace["gauges"]
     result = Replay(**trace, keys=roles.keys)
     return result if roles.features is None else roles.features.convert(result)

@@ -16,7 +16,7 @@ from efface.batch.varying_windows import Regression, WindowFits, interval_after
 from efface.batch.windows import Task, fit_windows, window_starts
 from efface.engine.windows.inference import Inference
 from efface.errors import invalid
-from efface.inputs.arrays import as_matrix, as_vector, as_weights
+from efface.inputs.arrays import as_matrix, as_vector, as_weights, refuse_heavy
 from efface.inputs.parameters import boolean, choice, non_negative, whole
 from efface.inputs.roles import ColumnRoles, column_roles
 from efface.inputs.times import as_times, kind_of
@@ -34,6 +34,7 @@ def rolling(
     X: Any,
     y: Any,
     window: Any,
+    *,
     alpha: float = 0.0,
     fit_intercept: bool = False,
     min_rows: int | None = None,
@@ -42,7 +43,6 @@ def rolling(
     missing: Literal["raise", "skip"] = "raise",
     outputs: Iterable[Output] | None = None,
     stats: bool = False,
-    *,
     x: Any = None,
     by: Any = None,
     at: Any = None,
@@ -53,10 +53,11 @@ def rolling(
 ) -> Rolling:
     """Fit a linear regression to the last ``window`` rows, at every row.
 
-    ``window`` may also be a duration ("90d", a timedelta, KeepFor), which needs the times ``at``:
-    the window of row t then holds the rows younger than the duration at ``at[t]``. None is for all
-    rows so far. A window needs ``min_rows`` rows for a result. The default is a full window; for
-    durations and None it is the number of coefficients. A smaller value gives results earlier.
+    ``window`` may also be a duration ("90d", "3mo", a timedelta, KeepFor), which needs the times
+    ``at``: the window of row t then holds the rows younger than the duration at ``at[t]``. None is
+    for all rows so far. A window needs ``min_rows`` rows for a result. The default is a full
+    window; for durations and None it is the number of coefficients. A smaller value gives results
+    earlier.
 
     ``groups``, or ``by``, holds one label per row. Every group has its own windows. Groups are
     distributed over ``threads`` threads (default: one per core). With ``missing="skip"`` a row
@@ -151,7 +152,10 @@ def _wanted(outputs: Any, penalty: float) -> frozenset[str]:
 def _grouped(X: Matrix, y: Vector, roles: ColumnRoles, skip: bool, policy: Policy) -> GroupedRows:
     at = roles.one("at")
     times = None if at is None else as_times(at, len(y))
-    given = RowArrays(X, y, as_weights(roles.one("sample_weight"), len(y)), times)
+    weights = as_weights(roles.one("sample_weight"), len(y))
+    if weights is not None:
+        refuse_heavy(X, y, weights)
+    given = RowArrays(X, y, weights, times)
     policy.refuse_time(kind_of(times))
     return group_rows(given, roles.columns["groups"], at, skip=skip)
 

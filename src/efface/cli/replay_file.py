@@ -110,7 +110,7 @@ def replay(
     keep: Annotated[
         str | None,
         _model(
-            help="Keep rows for this long, by --time: 90d, 12h; a number if times are numbers.",
+            help="Keep rows for this long, by --time: 90d, 3mo, 1y; a number if times are numbers.",
             metavar="DURATION",
         ),
     ] = None,

@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from efface.diagnostics.design import Design
 from efface.diagnostics.reference import Refit, refit_snapshot
 from efface.diagnostics.text import aligned, counted, figure, listed
-from efface.inputs.ids import Id, some_ids
+from efface.inputs.ids import AnyId, Id, some_ids
 from efface.live import snapshot
 from efface.live.snapshot import Snapshot
 from efface.models.linear import from_snapshot
@@ -30,8 +31,9 @@ class Audit:
     """Whether a model is a function of its live rows; ``verdict`` states it in a sentence.
 
     ``holds`` requires three things. ``error``, the largest relative difference of coefficients and
-    intercept from a refit, is within ``tolerance``. No id in ``forgotten`` belongs to a live row;
-    those that do are in ``remembered``. The model is ``canonical``: ``save`` would write the same
+    intercept from a refit, is within ``tolerance``. No id in ``forgotten`` belongs to a live row,
+    and no owner in ``forgotten_owners`` has one; those that do are in ``remembered`` and
+    ``remembered_owners``. The model is ``canonical``: ``save`` would write the same
     bytes for a fresh model given the live rows, and no array holds anything else; ``residues``
     names the arrays that do. ``condition`` and ``rank`` are those of Phi, computed from the rows.
     """
@@ -43,6 +45,7 @@ class Audit:
     rank: int
     n_rows: int
     remembered: tuple[Id, ...]
+    remembered_owners: tuple[Id, ...]
     canonical: bool
     residues: tuple[str, ...]
     verdict: str
@@ -55,15 +58,22 @@ class Audit:
                 "tolerance": self.tolerance,
                 "condition": self.condition,
                 "rank": self.rank,
-                "remembered": listed(self.remembered) or "none",
+                "remembered": listed(self.remembered + self.remembered_owners) or "none",
                 "canonical": "yes" if self.canonical else "no",
                 "residues": listed(self.residues) or "none",
             },
         )
 
 
-def audit(model: Model, forgotten: Id | Iterable[Id] = ()) -> Audit:
+def audit(
+    model: Model,
+    forgotten: AnyId | Iterable[AnyId] = (),
+    *,
+    forgotten_owners: AnyId | Iterable[AnyId] = (),
+) -> Audit:
     """Check that a model is a function of its live rows and that no ``forgotten`` id is live.
+
+    No owner in ``forgotten_owners`` may have a live row.
 
     Free cells of all arrays must be zero, and every kept sum must be that of the live rows that it
     declares. No byte of the model changes.
@@ -76,18 +86,18 @@ def audit(model: Model, forgotten: Id | Iterable[Id] = ()) -> Audit:
     >>> from efface import OLS
     >>> model = OLS(window=3, fit_intercept=False).fit([[1.0], [2.0], [3.0]], [2.0, 4.0, 6.0])
     >>> model.forget(1)
+    1
     >>> audit(model, forgotten=[1]).holds, audit(model, forgotten=[1, 2]).remembered
     (True, (2,))
     """
-    claimed, live = some_ids(forgotten), model._snapshot()
-    content, present = snapshot.encode(live), set(live.ids)
-    remembered = tuple(id for id in claimed if id in present)
+    claims, live = Claims.of(forgotten, forgotten_owners), model._snapshot()
+    content, alive = snapshot.encode(live), claims.alive(live)
     try:
         fresh = from_snapshot(snapshot.decode(content, "the model"))
     except ValueError as error:  # no model can have such rows, ids and times
-        return _inconsistent(live, remembered, str(error.__cause__ or error))
+        return _inconsistent(live, alive, str(error.__cause__ or error))
     reference, found = refit_snapshot(live, fresh.penalty_), model._alive()
-    residues, solver = found.solver.residues(), found.clone().solver
+    residues, solver = found.residues(), found.clone().solver
     case = Case(
         rank=solver.rank,
         penalty=solver.penalty_value,
@@ -95,8 +105,8 @@ def audit(model: Model, forgotten: Id | Iterable[Id] = ()) -> Audit:
         design=Design(live),
         error=reference.distance(solver.coef, solver.intercept),
         tolerance=_tolerance(reference),
-        claimed=len(claimed),
-        remembered=remembered,
+        claims=claims,
+        alive=alive,
         canonical=snapshot.encode(fresh._snapshot()) == content
         and found.solver.rows.clean
         and not residues,
@@ -110,11 +120,30 @@ def audit(model: Model, forgotten: Id | Iterable[Id] = ()) -> Audit:
         condition=case.design.condition,
         rank=case.design.rank,
         n_rows=case.design.n,
-        remembered=remembered,
+        remembered=alive.ids,
+        remembered_owners=alive.owners,
         canonical=case.canonical,
         residues=case.residues,
         verdict=f"fails: {'; '.join(findings)}" if findings else f"holds: {_summary(case)}",
     )
+
+
+class Claims(NamedTuple):
+    """Ids and owners of which no live row may remain."""
+
+    ids: tuple[Id, ...]
+    owners: tuple[Id, ...]
+
+    @classmethod
+    def of(cls, ids: object, owners: object) -> Claims:
+        """The checked arguments of ``audit``."""
+        return cls(tuple(some_ids(ids)), tuple(some_ids(owners, "owner")))
+
+    def alive(self, live: Snapshot) -> Claims:
+        """Those that a live row has."""
+        ids, owners = set(live.ids), set(live.owners or ())
+        found = (each for each in self.owners if each in owners)
+        return Claims(tuple(each for each in self.ids if each in ids), tuple(found))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +156,8 @@ class Case:
     design: Design
     error: float
     tolerance: float
-    claimed: int  # the number of ids that should be forgotten
-    remembered: tuple[Id, ...]
+    claims: Claims  # the ids and owners that should be forgotten
+    alive: Claims  # those of them that a live row has
     canonical: bool
     residues: tuple[str, ...]
 
@@ -149,11 +178,21 @@ def check_coefficients(case: Case) -> str | None:
 
 def check_forgotten_ids(case: Case) -> str | None:
     """No id that should be forgotten belongs to a live row."""
-    if not case.remembered:
+    return _remembered(case.alive.ids, case.claims.ids, "forgotten id")
+
+
+def check_forgotten_owners(case: Case) -> str | None:
+    """No owner that should be forgotten has a live row."""
+    return _remembered(case.alive.owners, case.claims.owners, "forgotten owner")
+
+
+def _remembered(alive: tuple[Id, ...], claimed: tuple[Id, ...], subject: str) -> str | None:
+    if not alive:
         return None
-    verb = "is" if len(case.remembered) == 1 else "are"
-    count = f"{len(case.remembered)} of the {counted(case.claimed, 'forgotten id')}"
-    return f"{count} {verb} alive: {listed(case.remembered)}"
+    one = len(alive) == 1
+    verb = ("is" if one else "are") if subject == "forgotten id" else ("has" if one else "have")
+    rest = "alive" if subject == "forgotten id" else "live rows"
+    return f"{len(alive)} of the {counted(len(claimed), subject)} {verb} {rest}: {listed(alive)}"
 
 
 def check_canonical(case: Case) -> str | None:
@@ -167,6 +206,7 @@ def check_canonical(case: Case) -> str | None:
 CHECKS: tuple[Callable[[Case], str | None], ...] = (
     check_coefficients,
     check_forgotten_ids,
+    check_forgotten_owners,
     check_canonical,
 )
 
@@ -178,12 +218,15 @@ def _tolerance(reference: Refit) -> float:
 def _summary(case: Case) -> str:
     text = f"{counted(case.design.n, 'live row')}, coefficients within {figure(case.error)}"
     text += f" of a refit (allowed {figure(case.tolerance)})"
-    if case.claimed:
-        text += f", none of the {counted(case.claimed, 'forgotten id')} is alive"
+    if case.claims.ids:
+        text += f", none of the {counted(len(case.claims.ids), 'forgotten id')} is alive"
+    if case.claims.owners:
+        people = counted(len(case.claims.owners), "forgotten owner")
+        text += f", none of the {people} has a live row"
     return text
 
 
-def _inconsistent(live: Snapshot, remembered: tuple[Id, ...], finding: str) -> Audit:
+def _inconsistent(live: Snapshot, alive: Claims, finding: str) -> Audit:
     return Audit(
         holds=False,
         error=math.inf,
@@ -191,7 +234,8 @@ def _inconsistent(live: Snapshot, remembered: tuple[Id, ...], finding: str) -> A
         condition=math.inf,
         rank=0,
         n_rows=len(live.y),
-        remembered=remembered,
+        remembered=alive.ids,
+        remembered_owners=alive.owners,
         canonical=False,
         residues=(),
         verdict=f"fails: its state is inconsistent ({finding})",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from efface.errors import BadTable
 from efface.files.formatting import time_text
 from efface.files.schema import Schema
 from efface.files.tables import TEXTS, Table
+from efface.inputs.arrays import HEAVIEST, LARGEST, heavy_rows
 
 Missing = Literal["raise", "skip"]
 Vector = NDArray[np.float64]
@@ -106,8 +108,13 @@ class _Chunk:
         ids = None if schema.id is None else self.chunk.column(schema.id).to_pylist()
         groups = None if schema.group is None else self.chunk.column(schema.group).to_pylist()
         at = None if schema.time is None else self._times(schema.time)
-        weights = None if schema.weight is None else self._weights(schema.weight)
-        return RowBatch(number, self._features(len(y)), y, ids, at, groups, weights)
+        X, weights = self._features(len(y)), None
+        if schema.weight is not None:
+            weights = self._weights(schema.weight)
+            wrong, advice = heavy_rows(X, y, weights), "rescale the weights or the values"
+            expected = "a smaller weight, since the row has a large value"
+            self._refuse(schema.weight, weights, wrong, expected, advice)
+        return RowBatch(number, X, y, ids, at, groups, weights)
 
     def _features(self, count: int) -> NDArray[np.float64]:
         X, column = np.zeros((count, len(self.schema.names))), 0
@@ -122,18 +129,20 @@ class _Chunk:
     def _times(self, name: str) -> NDArray[Any]:
         values = self.chunk.column(name)
         if pa.types.is_floating(values.type):
-            return self._finite(name)
+            return self._finite(name, inf)
         return _as_numpy(values).astype("datetime64[ns]")
 
-    def _finite(self, name: str) -> Vector:
+    def _finite(self, name: str, largest: float = LARGEST) -> Vector:
         values = _as_numpy(self.chunk.column(name)).astype(np.float64, copy=False)
         self._refuse(name, values, np.isinf(values), "a finite number", "correct it")
+        wrong = np.abs(values) > largest
+        self._refuse(name, values, wrong, f"at most {largest} in absolute value", "rescale it")
         return values
 
     def _weights(self, name: str) -> Vector:
         values = _as_numpy(self.chunk.column(name)).astype(np.float64, copy=False)
-        wrong = np.isinf(values) | (values < 0.0)  # NaN is a gap, handled before
-        expected, advice = "a finite number of at least 0", "a row of weight 0 has no effect"
+        wrong = (values > HEAVIEST) | (values < 0.0)  # NaN is a gap, handled before
+        expected, advice = f"a number from 0 to {HEAVIEST}", "a row of weight 0 has no effect"
         self._refuse(name, values, wrong, expected, advice)
         return values
 

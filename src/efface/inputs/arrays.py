@@ -1,7 +1,8 @@
 """Checked arrays: rows, responses and weights as C-ordered float64.
 
-An error names the row and the column of the value that cannot be used. No function here changes its
-argument.
+Values are at most ``LARGEST`` in absolute value, and so is a value times the square root of its
+weight: sums of their squares stay finite. An error names the row and the column of the value that
+cannot be used. No function here changes its argument.
 """
 
 from __future__ import annotations
@@ -16,11 +17,16 @@ from numpy.typing import NDArray
 
 from efface.errors import BadRow, InvalidValue, NotANumber, invalid, unusable
 from efface.inputs.frames import FrameColumns, side_by_side, values
+from efface.inputs.masks import first_masked
+from efface.inputs.parameters import to_float
 from efface.inputs.types import Matrix, Vector
+
+LARGEST = 1e150
+HEAVIEST = 1e300  # LARGEST squared
 
 _FLOAT64 = np.dtype(np.float64)
 _IMPUTE = "remove or impute it"
-_WEIGHT = "a finite number of at least 0"
+_WEIGHT = f"a number from 0 to {HEAVIEST}"
 _ZERO_WEIGHT = "use weight 0 for a row that must not count"
 
 
@@ -53,8 +59,8 @@ def as_matrix(X: Any, *, missing: bool = False) -> Matrix:
 def _from_frame(frame: FrameColumns, missing: bool) -> Matrix:
     _refuse_no_column((len(frame), len(frame.names)))
     columns = [_column(raw, j, frame.names) for j, raw in enumerate(frame.columns())]
-    rows, finite = side_by_side(columns)
-    if not finite:
+    rows, largest = side_by_side(columns)
+    if not largest <= LARGEST:
         _check("X", rows, missing, frame.names)
     return rows
 
@@ -79,13 +85,17 @@ def _refuse_no_column(shape: tuple[int, ...]) -> None:
 
 
 def as_vector(y: Any, count: int, *, missing: bool = False, name: Any = None) -> Vector:
-    """y as ``count`` finite numbers; ``name`` is the name of its column, for error messages."""
+    """y as ``count`` finite numbers, from a vector or a single column.
+
+    ``name`` is the name of its column, for error messages.
+    """
     raw = _array("y", values(y))
-    if raw.shape != (count,):
+    if raw.shape not in ((count,), (count, 1)):
         advice = "pass one response per row"
         raise invalid("y", raw.shape, f"the shape ({count},)", advice)
     names = None if name is None else [name]
-    responses = _writeable(_numbers("y", raw, y, names))
+    numbers = _numbers("y", raw, y, names)
+    responses = _writeable(numbers if numbers.ndim == 1 else numbers[:, 0])
     _check("y", responses, missing, names)
     return responses
 
@@ -102,22 +112,22 @@ def as_row(x: Any, width: int | None) -> Vector:
 
 
 def is_row(x: Any, shape: tuple[int]) -> TypeGuard[Vector]:
-    """Whether x needs no conversion by ``as_row``; whether its values are finite is not checked."""
+    """Whether x needs no conversion by ``as_row``; its values are not checked."""
     return type(x) is ndarray and x.dtype is _FLOAT64 and x.shape == shape and x.flags.c_contiguous
 
 
 def as_response(y: Any) -> float:
     """The response of one row: a finite number."""
     value = _scalar("y", y, "learn many rows with 'partial_fit'")
-    if not math.isfinite(value):
-        raise BadRow(unusable("y", value, "a finite number", _IMPUTE))
+    if not abs(value) <= LARGEST:
+        raise BadRow(f"'y' is {_unusable(value)}")
     return value
 
 
 def as_weight(weight: Any) -> float:
-    """The weight of one row: a finite number of at least 0."""
+    """The weight of one row: a number from 0 to ``HEAVIEST``."""
     value = _scalar("weight", weight, "pass many weights as 'sample_weight' of 'partial_fit'")
-    if not (math.isfinite(value) and value >= 0.0):
+    if not 0.0 <= value <= HEAVIEST:
         raise BadRow(unusable("weight", value, _WEIGHT, _ZERO_WEIGHT))
     return value
 
@@ -135,8 +145,8 @@ def as_weights(sample_weight: Any, count: int) -> Vector | None:
     >>> as_weights([1, -2], 2)
     Traceback (most recent call last):
     ...
-    efface.errors.BadRow: 'sample_weight' at row 1 is -2.0: expected a finite number of at least \
-0; use weight 0 for a row that must not count.
+    efface.errors.BadRow: 'sample_weight' at row 1 is -2.0: expected a number from 0 to 1e+300; \
+use weight 0 for a row that must not count.
     """
     if sample_weight is None:
         return None
@@ -145,7 +155,7 @@ def as_weights(sample_weight: Any, count: int) -> Vector | None:
         advice = "pass one weight per row, or one number for all"
         raise invalid("sample_weight", raw.shape, f"the shape ({count},)", advice)
     weights = np.array(np.broadcast_to(_numbers("sample_weight", raw, sample_weight), (count,)))
-    good = np.isfinite(weights) & (weights >= 0.0)
+    good = (weights >= 0.0) & (weights <= HEAVIEST)
     if not good.all():
         row = int(good.argmin())
         text = (
@@ -155,7 +165,43 @@ def as_weights(sample_weight: Any, count: int) -> Vector | None:
     return weights
 
 
+def refuse_heavy(X: Matrix, y: Vector, weights: Vector, subject: str = "sample_weight") -> None:
+    """Raise if the square of a value of a row, times its weight, is above ``HEAVIEST``.
+
+    >>> refuse_heavy(np.array([[1e120]]), np.zeros(1), np.array([1e80]))
+    Traceback (most recent call last):
+    ...
+    efface.errors.BadRow: 'sample_weight' at row 0 is 1e+80: expected at most 1e+60, since the row \
+has the value 1e+120; rescale the weights or the values.
+    """
+    heavy = heavy_rows(X, y, weights)
+    if heavy.any():
+        row = int(heavy.argmax())
+        where = f"'{subject}'" if subject == "weight" else f"'{subject}' at row {row}"
+        value = max(np.abs(X[row]).max(initial=0.0), abs(y[row]))
+        most = f"at most {(LARGEST / value) ** 2:.6g}, since the row has the value {value:.6g}"
+        advice = "rescale the weights or the values"
+        raise BadRow(f"{where} is {weights[row]:.6g}: expected {most}; {advice}.", row, None)
+
+
+def heavy_rows(X: Matrix, y: Vector, weights: Vector) -> NDArray[np.bool_]:
+    """Which rows have a value whose square, times the weight, is above ``HEAVIEST``."""
+    largest = np.fmax(np.fmax.reduce(np.abs(X), axis=1, initial=1.0), np.abs(y))  # ignores NaN
+    return np.asarray(np.sqrt(weights) > LARGEST / largest)
+
+
+def as_weighted_row(x: Any, y: Any, width: int | None, weight: float) -> tuple[Vector, float]:
+    """One row and its response, which may have the checked weight."""
+    row, response = as_row(x, width), as_response(y)
+    refuse_heavy(row[np.newaxis], np.array([response]), np.array([weight]), "weight")
+    return row, response
+
+
 def _array(subject: str, data: Any) -> NDArray[Any]:
+    masked = first_masked(data)
+    if masked is not None:
+        where, row, column = _where(subject, masked, None)
+        raise BadRow(f"{where} is masked: expected a number; {_IMPUTE}.", row, column)
     try:
         raw = np.asarray(data)
     except ValueError as error:
@@ -205,21 +251,30 @@ def _number(value: Any) -> float:
         return math.nan
     if isinstance(value, str | bytes | np.datetime64 | np.timedelta64):
         raise TypeError(f"it is of type {type(value).__name__!r}")
-    return float(value)
+    return to_float(value)
 
 
 def _check(
     subject: str, numbers: Matrix | Vector, missing: bool, names: Sequence[Any] | None = None
 ) -> None:
-    good = np.isfinite(numbers)
-    if missing and not good.all():
+    if not numbers.size or (numbers.max() <= LARGEST and numbers.min() >= -LARGEST):
+        return
+    good = np.abs(numbers) <= LARGEST
+    if missing:
         good |= np.isnan(numbers)
     if not good.all():
         at = np.unravel_index(int(good.argmin()), numbers.shape)
         where, row, column = _where(subject, at, names)
-        value = "NaN" if np.isnan(numbers[at]) else "infinity"
-        text = f"{where} is {value}: expected a finite number; {_IMPUTE}."
-        raise BadRow(text, row, column)
+        raise BadRow(f"{where} is {_unusable(float(numbers[at]))}", row, column)
+
+
+def _unusable(value: float) -> str:
+    """A value that is not at most ``LARGEST``, what was expected, and what to do."""
+    if math.isfinite(value):
+        limit = f"at most {LARGEST} in absolute value"
+        return f"{value}: expected {limit}, so that sums of squares are finite; rescale the values."
+    name = "NaN" if math.isnan(value) else "infinity"
+    return f"{name}: expected a finite number; {_IMPUTE}."
 
 
 def _where(

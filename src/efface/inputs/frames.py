@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
-from math import isfinite
 from numbers import Number
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
@@ -189,6 +188,28 @@ def items(data: Any) -> Any:
     return data if series is data or is_frame(series) else series.to_numpy()
 
 
+def entries(data: Any) -> Any:
+    """A column of any library as a list, in which a gap does not turn ints into floats.
+
+    >>> import polars as pl
+    >>> entries(pl.Series([7, None]))
+    [7, None]
+    """
+    series = wrapped(data)
+    return data if series is data or is_frame(series) else series.to_list()
+
+
+def missing(value: Any) -> bool:
+    """Whether an item of a column is a gap: None, NaN, NaT or the NA of pandas.
+
+    >>> [missing(value) for value in (None, float("nan"), np.datetime64("NaT"), 0, "")]
+    [True, True, True, False, False]
+    """
+    if isinstance(value, float | np.floating | np.datetime64):
+        return bool(value != value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
 def transposed(rows: Matrix, buffer: Matrix | None = None) -> Matrix:
     """The transpose in C order, copied in blocks that fit the cache; into ``buffer`` if given.
 
@@ -203,21 +224,20 @@ def transposed(rows: Matrix, buffer: Matrix | None = None) -> Matrix:
     return out
 
 
-def side_by_side(columns: Sequence[Vector]) -> tuple[Matrix, bool]:
-    """Columns as one matrix in C order, and whether their sum is finite, hence all numbers are.
+def side_by_side(columns: Sequence[Vector]) -> tuple[Matrix, float]:
+    """Columns as one matrix in C order, and the largest absolute value; NaN if there is a NaN.
 
-    >>> side_by_side([np.arange(2.0), np.ones(2)])
-    (array([[0., 1.],
-           [1., 1.]]), True)
+    >>> side_by_side([np.arange(2.0), -np.ones(2)])
+    (array([[ 0., -1.],
+           [ 1., -1.]]), 1.0)
     """
-    count, total = len(columns[0]), 0.0
+    count, bounds = len(columns[0]), [0.0]
     out = np.empty((count, len(columns)))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for a in range(0, count, _BLOCK):
-            block = np.array([column[a : a + _BLOCK] for column in columns])
-            total += block.sum()  # while the block is in the cache
-            out[a : a + _BLOCK] = block.T
-    return out, isfinite(total)
+    for a in range(0, count, _BLOCK):
+        block = np.array([column[a : a + _BLOCK] for column in columns])
+        bounds += [block.max(), -block.min()]  # while the block is in the cache
+        out[a : a + _BLOCK] = block.T
+    return out, float(np.max(bounds))
 
 
 def wrapped(data: Any) -> Any:

@@ -1,31 +1,37 @@
-"""Ids of rows, checked: an int or a str per row."""
+"""Ids of rows and owners of rows, checked: an int or a str per row.
+
+A UUID is accepted for either; it is kept as its text in lowercase.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID
 
 import numpy as np
 
-from efface.errors import InvalidValue, unusable
-from efface.inputs.frames import items
+from efface.errors import InvalidValue, invalid, unusable
+from efface.inputs.frames import entries, items, missing
 
 Id = int | str
+AnyId = int | str | UUID  # what callers may pass
+_NAMES = {"id": "name the row by one", "owner": "name the person by one"}
 
 
-def as_id(id: object) -> Id:
-    """One id: an int or a str, nothing that only looks like one.
+def as_id(id: object, subject: str = "id") -> Id:
+    """One id: an int, a str or a UUID, nothing that only looks like one.
 
-    >>> as_id(np.int64(7)), as_id("ann")
-    (7, 'ann')
+    >>> as_id(np.int64(7)), as_id("ann"), as_id(UUID(int=10))
+    (7, 'ann', '00000000-0000-0000-0000-00000000000a')
     """
     if type(id) is int:
         return id
-    if isinstance(id, str):
+    if isinstance(id, str | UUID):
         return str(id)
     if isinstance(id, int | np.integer) and not isinstance(id, bool | np.timedelta64):
         return int(id)
-    raise InvalidValue(unusable("id", id, "an int or a str", "name the row by one"))
+    raise InvalidValue(unusable(subject, id, "an int or a str", _NAMES[subject]))
 
 
 def as_ids(ids: Iterable[object], count: int) -> list[Id]:
@@ -38,11 +44,47 @@ def as_ids(ids: Iterable[object], count: int) -> list[Id]:
     return known
 
 
-def some_ids(ids: object) -> list[Id]:
+def as_owners(owners: object, count: int) -> list[Id | None] | None:
+    """One owner for each of ``count`` rows, None for a row without one; None if no row has one.
+
+    >>> as_owners(["ann", None, 7], 3), as_owners([None], 1)
+    (['ann', None, 7], None)
+    """
+    if owners is None:
+        return None
+    if isinstance(owners, str | bytes) or not isinstance(owners, Iterable):
+        raise invalid("owners", owners, f"{count} owners", "pass one per row, in a list")
+    found = [None if missing(each) else as_id(each, "owner") for each in _plain(entries(owners))]
+    if len(found) != count:
+        raise invalid("owners", f"{len(found)} long", f"{count} owners", "pass one per row")
+    return found if any(each is not None for each in found) else None
+
+
+def some_ids(ids: object, subject: str = "id") -> list[Id]:
     """One id or many, each once."""
     if isinstance(ids, str | int | np.integer) or not isinstance(ids, Iterable):
-        return [as_id(ids)]
-    return list(dict.fromkeys(as_id(id) for id in _plain(ids)))
+        return [as_id(ids, subject)]
+    return list(dict.fromkeys(as_id(id, subject) for id in _plain(ids)))
+
+
+class RequestedRows(NamedTuple):
+    """Whose rows are to be forgotten: those with these ids, and those of these owners."""
+
+    ids: list[Id]
+    owners: list[Id]
+
+
+def requested(ids: object, owner: object, owners: object) -> RequestedRows:
+    """The rows that the arguments of ``forget`` name; one of them must be given.
+
+    >>> requested(None, "ann", None)
+    RequestedRows(ids=[], owners=['ann'])
+    """
+    if ids is None and owner is None and owners is None:
+        raise invalid("ids", None, "ids or owners of rows", "pass ids=, owner= or owners=")
+    one = [] if owner is None else [as_id(owner, "owner")]
+    many = [] if owners is None else some_ids(owners, "owner")
+    return RequestedRows([] if ids is None else some_ids(ids), list(dict.fromkeys(one + many)))
 
 
 def _plain(given: Iterable[Any]) -> Iterable[Any]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from efface.errors import invalid
+
+_MOST = 2**62
 
 
 def whole(subject: str, value: object, least: int) -> int:
@@ -19,6 +22,8 @@ def whole(subject: str, value: object, least: int) -> int:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
         expected = f"a whole number of at least {least}"
         raise invalid(subject, value, expected, "check its type and sign")
+    if value > _MOST:  # sums of two such numbers fit 64 bits
+        raise invalid(subject, value, f"at most {_MOST}", "lower it")
     return int(value)
 
 
@@ -73,7 +78,10 @@ def vector(subject: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
     >>> vector("theta", [1, 2], 2)
     array([1., 2.])
     """
-    numbers = np.asarray(value, dtype=np.float64)
+    try:
+        numbers = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise invalid(subject, value, f"{size} finite numbers", "convert it") from error
     if numbers.shape != (size,):
         expected = f"the shape ({size},)"
         raise invalid(subject, numbers.shape, expected, f"pass {size} numbers")
@@ -88,5 +96,17 @@ def vector(subject: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
 def _number(value: object) -> float:
     """The value as a float; NaN, which is in no range, if it is not a number."""
     if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
-        return float(value)
+        return to_float(value)
     return math.nan
+
+
+def to_float(number: Any) -> float:
+    """A number as a float; infinite for an int that is beyond all floats.
+
+    >>> to_float(3), to_float(-(10**400))
+    (3.0, -inf)
+    """
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf

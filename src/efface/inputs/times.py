@@ -1,8 +1,9 @@
 """Checked times and durations, as plain numbers.
 
 There are two kinds, which never mix. A calendar time is an ``int``: nanoseconds since 1970 UTC. A
-time in a unit of the caller is a ``float``. The same holds for durations. The type of a value is
-its kind; for an array it is the dtype, int64 or float64.
+time in a unit of the caller is a ``float``. The same holds for durations, and a duration of
+calendar months is a ``Months``. The type of a time is its kind; for an array it is the dtype, int64
+or float64.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import BadTime, invalid, unusable
-from efface.inputs.frames import items
+from efface.inputs.frames import items, missing
+from efface.inputs.masks import first_masked
+from efface.inputs.months import Months
+from efface.inputs.parameters import to_float
 
 Time = int | float
 Times = NDArray[np.int64] | NDArray[np.float64]
@@ -34,7 +38,8 @@ _UNITS = {
     "us": 1_000,
     "ns": 1,
 }
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|h|d|w)")
+_MONTHS = {"y": 12, "mo": 1}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|mo|s|m|h|d|w|y)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _LIMIT = 2**63
@@ -51,6 +56,7 @@ def as_time(at: object, subject: str = "at") -> Time:
     """
     if type(at) is float and math.isfinite(at):
         return at
+    _refuse_masked(at, subject)
     if hasattr(at, "to_datetime64"):  # pandas.Timestamp: has nanoseconds, datetime has not
         at = at.to_datetime64()
     if isinstance(at, np.datetime64):
@@ -64,24 +70,62 @@ def as_time(at: object, subject: str = "at") -> Time:
     raise BadTime(unusable(subject, at, _EXPECTED, "convert it"))
 
 
-def as_times(at: Any, count: int) -> Times:
+def as_times(at: Any, count: int, subject: str = "at") -> Times:
     """``count`` times, from one per row or one for all rows.
 
     >>> as_times([0, 1.5], 2)
     array([0. , 1.5])
     """
+    _refuse_masked(at, subject)
     values = np.asarray(items(at))
     if values.ndim == 0:
-        return pack([as_time(values.item() if values.dtype == object else at)] * count)
+        return pack([as_time(values.item() if values.dtype == object else at, subject)] * count)
     if values.shape != (count,):
         raise BadTime(
-            unusable("at", values.shape, f"the shape ({count},)", "pass one time per row")
+            unusable(subject, values.shape, f"the shape ({count},)", "pass one time per row")
         )
     if values.dtype.kind == "M":
-        return _nanoseconds(values, "at[{}]")
+        return _nanoseconds(values, f"{subject}[{{}}]")
     if values.dtype.kind == "f" and np.isfinite(values).all():
         return values.astype(np.float64)
-    return _one_by_one(values)
+    return _one_by_one(values, subject)
+
+
+def as_untils(until: Any, count: int) -> Times | None:
+    """The ends of ``count`` rows, from one per row or one for all rows; None if no row has one.
+
+    In a column a gap (None, NaT, NaN) is a row without an end, whose end is ``never``.
+
+    >>> as_untils([3.0, None], 2), as_untils([None], 1)
+    (array([ 3., inf]), None)
+    """
+    if until is None:
+        return None
+    _refuse_masked(until, "until")
+    values = np.asarray(items(until))
+    gaps = _gaps(values)
+    if values.shape != (count,) or not gaps.any():
+        return as_times(until, count, "until") if count else None
+    if gaps.all():
+        return None
+    first = int(np.argmin(gaps))
+    as_time(values[first], f"until[{first}]")  # before it fills the gaps of earlier rows
+    filled: Any = [values[first if gap else row] for row, gap in enumerate(gaps.tolist())]
+    ends = as_times(filled, count, "until")
+    ends[gaps] = never(kind_of(ends))
+    return ends
+
+
+def never(kind: type | None) -> Time:
+    """The time of this kind that stands for no end: it is later than every other time."""
+    return _LIMIT - 1 if kind is int else math.inf
+
+
+def _refuse_masked(at: Any, subject: str) -> None:
+    masked = first_masked(at)
+    if masked is not None:
+        where = f"{subject}[{masked[0]}]" if masked else subject
+        raise BadTime(f"'{where}' is masked: expected {_EXPECTED}; correct it, or leave it out.")
 
 
 def pack(times: Collection[Time]) -> Times:
@@ -101,12 +145,19 @@ def kind_name(kind: type | None) -> str:
     return "None" if kind is None else "calendar times" if kind is int else "numbers"
 
 
-def _one_by_one(values: NDArray[np.generic]) -> Times:
-    times = [as_time(value, f"at[{row}]") for row, value in enumerate(values.tolist())]
+def _gaps(values: NDArray[Any]) -> NDArray[np.bool_]:
+    if values.dtype.kind in "fM":
+        return np.asarray(values != values)
+    found = [values.dtype.kind == "O" and missing(value) for value in values.ravel()]
+    return np.array(found, dtype=bool).reshape(values.shape)
+
+
+def _one_by_one(values: NDArray[np.generic], subject: str) -> Times:
+    times = [as_time(value, f"{subject}[{row}]") for row, value in enumerate(values.tolist())]
     for row, time in enumerate(times):
         if type(time) is not type(times[0]):
-            expected = f"{kind_name(type(times[0]))}, as for at[0]"
-            raise BadTime(unusable(f"at[{row}]", values[row], expected, "convert it"))
+            expected = f"{kind_name(type(times[0]))}, as for {subject}[0]"
+            raise BadTime(unusable(f"{subject}[{row}]", values[row], expected, "convert it"))
     return pack(times)
 
 
@@ -128,7 +179,7 @@ def _from_datetime(at: datetime, subject: str) -> int:
 
 
 def _from_number(at: int | float | np.integer[Any] | np.floating[Any], subject: str) -> float:
-    time = float(at)
+    time = to_float(at)
     if not math.isfinite(time):
         raise BadTime(unusable(subject, time, "a finite number", "correct it"))
     if isinstance(at, int | np.integer) and abs(int(at)) > _EXACT:
@@ -137,21 +188,24 @@ def _from_number(at: int | float | np.integer[Any] | np.floating[Any], subject: 
     return time
 
 
-def as_duration(duration: object) -> Time:
-    """A positive duration: nanoseconds for a calendar duration, a float for a number.
+def as_duration(duration: object) -> Time | Months:
+    """A positive duration: nanoseconds or months for calendar times, a float for a number.
 
     >>> as_duration("1h30m"), as_duration(timedelta(seconds=2)), as_duration(3600)
     (5400000000000, 2000000000, 3600.0)
+    >>> as_duration("1y6mo")
+    Months(count=18)
     """
     length = _length(duration)
-    if length is None or not 0 < length < _LIMIT:
-        expected = "a length of time above 0 such as '90d', '1h30m', a timedelta or a number"
-        advice = "units are w, d, h, m (minutes), s, ms, us and ns"
+    size = length.count if isinstance(length, Months) else length
+    if length is None or size is None or not 0 < size < _LIMIT:
+        expected = "a length of time above 0 such as '90d', '3mo', '1h30m', a timedelta or a number"
+        advice = "units are w, d, h, m (minutes), s, ms, us and ns, or y and mo (months) alone"
         raise invalid("duration", duration, expected, advice)
     return length
 
 
-def _length(duration: object) -> Time | None:
+def _length(duration: object) -> Time | Months | None:
     if isinstance(duration, str):
         return _parse(duration)
     if isinstance(duration, np.timedelta64):
@@ -159,33 +213,44 @@ def _length(duration: object) -> Time | None:
     if isinstance(duration, timedelta):
         return duration // _MICROSECOND * 1000
     if isinstance(duration, Number) and not isinstance(duration, bool):
-        return float(duration)
+        return to_float(duration)
     return None
 
 
-def _exact(duration: np.timedelta64) -> int | None:
-    """In nanoseconds; None for months, years and missing units, which have no fixed length."""
-    unit, count = np.datetime_data(duration.dtype)
+def _exact(duration: np.timedelta64) -> int | Months | None:
+    """In nanoseconds or months; None for a missing unit."""
+    unit, step = np.datetime_data(duration.dtype)
+    count = int(duration.astype(np.int64)) * step
+    if unit in ("M", "Y"):
+        return Months(count * (12 if unit == "Y" else 1))
     names = {"W": "w", "D": "d"}
     scale = _UNITS.get(names.get(unit, unit))
-    return None if scale is None else int(duration.astype(np.int64)) * count * scale
+    return None if scale is None else count * scale
 
 
-def _parse(text: str) -> int | None:
+def _parse(text: str) -> int | Months | None:
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         return None
-    total = sum(Fraction(number) * _UNITS[unit] for number, unit in parts)
-    return int(total) if total == int(total) else None
+    monthly = [unit in _MONTHS for _, unit in parts]
+    if any(monthly) and not all(monthly):
+        return None
+    sizes = _MONTHS if monthly[0] else _UNITS
+    total = sum(Fraction(number) * sizes[unit] for number, unit in parts)
+    if total != int(total):
+        return None
+    return Months(int(total)) if monthly[0] else int(total)
 
 
-def spell(nanoseconds: int) -> str:
+def spell(length: int | Months) -> str:
     """The shortest text of a calendar duration, without weeks: "90d", not "12w6d".
 
-    >>> spell(90 * 86_400_000_000_000), spell(5_400_000_000_000)
-    ('90d', '1h30m')
+    >>> spell(90 * 86_400_000_000_000), spell(5_400_000_000_000), spell(Months(14))
+    ('90d', '1h30m', '1y2mo')
     """
-    text = ""
+    if isinstance(length, Months):
+        return str(length)
+    text, nanoseconds = "", length
     for unit, size in list(_UNITS.items())[1:]:
         count, nanoseconds = divmod(nanoseconds, size)
         text += f"{count}{unit}" if count else ""

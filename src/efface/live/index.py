@@ -269,6 +269,8 @@ class RowIndex:
         Return how many positions were cut off at the old end and at the new end, because no row is
         left there.
         """
+        if not positions.size:
+            return 0, 0
         if positions.size == len(self):
             cut = self.places, 0
             self._clear()

@@ -1,26 +1,30 @@
 """The live rows of a model: raw values, ids and times, and the policy that plans which rows leave.
 
-The solver (with its row store) and the index of ids change together here, and nowhere else. Every
-method first checks and plans, then applies. What it refuses, it refuses before anything changed.
+The solver (with its row store), the index of ids, the owners and the ends of rows change together
+here, and nowhere else. Every method first checks and plans, then applies. What it refuses, it
+refuses before anything changed.
+
+The clock is the latest time of a live row or of a row that arrives. A row leaves when the clock
+reaches its end (``until``), or earlier if the policy says so.
 """
 
 from __future__ import annotations
 
 import copy
-import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.errors import InvalidValue, unusable
-from efface.inputs.ids import Id, as_id, as_ids, some_ids
-from efface.inputs.times import Time, Times, as_time, as_times, kind_of
+from efface.inputs.ids import Id, as_id, as_ids, as_owners, some_ids
+from efface.inputs.times import Time, Times, as_time, as_times, as_untils, kind_of
+from efface.live.arrivals import Arrivals, Simulation, Survivors, survivors_by_time
 from efface.live.batches import LONG, SlidingReplay
 from efface.live.index import RowIndex, repeated
+from efface.live.marks import NO_END, UNMARKED, Mark, Owners, RowMarks
 from efface.live.penalties import Penalty
 from efface.live.policies import Policy, Schedule
 from efface.live.solver import Solver
@@ -31,36 +35,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Window = tuple[Matrix, Vector, Vector]  # rows, responses, weights
 Windows = Iterable[Window]  # the live rows at each entry, or at all
-T = TypeVar("T")
 Widths = Callable[[Gauges, "LiveRows", Windows], Vector]
-
-
-@dataclass(frozen=True, eq=False)
-class Arrivals:
-    """Checked rows that are about to be learned, in the order of their arrival."""
-
-    X: Matrix
-    y: Vector
-    ids: Sequence[Id]
-    times: Times | None
-    numbered: bool  # no ids were given: they are numbered on from the live rows
-    weights: Vector
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def upto(self, end: int) -> Arrivals:
-        """The rows before ``end``."""
-        return self._part(slice(end))
-
-    def since(self, first: int) -> Arrivals:
-        """The rows from ``first`` on."""
-        return self._part(slice(first, None))
-
-    def _part(self, rows: slice) -> Arrivals:
-        times = None if self.times is None else self.times[rows]
-        mine = self.X[rows], self.y[rows], self.ids[rows], times
-        return Arrivals(*mine, self.numbered, self.weights[rows])
 
 
 class LiveRows:
@@ -95,6 +70,7 @@ class LiveRows:
         self.solver: Solver = self._fresh()
         self.index = RowIndex()
         self.solver.walls = self.index.walls
+        self.marks = RowMarks()
 
     @property
     def intercept(self) -> bool:
@@ -103,14 +79,24 @@ class LiveRows:
 
     # -- one row comes ---------------------------------------------------------------------------
 
-    def learn_one(self, x: Vector, y: float, id: object, at: object, weight: float = 1.0) -> None:
-        """Learn a row; the rows leave that the policy says."""
+    def learn_one(
+        self,
+        x: Vector,
+        y: float,
+        id: object,
+        at: object,
+        weight: float = 1.0,
+        owner: object = None,
+        until: object = None,
+    ) -> None:
+        """Learn a row; the rows leave that the policy says, and those that are due."""
         index = self.index
-        if at is not None or self.timed or index.named or index.gaps:
-            self._learn_named(x, y, id, at, weight)
+        marked = self.marks.some or owner is not None or until is not None
+        if at is not None or self.timed or index.named or index.gaps or marked:
+            self._learn_named(x, y, id, at, weight, owner, until)
             return
         if id is not None and as_id(id) != index.stop:
-            self._learn_named(x, y, id, at, weight)
+            self._learn_named(x, y, id, at, weight, owner, until)
             return
         n_rows = index.stop - index.start + 1
         leaving, self.phase = self.policy.after(n_rows, self.phase)
@@ -121,19 +107,38 @@ class LiveRows:
             index.stop += 1
             index.start += leaving
 
-    def _learn_named(self, x: Vector, y: float, id: object, at: object, weight: float) -> None:
-        """Learn a row that has an id or a time of its own, at its place in time."""
-        index, policy = self.index, self.policy
+    def _learn_named(
+        self,
+        x: Vector,
+        y: float,
+        id: object,
+        at: object,
+        weight: float,
+        owner: object,
+        until: object,
+    ) -> None:
+        """Learn a row that has an id, a time, an owner or an end, at its place in time."""
         time = None if at is None else as_time(at)
-        self._refuse_kind(None if time is None else type(time))
-        name = index.next_id() if id is None else as_id(id)
+        end = None if until is None else as_time(until, "until")
+        self._refuse_kind(None if time is None else type(time), None if end is None else type(end))
+        mark = Mark(None if owner is None else as_id(owner, "owner"), end)
+        name = self.index.next_id() if id is None else as_id(id)
+        self._learn_checked(x, y, name, time, weight, mark)
+
+    def _learn_checked(
+        self, x: Vector, y: float, name: Id, time: Time | None, weight: float, mark: Mark = UNMARKED
+    ) -> None:
+        """Learn a row whose id and time are checked: a checked calendar time is a plain int."""
         now = None if time is None else self._clock(time)
-        expired = 0 if now is None else policy.expired(index.since, now)
-        if name in index and name not in index.oldest(expired):
+        expired, due = self._over(now)
+        if name in self.index and name not in self.index.oldest(expired) and name not in due:
             raise repeated(name)
-        self._drop(expired)
-        if time is None or now is None or not policy.expired((time,), now):
+        self._leave(expired, due)
+        if time is None or now is None or not self._late(time, mark.until, now):
             self._place(x, y, name, time, weight)
+            if mark != UNMARKED and name in self.index:
+                ends = None if mark.until is None else [mark.until]
+                self.marks.add([name], [mark.owner], ends)
 
     def _place(self, x: Vector, y: float, id: Id, time: Time | None, weight: float) -> None:
         """Learn a row at its place in time; a row that would leave at once never enters."""
@@ -145,7 +150,7 @@ class LiveRows:
             return
         if time is None or position == index.places:
             index.append(id, time)
-            self.solver.learn(x, y, index.drop(leaving) if leaving else 0, weight)
+            self.solver.learn(x, y, self._drop_keys(leaving) if leaving else 0, weight)
         else:
             index.insert(position, id, time)
             self.solver.insert(position, x, y, weight)
@@ -160,68 +165,73 @@ class LiveRows:
         ids: Iterable[object] | None,
         at: object,
         weights: Vector | None = None,
+        *,
+        owners: object = None,
+        until: object = None,
     ) -> Arrivals:
-        """Check ids, times and weights of rows; ids that are not given are numbered on."""
-        weights = np.ones(len(y)) if weights is None else weights
-        times = None if at is None else as_times(at, len(y))
-        if len(y):
-            self._refuse_kind(kind_of(times))
+        """Check what belongs to rows; ids that are not given are numbered on."""
+        count = len(y)
+        weights = np.ones(count) if weights is None else weights
+        times = None if at is None else as_times(at, count)
+        untils = as_untils(until, count)
+        if count:
+            self._refuse_kind(kind_of(times), kind_of(untils))
+        marks = as_owners(owners, count), untils
         if ids is not None:
-            return Arrivals(X, y, as_ids(ids, len(y)), times, False, weights)
+            return Arrivals(X, y, as_ids(ids, count), times, False, weights, *marks)
         first = self.index.next_id()
-        return Arrivals(X, y, range(first, first + len(y)), times, True, weights)
+        return Arrivals(X, y, range(first, first + count), times, True, weights, *marks)
 
     def learn(self, new: Arrivals) -> None:
         """Learn rows as if one by one, at the cost of the rows that stay."""
         plan, n_rows = self._plan(new), len(self.index)
         if plan is None:
-            self._rearrange(new, *self._survivors(new))
+            self._rearrange(new, self._simulate(new))
             return
         self._drop(min(plan.leaving, n_rows))
-        kept = new.since(max(0, plan.leaving - n_rows))
+        kept = new.part(max(0, plan.leaving - n_rows))
         self.solver.extend(kept.X, kept.y, kept.weights)
-        self._enter(kept.ids, kept.times)
+        self._enter(kept.ids, kept.times, kept.owners, kept.untils)
         self.phase = plan.phase
 
     def replay(
         self, new: Arrivals, *, coef: bool, diagnostics: bool, widths: Widths | None = None
     ) -> Trace:
-        """Predict, then learn, row by row; rows that are too old by then leave first.
+        """Predict, then learn, row by row; rows that are too old or due by then leave first.
 
         ``widths`` says how far to each side of a prediction an interval reaches.
         """
-        self._close_gaps()
-        plan, n_rows = self._plan(new), len(self.index)
-        if plan is None:
-            self._survivors(new)  # refuses a repeated id before anything changes
-            rows = range(len(new))
-            return joined([self._replay_one(new.since(t), coef, diagnostics, widths) for t in rows])
-        past = self.values() if widths else None
-        trace = self._replay_in_order(new, plan, Asked(coef, diagnostics, widths is not None))
-        if widths is not None and past is not None:
-            trace = self._bounded(trace, widths, past, new)
-        self._settle(new, plan, n_rows)
-        return trace
+        asked = Asked(coef, diagnostics, widths is not None)
+        return joined([self._replay_run(*run, asked, widths) for run in self.runs(new)])
 
-    def walk(self, new: Arrivals, steps: Callable[[Schedule], T]) -> T | None:
-        """Apply ``steps``, which changes the solver, to rows that come in order of time.
+    def runs(self, new: Arrivals) -> Iterator[tuple[Arrivals, Schedule | None]]:
+        """Divide rows into runs that have a schedule, and single rows that have none.
 
-        None for other rows, with nothing changed: those can be learned one by one.
+        Within a run rows come in order of time under ids of no live row, and no row becomes due.
+        The rows that are too old or due when a run begins leave as it is handed out. The caller
+        learns a run before it asks for the next. A repeated id is refused before the first.
         """
-        self._close_gaps()
-        plan, n_rows = self._plan(new), len(self.index)
-        if plan is None:
-            self._survivors(new)  # refuses a repeated id
-            return None
-        result = steps(plan)
-        self._settle(new, plan, n_rows)
-        return result
+        self._close_gaps()  # the compiled replays know none
+        plan = self._plan(new)
+        if plan is not None:
+            yield new, plan
+            return
+        names = self._simulate(new).names[len(self.index) :]
+        new, first = replace(new, ids=names, numbered=False), 0
+        while first < len(new):
+            if new.times is not None:
+                self._leave(*self._over(self._clock(new.since[first])))
+                self._close_gaps()
+            end = max(first + 1, new.run_end(first, self.index, self.marks.consents.earliest))
+            run, first = new.part(first, end), end
+            yield run, self._plan(run)
 
-    def _settle(self, new: Arrivals, plan: Schedule, n_rows: int) -> None:
-        """Let the index and the phase follow the solver, which had ``n_rows`` rows."""
-        self.index.drop(min(plan.leaving, n_rows))
-        kept = new.since(max(0, plan.leaving - n_rows))
-        self._enter(kept.ids, kept.times)
+    def _settle(self, new: Arrivals, plan: Schedule) -> None:
+        """Let the index and the phase follow the solver, which has gone through these rows."""
+        n_rows = len(self.index)
+        self._drop_keys(min(plan.leaving, n_rows))
+        kept = new.part(max(0, plan.leaving - n_rows))
+        self._enter(kept.ids, kept.times, kept.owners, kept.untils)
         self.phase = plan.phase
 
     def values(self) -> Window:
@@ -232,12 +242,30 @@ class LiveRows:
         rows = self.index.occupied()
         return X[rows], y[rows], weights[rows]
 
+    def _replay_run(
+        self, new: Arrivals, plan: Schedule | None, asked: Asked, widths: Widths | None
+    ) -> Trace:
+        """Replay one of ``runs``, with intervals if there are widths."""
+        past = self.values() if widths else None
+        trace = (
+            self._replay_one(new, asked)
+            if plan is None
+            else self._replay_in_order(new, plan, asked)
+        )
+        if widths is not None and past is not None:
+            trace = self._bounded(trace, widths, past, new)
+        return trace
+
     def _replay_in_order(self, new: Arrivals, plan: Schedule, asked: Asked) -> Trace:
         """Replay rows that come in order of time; a long stream in batches of windows."""
         self.replayed += len(new)
+        self.solver.use_walls(None)  # the index follows at the end: until then rows have no ids
         rows = new.X, new.y, plan.before, plan.after, new.weights
         replay = SlidingReplay(self.solver, asked)
-        return replay.batched(*rows) if self.replayed >= LONG else replay.one_by_one(*rows)
+        trace = replay.batched(*rows) if self.replayed >= LONG else replay.one_by_one(*rows)
+        self._settle(new, plan)
+        self.solver.use_walls(self.index.walls)
+        return trace
 
     def _bounded(self, trace: Trace, widths: Widths, past: Window, new: Arrivals) -> Trace:
         """The trace with its intervals."""
@@ -263,46 +291,53 @@ class LiveRows:
         """A copy with the same rows and the same state, bit for bit."""
         return copy.deepcopy(self)
 
-    def _replay_one(
-        self, new: Arrivals, coef: bool, diagnostics: bool, widths: Widths | None
-    ) -> Trace:
-        """Replay the first of some rows, at its place in time, by a copy of the solver."""
-        x, y, (name, time) = new.X[:1], new.y[:1], self._welcome(new)
+    def _replay_one(self, new: Arrivals, asked: Asked) -> Trace:
+        """Replay a single row at its place in time, by a copy of the solver."""
         solver, none = self._fresh(), np.zeros(1, dtype=np.int64)
-        past, weights = self.values(), new.weights[:1]
-        solver.extend(*past)
-        asked = Asked(coef, diagnostics, widths is not None)
-        trace: Trace = solver.replay(x, y, none, none, asked, weights)
-        if widths is not None:
-            trace = self._bounded(trace, widths, past, new.upto(1))
+        solver.extend(*self.values())
+        trace: Trace = solver.replay(new.X, new.y, none, none, asked, new.weights)
         solver.drop(solver.rows.n_rows)
-        self.learn_one(x[0], float(y[0]), name, time, float(weights[0]))
+        self._learn_single(new)
         return trace
 
-    def _welcome(self, new: Arrivals) -> tuple[Id, Time | None]:
-        """The id and the time of the first of some rows; rows that are too old by then leave."""
-        time = None if new.times is None else new.times[0].item()
-        name = self.index.next_id() if new.numbered else new.ids[0]
-        if time is not None:
-            self._drop(self.policy.expired(self.index.since, self._clock(time)))
-        return name, time
+    def _learn_single(self, new: Arrivals) -> None:
+        """Learn a single row that ``runs`` hands out, at its place in time."""
+        time = None if new.times is None else new.since[0]
+        until = None if new.untils is None else new.untils[0].item()
+        mark = Mark(None if new.owners is None else new.owners[0], until)
+        weight = float(new.weights[0])
+        self._learn_checked(new.X[0], float(new.y[0]), new.ids[0], time, weight, mark)
 
     # -- rows leave ------------------------------------------------------------------------------
 
-    def forget(self, ids: object) -> None:
-        """Rows leave by id, as one rebuild."""
-        self._remove(self.index.positions(some_ids(ids)))
+    def forget(self, ids: object, owners: object = (), *, lenient: bool = False) -> int:
+        """Rows leave by id and by owner, as one rebuild; return how many.
+
+        An id or an owner without a live row is an error, unless ``lenient``.
+        """
+        if type(ids) is int and not owners and not lenient:
+            self._remove(self.index.positions((ids,)))
+            return 1
+        named = [id for id in some_ids(ids) if not lenient or id in self.index]
+        rows_of, people = self.marks.owners, some_ids(owners, "owner")
+        theirs = [rows_of.ids_of(each) for each in people if not lenient or each in rows_of]
+        wanted = dict.fromkeys([*named, *(id for rows in theirs for id in rows)])
+        self._remove(self.index.positions(wanted))
+        return len(wanted)
 
     def expire(self, now: object) -> int:
-        """Rows that are too old at ``now`` leave, as one rebuild; return how many."""
-        if not self.policy.needs_time:
-            advice = "use window='90d' or KeepFor to give rows a time to leave"
-            raise InvalidValue(unusable("window", self.policy, "a duration to expire by", advice))
+        """Rows that are too old or due at ``now`` leave, as one rebuild; return how many."""
         time = as_time(now)
-        self._refuse_kind(type(time))
-        count = self.policy.expired(self.index.since, time)
-        self._remove(np.arange(count, dtype=np.intp))
-        return count
+        self.policy.refuse_time(type(time))
+        if self.index.kind is not None:
+            self.index.refuse_time(type(time))
+        else:
+            self.marks.consents.refuse_kind(type(time), None)
+        expired, due = self._over(time)
+        oldest = self.index.occupied()[:expired] if self.index.gaps else np.arange(expired)
+        positions = np.union1d(oldest, self.index.positions(due)).astype(np.intp)
+        self._remove(positions)
+        return len(positions)
 
     def rebuild(self) -> None:
         """Make the state that of a model that has just learned the live rows, and no other row."""
@@ -315,8 +350,14 @@ class LiveRows:
         self._drop(len(self.index))
 
     def _remove(self, positions: NDArray[np.intp]) -> None:
-        """Rows leave from anywhere. Where many stay they stay where they are, with gaps between."""
+        """Rows leave from anywhere. Where many stay they stay where they are, with gaps between.
+
+        Even if no row leaves, what was derived from earlier rows is discarded.
+        """
         index, solver = self.index, self.solver
+        if self.marks.some:
+            self.marks.remove(index.ids_at(positions))
+        self.replayed = 0
         kept = len(index) - positions.size
         if solver.gaps_from is None or kept < solver.gaps_from:
             solver.keep(np.setdiff1d(index.occupied(), positions, assume_unique=True))
@@ -336,7 +377,20 @@ class LiveRows:
 
     def _drop(self, count: int) -> None:
         if count:
-            self.solver.drop(self.index.drop(count))
+            self.solver.drop(self._drop_keys(count))
+
+    def _drop_keys(self, count: int) -> int:
+        """The oldest rows leave the index, and their marks; return how many positions."""
+        if count and self.marks.some:
+            self.marks.remove(self.index.oldest(count))
+        return self.index.drop(count)
+
+    def _leave(self, expired: int, due: list[Id]) -> None:
+        """The oldest rows leave, and rows whose end has come."""
+        self._drop(expired)
+        left = [id for id in due if id in self.index]
+        if left:
+            self._remove(self.index.positions(left))
 
     def restore(
         self,
@@ -346,20 +400,40 @@ class LiveRows:
         times: Times | None,
         phase: int,
         weights: Vector | None = None,
+        *,
+        owners: Owners | None = None,
+        untils: Times | None = None,
     ) -> None:
         """Take over live rows of a snapshot; nothing may have been learned before."""
         names = as_ids(ids, len(y))
         if names:
-            self._refuse_kind(kind_of(times))
+            self._refuse_kind(kind_of(times), kind_of(untils))
         self.solver.extend(X, y, weights)
-        self._enter(names, times)
+        self._enter(names, times, as_owners(owners, len(y)), untils)
         self.phase = phase
+
+    def residues(self) -> list[str]:
+        """The names of what does not follow from the live rows alone."""
+        return [*self.solver.residues(), *self.marks.residues(self.index.ids)]
 
     # -- plans -----------------------------------------------------------------------------------
 
-    def _refuse_kind(self, kind: type | None) -> None:
+    def _refuse_kind(self, kind: type | None, end: type | None) -> None:
         self.policy.refuse_time(kind)
         self.index.refuse_time(kind)
+        if end is not None:
+            self.marks.consents.refuse_kind(end, kind)
+
+    def _over(self, now: Time | None) -> tuple[int, list[Id]]:
+        """How many of the oldest rows are too old at ``now``, and the ids of rows that are due."""
+        if now is None:
+            return 0, []
+        due = self.marks.consents.due(now) if self.marks.some else []
+        return self.policy.expired(self.index.since, now), due
+
+    def _late(self, time: Time, until: Time | None, now: Time) -> bool:
+        """Is a row too old or due on arrival?"""
+        return bool(self.policy.expired((time,), now)) or (until is not None and until <= now)
 
     def _clock(self, time: Time) -> Time:
         newest = self.index.newest
@@ -377,6 +451,8 @@ class LiveRows:
             (times[1:] >= times[:-1]).all() and (newest is None or times[0] >= newest)
         ):
             return None
+        if times is not None and self._ends_by(new, times[-1].item()):
+            return None
         if times is not None and self.policy.needs_time and len(self.index):
             times = np.concatenate([self.index.times, times])
         plan = self.policy.schedule(len(self.index), len(new), self.phase, times)
@@ -385,57 +461,52 @@ class LiveRows:
         fresh = len(set(new.ids)) == len(new) and not any(id in self.index for id in new.ids)
         return plan if fresh else None
 
-    def _survivors(self, new: Arrivals) -> tuple[list[int], list[Id], int]:
-        """Which rows are alive at the end, oldest first, their ids, and the phase; rows one by one.
+    def _ends_by(self, new: Arrivals, now: Time) -> bool:
+        """Is a live or an arriving row due at ``now``?"""
+        earliest = self.marks.consents.earliest
+        coming = new.untils is not None and bool(new.untils.min() <= now)
+        return coming or (earliest is not None and earliest <= now)
 
-        Rows are counted from the oldest live row on through the arrivals.
-        """
-        names: list[Id] = self.index.ids
-        since: Sequence[Time] = list(self.index.since) or [0.0] * len(names)
-        coming: list[Time] = [0.0] * len(new) if new.times is None else new.times.tolist()
-        heap = [(time, k) for k, time in enumerate(since)]  # sorted, hence a heap
-        live, phase, largest = set(names), self.phase, self.index.next_id() - 1
-        now = since[-1] if names else coming[0]
-
-        def leave() -> None:
-            nonlocal largest
-            gone = names[heapq.heappop(heap)[1]]
-            live.remove(gone)
-            if gone == largest:
-                largest = max((id for id in live if isinstance(id, int)), default=-1)
-
-        for i, time in enumerate(coming):
-            now = max(now, time)
-            name = max(largest, -1) + 1 if new.numbered else new.ids[i]
-            while heap and self.policy.expired(heap[0][:1], now):
-                leave()
-            if name in live:
-                raise repeated(name)
-            names.append(name)
-            if self.policy.expired((time,), now):
-                continue  # too old on arrival
-            heapq.heappush(heap, (time, len(names) - 1))
-            live.add(name)
-            largest = max(largest, name) if isinstance(name, int) else largest
-            leaving, phase = self.policy.after(len(heap), phase)
-            for _ in range(leaving):
-                leave()
-        order = [k for _, k in sorted(heap)]
-        return order, [names[k] for k in order], phase
+    def _simulate(self, new: Arrivals) -> Survivors:
+        """Which rows are alive at the end; refuses a repeated id."""
+        consents = self.marks.consents
+        ends = consents.of(self.index.ids) if consents and new.times is not None else []
+        at_once = survivors_by_time(self.index, ends, self.policy, new)
+        if at_once is not None:
+            return at_once
+        simulation = Simulation(self.index, ends, self.policy, self.phase)
+        for row in range(len(new)):
+            name = simulation.next_id() if new.numbered else new.ids[row]
+            simulation.arrive(name, new.since[row], new.ends[row])
+        return simulation.survivors
 
     # -- changes ---------------------------------------------------------------------------------
 
-    def _enter(self, ids: Sequence[Id], times: Times | None) -> None:
+    def _enter(
+        self,
+        ids: Sequence[Id],
+        times: Times | None,
+        owners: Owners | None,
+        untils: Times | list[Time] | None,
+    ) -> None:
         self.index.extend(ids, None if times is None else times.tolist())
+        if owners is not None or untils is not None:
+            ends = untils.tolist() if isinstance(untils, np.ndarray) else untils
+            self.marks.add(ids, owners, ends)
 
-    def _rearrange(self, new: Arrivals, order: list[int], ids: list[Id], phase: int) -> None:
-        """Live and new rows, those of ``order``, as one rebuild."""
+    def _rearrange(self, new: Arrivals, survivors: Survivors) -> None:
+        """Live and new rows, those that survive, as one rebuild."""
+        order, names = survivors.order, self.index.ids
         pairs = zip(self.values(), (new.X, new.y, new.weights), strict=True)
         rows = [np.concatenate(pair)[order] for pair in pairs]
         times = new.times
         if times is not None:
-            times = np.concatenate([*([self.index.times] if len(self.index) else []), times])[order]
+            times = np.concatenate([*([self.index.times] if names else []), times])[order]
+        owners = [*self.marks.owners.of(names), *(new.owners or [None] * len(new))]
+        none = [NO_END] * len(new)
+        coming = none if new.untils is None else new.untils.tolist()
+        untils = [*self.marks.consents.of(names), *coming]
         self.wipe()
         self.solver.extend(*rows)
-        self._enter(ids, times)
-        self.phase = phase
+        self._enter(survivors.ids, times, [owners[k] for k in order], [untils[k] for k in order])
+        self.phase = survivors.phase

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import BadTime, InvalidValue, unusable
+from efface.inputs.months import Months
 from efface.inputs.parameters import whole
 from efface.inputs.times import Time, Times, as_duration, kind_name, spell
 
@@ -98,26 +99,28 @@ class KeepFor(Policy):
 
     The clock is the newest time among the live rows, or that given to ``expire``. A text ("90d",
     "1h30m"), a timedelta or a numpy.timedelta64 is for calendar times; a number is in the unit of
-    times that are numbers.
+    times that are numbers. Months and years ("3mo", "1y") end on the same day of a later month in
+    UTC, at the same time of day. Where that month has no such day, they end with the month.
 
-    >>> KeepFor(timedelta(days=90))
-    KeepFor(duration='90d')
+    >>> KeepFor(timedelta(days=90)), KeepFor("12mo")
+    (KeepFor(duration='90d'), KeepFor(duration='1y'))
     >>> KeepFor(10).expired([1.0, 5.0, 5.5], now=15.0)
     2
     """
 
     duration: str | timedelta | np.timedelta64 | float
-    length: Time = field(init=False, repr=False, compare=False)
+    length: Time | Months = field(init=False, repr=False, compare=False)
 
     needs_time: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         length = as_duration(self.duration)
         object.__setattr__(self, "length", length)
-        object.__setattr__(self, "duration", spell(length) if isinstance(length, int) else length)
+        text = length if isinstance(length, float) else spell(length)
+        object.__setattr__(self, "duration", text)
 
     def expired(self, times: Iterable[Time], now: Time) -> int:
-        limit, count = now - self.length, 0
+        limit, count = self._limit(now), 0
         for time in times:
             if time > limit:
                 break
@@ -137,12 +140,21 @@ class KeepFor(Policy):
             raise BadTime(
                 f"'at' is None: expected the time of the row, which {self!r} needs; pass at=."
             )
-        if kind is not type(self.length):
-            got, need = kind_name(kind), kind_name(type(self.length))
+        expected = float if isinstance(self.length, float) else int
+        if kind is not expected:
+            got, need = kind_name(kind), kind_name(expected)
             advice = "use a duration like '90d' with datetimes, a number with numbers"
             raise BadTime(f"'at' is {got}: expected {need}, which {self!r} needs; {advice}.")
 
+    def _limit(self, now: Time) -> Time:
+        """The latest time that is too old at ``now``."""
+        if isinstance(self.length, Months):
+            return self.length.limit(int(now))
+        return now - self.length
+
     def _limits(self, now: Times) -> Times:
+        if isinstance(self.length, Months):
+            return self.length.limits(np.asarray(now, dtype=np.int64))
         if isinstance(self.length, int):  # the earliest times would wrap around
             earliest = np.iinfo(np.int64).min + self.length
             return np.asarray(np.maximum(now, earliest) - self.length, dtype=np.int64)

@@ -2,9 +2,9 @@
 
 A file is, in this order::
 
-    efface model 1\\n                      the format and its version, 2 if rows have weights
+    efface model 1\\n                      the format and its version, see below
     {"arrays":...}\\n                      the header: one line of JSON, ASCII, keys sorted
-    X, y, times, weights                  the arrays that the header lists, C order, little-endian
+    X, y, times, weights, until, owners   the arrays that the header lists, C order, little-endian
     32 bytes                              SHA-256 of everything before
 
 The header holds ``arrays`` (name, dtype and shape of each), ``features`` (names of the columns, or
@@ -12,6 +12,13 @@ null), ``ids``, ``model`` (the class), ``parameters`` and ``phase`` (that of the
 is there when rows have times: int64 nanoseconds since 1970, or float64 numbers; ``weights`` when
 some row has another weight than 1. Nothing else is kept: no counters, no sums, nothing of a row
 that has left.
+
+``until`` is there when some row has an end: a time, the largest int64 or infinity for a row without
+an end. ``owners`` is there when some row has an owner: int64 codes, -1 for a row without an owner,
+and in the header ``owners``, the table of owners in the order of their first row.
+
+The version is 3 if there are ends or owners, else 2 if there are weights, else 1: a reader that
+does not know them must not overlook them.
 
 A file is written beside its destination and then moved there, so a reader sees the old file or the
 new one, never half of one.
@@ -35,7 +42,7 @@ from efface.inputs.ids import Id
 from efface.inputs.times import Times
 
 _NAME = b"efface model "
-_PLAIN, _WEIGHED = 1, 2  # versions: a reader of the first would overlook weights
+_PLAIN, _WEIGHED, _MARKED = 1, 2, 3  # versions
 _DIGEST = 32
 _DTYPES = {"<f8": np.float64, "<i8": np.int64}
 
@@ -53,11 +60,20 @@ class Snapshot:
     X: NDArray[np.float64]
     y: NDArray[np.float64]
     weights: NDArray[np.float64] | None = None  # of 1 each
+    owners: list[Id | None] | None = None  # of each row
+    until: Times | None = None  # of each row
 
     @property
     def weighed(self) -> NDArray[np.float64]:
         """The weights, whatever they are."""
         return np.ones(len(self.y)) if self.weights is None else self.weights
+
+    @property
+    def version(self) -> int:
+        """The version of a file with these rows."""
+        if self.owners is not None or self.until is not None:
+            return _MARKED
+        return _PLAIN if self.weights is None else _WEIGHED
 
 
 def write(path: str | os.PathLike[str], snapshot: Snapshot) -> None:
@@ -82,7 +98,8 @@ def read(path: str | os.PathLike[str]) -> Snapshot:
 
 def encode(snapshot: Snapshot) -> bytes:
     """The bytes of a file."""
-    arrays = {name: getattr(snapshot, name) for name in ("X", "y", "times", "weights")}
+    arrays = {name: getattr(snapshot, name) for name in ("X", "y", "times", "weights", "until")}
+    table, arrays["owners"] = _coded(snapshot.owners)
     stored = {
         name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         for name, array in arrays.items()
@@ -95,10 +112,10 @@ def encode(snapshot: Snapshot) -> bytes:
         "model": snapshot.model,
         "parameters": snapshot.parameters,
         "phase": snapshot.phase,
+        **({} if snapshot.owners is None else {"owners": table}),
     }
     text = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    version = _PLAIN if snapshot.weights is None else _WEIGHED
-    parts = [b"%s%d\n" % (_NAME, version), text.encode("ascii"), b"\n"]
+    parts = [b"%s%d\n" % (_NAME, snapshot.version), text.encode("ascii"), b"\n"]
     content = b"".join([*parts, *(array.tobytes() for array in stored.values())])
     return content + hashlib.sha256(content).digest()
 
@@ -123,9 +140,9 @@ def _check_version(content: bytes, source: str) -> int:
             raise _damaged(source, "its first line is not whole")
         raise ForeignFile(f"'{source}' is not a model of efface: pass a file written by 'save'.")
     version = int(line[len(_NAME) :])
-    if version > _WEIGHED:
+    if version > _MARKED:
         raise NewerFile(
-            f"'{source}' has version {version}: this efface reads up to {_WEIGHED}; "
+            f"'{source}' has version {version}: this efface reads up to {_MARKED}; "
             "upgrade efface to load it."
         )
     return len(line) + 1
@@ -151,9 +168,34 @@ def _parse(body: bytes, start: int) -> Snapshot:
         X=arrays["X"],
         y=arrays["y"],
         weights=arrays.get("weights"),
+        owners=_decoded(header.get("owners"), arrays.get("owners")),
+        until=arrays.get("until"),
     )
     _check_rows(snapshot)
     return snapshot
+
+
+def _coded(owners: list[Id | None] | None) -> tuple[list[Id], NDArray[np.int64] | None]:
+    """The table of owners in the order of their first row, and the place of each row's owner."""
+    if owners is None:
+        return [], None
+    table = list(dict.fromkeys(owner for owner in owners if owner is not None))
+    place: dict[Id | None, int] = {owner: at for at, owner in enumerate(table)}
+    return table, np.array([place.get(owner, -1) for owner in owners], dtype=np.int64)
+
+
+def _decoded(table: list[Id] | None, codes: NDArray[np.int64] | None) -> list[Id | None] | None:
+    """The owner of each row; a table that is not the one that ``_coded`` makes is refused."""
+    if table is None and codes is None:
+        return None
+    if table is None or codes is None:
+        raise ValueError("owners without their table")
+    if codes.size and not (codes.min() >= -1 and codes.max() < len(table)):
+        raise ValueError("an owner that the table does not have")
+    owners = [None if code < 0 else table[code] for code in codes.tolist()]
+    if _coded(owners)[0] != table:
+        raise ValueError("a table of owners in another order")
+    return owners
 
 
 def _check_rows(s: Snapshot) -> None:
@@ -171,8 +213,23 @@ def _check_rows(s: Snapshot) -> None:
         s.weights.shape == (n,) and np.isfinite(s.weights).all() and (s.weights >= 0.0).all()
     ):
         raise ValueError("weights that are no weights")
+    _check_marks(s)
     if s.features is not None and len(s.features) != width:
         raise ValueError("as many names as columns expected")
+
+
+def _check_marks(s: Snapshot) -> None:
+    n = len(s.y)
+    if s.owners is not None and (
+        len(s.owners) != n or not all(type(each) in (int, str, type(None)) for each in s.owners)
+    ):
+        raise ValueError("owners that are no owners")
+    if s.until is not None and (
+        s.until.shape != (n,)
+        or np.isnan(s.until).any()
+        or (s.times is not None and s.times.dtype != s.until.dtype)
+    ):
+        raise ValueError("ends that are no times")
 
 
 def _damaged(source: str, finding: str) -> DamagedFile:

@@ -178,6 +178,10 @@ class Solver(ABC):
         self.rows.drop(count)
         self._release()
 
+    def use_walls(self, walls: Walls | None) -> None:
+        """Say which rows are walls of the tree of sums; a tree with other walls is discarded."""
+        self.walls = walls
+
     def sum_up(self) -> None:
         """Take all live rows into the tree of sums."""
         raise NotImplementedError
@@ -447,6 +451,10 @@ class EventSolver(Solver):
         tree = np.zeros(0) if self._tree is None else self._tree.store
         return [*found, *wrong_nodes(tree, x, y, span[0])]
 
+    def use_walls(self, walls: Walls | None) -> None:
+        super().use_walls(walls)
+        self._discard_tree()
+
     def sum_up(self) -> None:
         self._forgets = True
         self._covering_tree()
@@ -507,8 +515,8 @@ class EventSolver(Solver):
         if code == FORM:
             stream.form_rows(*rows, store, watched)
         elif code == FOLD:
-            slides = fold_rows(*rows, store, self._covering_tree(), watched)
-            if slides and store is self._store and not self._forgets:
+            independent = fold_rows(*rows, store, self._covering_tree(), watched)
+            if independent and store is self._store and not self._forgets:
                 self._discard_tree()  # the sliding sums go on without it
         elif code == FORM_DUAL:
             stream.form_dual_rows(*rows, store, watched)

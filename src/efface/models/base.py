@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,15 +13,27 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from efface.errors import InvalidValue, NotFitted
-from efface.inputs.ids import Id
+from efface.inputs.ids import AnyId, Id, as_id, requested
+from efface.inputs.parameters import choice
 from efface.inputs.types import Matrix, Vector
 from efface.live import snapshot as archive
-from efface.live.live_rows import Arrivals, LiveRows
+from efface.live.arrivals import Arrivals
+from efface.live.live_rows import LiveRows
 from efface.live.policies import from_plain, to_plain
+from efface.models.held import Held, held_rows
 
 L = TypeVar("L", bound=LiveRows)
 T = TypeVar("T")
 Batch = tuple[Matrix, Vector, Vector | None]  # checked rows, responses and weights
+
+
+class Keys(NamedTuple):
+    """What identifies the rows of a batch, as given: one entry per row, or None."""
+
+    ids: Iterable[AnyId] | None = None
+    at: Any = None
+    owners: Iterable[AnyId | None] | None = None
+    until: Any = None
 
 
 class NotFittedModel(NotFitted, NotFittedError):
@@ -42,60 +54,82 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
 
     # -- rows enter ------------------------------------------------------------------------------
 
-    def _fit_batch(self, X: Any, batch: Batch, ids: Iterable[Id] | None, at: Any) -> Self:
+    def _fit_batch(self, X: Any, batch: Batch, keys: Keys) -> Self:
         """Replace all live rows by those of a batch; X is the batch as given, with its names."""
         live = self._start(batch[0].shape[1])
-        live.learn(_arrivals(live, batch, ids, at))
+        live.learn(_arrivals(live, batch, keys))
         self._name_features(X, reset=True)
         self._install(live)
         return self
 
     def _process_batch(
-        self,
-        process: Callable[[L, Arrivals], T],
-        X: Any,
-        batch: Batch,
-        ids: Iterable[Id] | None,
-        at: Any,
+        self, process: Callable[[L, Arrivals], T], X: Any, batch: Batch, keys: Keys
     ) -> T:
         """Call ``process`` on the live rows and a batch; the first batch creates the live rows."""
         known = self._live
         if known is not None:
             self._name_features(X, reset=False)
         live = self._start(batch[0].shape[1]) if known is None else known
-        result = process(live, _arrivals(live, batch, ids, at))
+        result = process(live, _arrivals(live, batch, keys))
         if known is None:
             self._name_features(X, reset=True)
             self._install(live)
         return result
 
-    def _learn_first(self, row: Vector, y: float, id: Id | None, at: Any, weight: float) -> None:
+    def _learn_first(self, row: Vector, y: float, *keys: Any) -> None:
+        """Learn the first row; ``keys`` are the further arguments of ``LiveRows.learn_one``."""
         live = self._start(row.size)
-        live.learn_one(row, y, id, at, weight)
+        live.learn_one(row, y, *keys)
         self._install(live)
         self.n_features_in_ = row.size
 
     # -- rows leave ------------------------------------------------------------------------------
 
-    def forget(self, ids: Id | Iterable[Id]) -> None:
-        """Remove the rows with these ids: one id or many; an id may be repeated.
+    def forget(
+        self,
+        ids: AnyId | Iterable[AnyId] | None = None,
+        *,
+        owner: AnyId | None = None,
+        owners: Iterable[AnyId] | None = None,
+        missing: str = "raise",
+    ) -> int:
+        """Remove rows by id and by owner, all in one step, and return how many.
 
-        Afterwards the state is a function of the remaining rows, to the last bit.
+        Afterwards the state is a function of the remaining rows, to the last bit. An id or an owner
+        without a live row is an error, before anything changes, unless ``missing`` is "ok".
 
         >>> from efface import OLS
-        >>> model = OLS(fit_intercept=False).fit([[1.0], [1.0]], [2.0, 4.0], ids=["ann", "bob"])
-        >>> model.forget("ann")
+        >>> model = OLS(fit_intercept=False).fit([[1.0], [1.0]], [2.0, 4.0], owners=["ann", "bob"])
+        >>> model.forget(owner="ann")
+        1
         >>> model.coef_
         array([4.])
         """
-        self._alive().forget(ids)
+        if owner is None and owners is None and ids is not None and missing == "raise":
+            return self._alive().forget(ids)
+        lenient = choice("missing", missing, ("raise", "ok")) == "ok"
+        return self._alive().forget(*requested(ids, owner, owners), lenient=lenient)
 
     def expire(self, now: Any) -> int:
-        """Remove the rows that have expired at ``now``, and return their number.
+        """Remove the rows that are too old or due at ``now``, and return their number.
 
-        The window must be a duration.
+        A row is too old if the window is a duration and the row is that old. It is due if it has an
+        ``until`` and that time has come.
         """
         return self._alive().expire(now)
+
+    def held(self, owner: AnyId) -> Held:
+        """All that the model holds about an owner: the answer to an access request.
+
+        >>> from efface import OLS
+        >>> model = OLS().fit([[1.0], [2.0]], [2.0, 4.0], owners=["ann", "bob"])
+        >>> model.held("bob").ids, model.held("bob").features
+        ([1], {'x0': array([2.])})
+        """
+        live = self._alive()
+        names = getattr(self, "feature_names_in_", range(live.shape[0]))
+        found = [f"x{name}" if isinstance(name, int) else str(name) for name in names]
+        return held_rows(live, as_id(owner, "owner"), found)
 
     @property
     def n_rows_(self) -> int:
@@ -106,6 +140,13 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
     def ids_(self) -> list[Id]:
         """The ids of the live rows, oldest first."""
         return self._alive().index.ids
+
+    @property
+    def owners_(self) -> list[Id]:
+        """The owners of live rows, each once, in the order of their first live row."""
+        live = self._alive()
+        found = live.marks.owner_of_each(live.index.ids) or []
+        return list(dict.fromkeys(owner for owner in found if owner is not None))
 
     # -- files and copies ------------------------------------------------------------------------
 
@@ -136,17 +177,19 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
         """The live rows and the parameters."""
         live = self._alive()
         X, y, weights = live.values()
-        names = getattr(self, "feature_names_in_", None)
+        names, ids = getattr(self, "feature_names_in_", None), live.index.ids
         return archive.Snapshot(
             model=type(self).__name__,
             parameters={name: _plain(name, value) for name, value in self._parameters.items()},
             phase=live.phase,
             features=None if names is None else [str(name) for name in names],
-            ids=live.index.ids,
+            ids=ids,
             times=live.index.times,
             X=X,
             y=y,
             weights=None if (weights == 1.0).all() else weights,
+            owners=live.marks.owner_of_each(ids),
+            until=live.marks.until_of_each(ids),
         )
 
     @classmethod
@@ -164,7 +207,8 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
         """The live rows of a snapshot, under the current parameters."""
         live = self._start(snapshot.X.shape[1])
         rows = snapshot.X, snapshot.y, snapshot.ids, snapshot.times
-        live.restore(*rows, snapshot.phase, snapshot.weights)
+        owners, untils = snapshot.owners, snapshot.until
+        live.restore(*rows, snapshot.phase, snapshot.weights, owners=owners, untils=untils)
         return live
 
     # -- state -----------------------------------------------------------------------------------
@@ -195,9 +239,10 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
             raise InvalidValue(str(error)) from error
 
 
-def _arrivals(live: LiveRows, batch: Batch, ids: Iterable[Id] | None, at: Any) -> Arrivals:
+def _arrivals(live: LiveRows, batch: Batch, keys: Keys) -> Arrivals:
     X, y, weights = batch
-    return live.arrivals(X, y, ids, at, weights)
+    ids, at, owners, until = keys
+    return live.arrivals(X, y, ids, at, weights, owners=owners, until=until)
 
 
 def _plain(name: str, value: Any) -> Any:

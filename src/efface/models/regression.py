@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from math import isfinite
+from math import isfinite, sqrt
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.blas import dasum
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import column_or_1d
+from sklearn.exceptions import DataConversionWarning
 
 from efface.errors import invalid
 from efface.inputs.arrays import (
+    LARGEST,
     as_matrix,
-    as_response,
     as_row,
     as_vector,
     as_weight,
+    as_weighted_row,
     as_weights,
     is_row,
+    refuse_heavy,
     refuse_no_row,
 )
-from efface.inputs.frames import FrameColumns, eager, values
-from efface.inputs.ids import Id
+from efface.inputs.frames import FrameColumns, eager
+from efface.inputs.ids import AnyId
 from efface.inputs.parameters import boolean, choice
 from efface.inputs.types import Vector
-from efface.live.live_rows import Arrivals, LiveRows
+from efface.live.arrivals import Arrivals
+from efface.live.live_rows import LiveRows
 from efface.live.penalties import Penalty
 from efface.live.policies import as_policy
-from efface.models.base import Batch, LiveEstimator
+from efface.models.base import Batch, Keys, LiveEstimator
 from efface.models.intervals import Interval, MethodName, as_method
 
 T = TypeVar("T")
@@ -42,9 +46,13 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
 
     ``window`` decides when rows leave by themselves: a number of rows, a duration ("90d", a
     timedelta; every row then needs a time, ``at``), a policy, or None for never. Every row has an
-    ``id``, an int or a str; rows without one are numbered from the largest live int on. Rows with
-    times are kept in order of time, whatever the order of arrival. A row of weight k counts k
-    times; a row of weight 0 is alive but has no influence (docs/weights.md).
+    ``id``, an int, a str or a UUID; rows without one are numbered from the largest live int on.
+    Rows with times are kept in order of time, whatever the order of arrival. A row of weight k
+    counts k times; a row of weight 0 is alive but has no influence (docs/weights.md).
+
+    A row may have an ``owner``, which many rows may share: ``forget(owner=...)`` removes all of
+    their rows. A row may have an end of its own, ``until``: it is kept while now < ``until``, where
+    now is the latest time of a live or an arriving row, or the argument of ``expire``.
 
     With ``standardize`` the regression is on standardised features: minus the mean of the live
     rows, divided by their standard deviation, at every step. This is what a WindowScaler of the
@@ -67,7 +75,15 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
     # -- single rows -----------------------------------------------------------------------------
 
     def learn_one(
-        self, x: ArrayLike, y: float, id: Id | None = None, at: Any = None, weight: float = 1.0
+        self,
+        x: ArrayLike,
+        y: float,
+        *,
+        id: AnyId | None = None,
+        at: Any = None,
+        weight: float = 1.0,
+        owner: AnyId | None = None,
+        until: Any = None,
     ) -> None:
         """Learn one row; older rows leave according to the window.
 
@@ -78,19 +94,22 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         >>> model.ids_
         [1, 2]
         """
-        live = self._live
+        live, limit = self._live, LARGEST
         if type(weight) is not float or weight != 1.0:
             weight = as_weight(weight)
+            limit = LARGEST / max(1.0, sqrt(weight))
         if live is None:
-            self._learn_first(as_row(x, None), as_response(y), id, at, weight)
+            row = as_weighted_row(x, y, None, weight)
+            self._learn_first(*row, id, at, weight, owner, until)
             return
         if not (
             is_row(x, live.shape)
             and isinstance(y, float)  # type: ignore[redundant-expr]
-            and isfinite(dasum(x) + y)
+            and abs(y) <= limit
+            and dasum(x) <= limit
         ):
-            x, y = as_row(x, live.shape[0]), as_response(y)
-        live.learn_one(x, y, id, at, weight)
+            x, y = as_weighted_row(x, y, live.shape[0], weight)
+        live.learn_one(x, y, id, at, weight, owner, until)
 
     def predict_one(self, x: ArrayLike) -> float:
         """The prediction for one row; 0.0 if there is no live row."""
@@ -109,9 +128,12 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         self,
         X: Any,
         y: Any,
-        ids: Iterable[Id] | None = None,
+        *,
+        ids: Iterable[AnyId] | None = None,
         at: Any = None,
         sample_weight: Any = None,
+        owners: Iterable[AnyId | None] | None = None,
+        until: Any = None,
     ) -> Self:
         """Remove all rows, then learn those of X; the window applies.
 
@@ -126,18 +148,21 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         if weights is not None and not weights.any():
             expected, advice = "some weight above 0", "fit at least one row that counts"
             raise invalid("sample_weight", "zero at every row", expected, advice)
-        return self._fit_batch(X, batch, ids, at)
+        return self._fit_batch(X, batch, Keys(ids, at, owners, until))
 
     def partial_fit(
         self,
         X: Any,
         y: Any,
-        ids: Iterable[Id] | None = None,
+        *,
+        ids: Iterable[AnyId] | None = None,
         at: Any = None,
         sample_weight: Any = None,
+        owners: Iterable[AnyId | None] | None = None,
+        until: Any = None,
     ) -> Self:
         """Learn the rows of X, with the same result as ``learn_one`` on each in turn."""
-        self._process(LiveRows.learn, X, y, ids, at, sample_weight)
+        self._process(LiveRows.learn, X, y, sample_weight, Keys(ids, at, owners, until))
         return self
 
     def predict(self, X: Any) -> Any:
@@ -205,13 +230,12 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         process: Callable[[LiveRows, Arrivals], T],
         X: Any,
         y: Any,
-        ids: Any,
-        at: Any,
         sample_weight: Any,
+        keys: Keys,
     ) -> T:
         """Check a batch, then call ``process`` on the live rows and the batch."""
         X = eager(X)
-        return self._process_batch(process, X, self._batch(X, y, sample_weight), ids, at)
+        return self._process_batch(process, X, self._batch(X, y, sample_weight), keys)
 
     # -- fitted attributes -----------------------------------------------------------------------
 
@@ -249,5 +273,11 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
             text = "requires y to be passed, but the target y is None"
             expected = f"numbers, since {type(self).__name__} {text}"
             raise invalid("y", None, expected, "pass one response per row")
-        responses = as_vector(column_or_1d(values(eager(y)), warn=True), len(rows))
-        return rows, responses, as_weights(sample_weight, len(rows))
+        responses = as_vector(eager(y), len(rows))
+        if getattr(y, "ndim", 1) > 1:  # scikit-learn's checks require this text
+            text = "A column-vector y was passed when a 1d array was expected: pass y.ravel()."
+            warnings.warn(text, DataConversionWarning, stacklevel=2)
+        weights = as_weights(sample_weight, len(rows))
+        if weights is not None:
+            refuse_heavy(rows, responses, weights)
+        return rows, responses, weights

@@ -14,15 +14,25 @@ import numpy as np
 from river import base
 
 from efface.errors import UnknownId
-from efface.inputs.arrays import as_matrix, as_response, as_row, as_vector, as_weight, as_weights
+from efface.inputs.arrays import (
+    as_matrix,
+    as_response,
+    as_row,
+    as_vector,
+    as_weight,
+    as_weights,
+    refuse_heavy,
+)
+from efface.inputs.ids import AnyId, Id, as_id, requested
+from efface.inputs.parameters import choice
 from efface.inputs.types import Matrix, Vector
+from efface.models.held import Held, held_rows
 from efface.models.linear import OLS, AdaptiveRidge, Ridge
 from efface.models.regression import Model
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from efface.inputs.ids import Id
     from efface.live.live_rows import LiveRows
 
 Names = frozenset[Hashable]  # the features that a row names
@@ -72,23 +82,25 @@ class Regressor(base.MiniBatchRegressor):
         y: float,
         w: float = 1.0,
         *,
-        id: Id | None = None,
+        id: AnyId | None = None,
         at: Any = None,
+        owner: AnyId | None = None,
+        until: Any = None,
     ) -> None:
         """Learn one row of weight ``w``; older rows leave according to the model's window."""
         names, response, weight = list(x), as_response(y), as_weight(w)
-        row = as_row([x[name] for name in names], None) if names else np.zeros(0)
+        row = _row(x, names)
+        refuse_heavy(row[np.newaxis], np.array([response]), np.array([weight]), "weight")
         features, live = self._wide_enough(names)
-        name = live.index.next_id() if id is None else id
-        wide = _dense(dict(zip(names, row, strict=True)), features)
-        live.learn_one(wide, response, id, at, weight)
+        name = live.index.next_id() if id is None else as_id(id)
+        wide = _with_columns(row[np.newaxis], names, features)[0]
+        live.learn_one(wide, response, id, at, weight, owner, until)
         self._install(features, live, [name], frozenset(names))
 
     def predict_one(self, x: Mapping[Hashable, float]) -> float:
         """The prediction for one row; 0.0 if there is no live row."""
-        if self._live is None:
-            return 0.0
-        return self._live.solver.predict(as_row(_dense(x, self._features), len(self._features)))
+        row = _row(x, self._features)
+        return 0.0 if self._live is None else self._live.solver.predict(row)
 
     # -- mini-batches ----------------------------------------------------------------------------
 
@@ -98,14 +110,19 @@ class Regressor(base.MiniBatchRegressor):
         y: pd.Series,
         w: float | pd.Series = 1.0,
         *,
-        ids: Iterable[Id] | None = None,
+        ids: Iterable[AnyId] | None = None,
         at: Any = None,
+        owners: Iterable[AnyId | None] | None = None,
+        until: Any = None,
     ) -> None:
         """Learn the rows of a frame in turn; ``w`` holds their weights, or one weight for all."""
         rows, names = as_matrix(X), list(X.columns)
         responses, weights = as_vector(y, len(rows)), as_weights(w, len(rows))
+        if weights is not None:
+            refuse_heavy(rows, responses, weights)
         features, live = self._wide_enough(names)
-        new = live.arrivals(_with_columns(rows, names, features), responses, ids, at, weights)
+        wide = _with_columns(rows, names, features)
+        new = live.arrivals(wide, responses, ids, at, weights, owners=owners, until=until)
         live.learn(new)
         self._install(features, live, new.ids, frozenset(names))
 
@@ -121,22 +138,39 @@ class Regressor(base.MiniBatchRegressor):
 
     # -- rows leave ------------------------------------------------------------------------------
 
-    def forget(self, ids: Id | Iterable[Id]) -> None:
-        """Remove the rows with these ids, and the features that no other row names."""
-        self._alive().forget(ids)
+    def forget(
+        self,
+        ids: AnyId | Iterable[AnyId] | None = None,
+        *,
+        owner: AnyId | None = None,
+        owners: Iterable[AnyId] | None = None,
+        missing: str = "raise",
+    ) -> int:
+        """Remove rows by id and by owner, and the features that no other row names.
+
+        Returns the number of rows. An id or an owner without a live row is an error, unless
+        ``missing`` is "ok".
+        """
+        lenient = choice("missing", missing, ("raise", "ok")) == "ok"
+        count = self._alive().forget(*requested(ids, owner, owners), lenient=lenient)
         self._drop_unnamed()
+        return count
 
     def expire(self, now: Any) -> int:
-        """Remove the rows that have expired at ``now``, and return their number."""
+        """Remove the rows that are too old or due at ``now``, and return their number."""
         count = self._alive().expire(now)
         self._drop_unnamed()
         return count
+
+    def held(self, owner: AnyId) -> Held:
+        """All that the model holds about an owner; a feature that a row does not name is 0."""
+        return held_rows(self._alive(), as_id(owner, "owner"), [str(x) for x in self._features])
 
     def unlearn_one(self, x: Mapping[Hashable, float], y: float) -> None:
         """Remove the oldest live row that equals this one."""
         live = self._alive()
         X, responses, _ = live.values()
-        same = (_dense(x, self._features) == X).all(axis=1) & (responses == as_response(y))
+        same = (_row(x, self._features) == X).all(axis=1) & (responses == as_response(y))
         if not same.any() or not set(self._features).issuperset(x):
             raise UnknownId(
                 f"'{dict(x)}' with the response {y!r} equals no live row: pass a row that is alive."
@@ -179,7 +213,9 @@ class Regressor(base.MiniBatchRegressor):
         if old is not None:
             X, y, weights = old.values()
             wide = _with_columns(X, self._features, features)
-            live.restore(wide, y, old.index.ids, old.index.times, old.phase, weights)
+            ids, rest = old.index.ids, (old.index.times, old.phase, weights)
+            owners, untils = old.marks.owner_of_each(ids), old.marks.until_of_each(ids)
+            live.restore(wide, y, ids, *rest, owners=owners, untils=untils)
         return live
 
     def _install(
@@ -203,7 +239,8 @@ class Regressor(base.MiniBatchRegressor):
         while self._rows and self._rows[0][0] not in live.index:
             self._counts[self._rows.popleft()[1]] -= 1
         if len(self._rows) != len(live.index):  # rows other than the oldest have left
-            self._rows = deque(row for row in self._rows if row[0] in live.index)
+            latest = dict(self._rows)  # an id may have come again
+            self._rows = deque(row for row in latest.items() if row[0] in live.index)
             self._counts = Counter(names for _, names in self._rows)
         if not all(self._counts.values()):
             self._counts = +self._counts
@@ -213,8 +250,9 @@ class Regressor(base.MiniBatchRegressor):
                 self._replace(features, self._reshaped(features))
 
 
-def _dense(x: Mapping[Hashable, float], features: list[Hashable]) -> Vector:
-    return np.fromiter((x.get(name, 0.0) for name in features), np.float64, len(features))
+def _row(x: Mapping[Hashable, float], features: list[Hashable]) -> Vector:
+    """The values of these features, checked; 0 for a feature that x does not name."""
+    return as_row([x.get(name, 0.0) for name in features], None) if features else np.zeros(0)
 
 
 def _with_columns(X: Matrix, names: list[Hashable], features: list[Hashable]) -> Matrix:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
-from math import isfinite
 from typing import Any, Self, final
 
 import numpy as np
@@ -13,14 +13,16 @@ from scipy.linalg.blas import dasum
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from efface.errors import invalid
-from efface.inputs.arrays import as_matrix, as_row, is_row, refuse_no_row
-from efface.inputs.ids import Id
+from efface.inputs.arrays import LARGEST, as_matrix, as_row, is_row, refuse_no_row
+from efface.inputs.ids import AnyId
 from efface.inputs.parameters import boolean
 from efface.inputs.types import Matrix, Vector
+from efface.live.arrivals import Arrivals
 from efface.live.feature_moments import FeatureMoments
-from efface.live.live_rows import Arrivals, LiveRows
-from efface.live.policies import Policy, as_policy
-from efface.models.base import Batch, LiveEstimator, NotFittedModel
+from efface.live.live_rows import LiveRows
+from efface.live.policies import Policy, Schedule, as_policy
+from efface.models.base import Batch, Keys, LiveEstimator, NotFittedModel
+from efface.models.held import Held
 
 
 @final
@@ -54,20 +56,18 @@ class ScaledRows(LiveRows):
 
     def roll(self, new: Arrivals, joined: bool) -> Matrix:
         """Scale each row by the live rows, then learn it; with ``joined`` learn it first."""
-        options = self.with_mean, self.with_std, joined
-        scaled = self.walk(
-            new, lambda plan: self.moments.scaled(new.X, plan.before, plan.after, options)
-        )
-        if scaled is None:
-            scaled = np.array([self._roll_one(new.since(t), joined) for t in range(len(new))])
-        return scaled
+        return np.concatenate([self._roll_run(*run, joined) for run in self.runs(new)])
 
-    def _roll_one(self, new: Arrivals, joined: bool) -> Vector:
-        """The first arrival, which may be out of order of time."""
-        x, (name, time) = new.X[0], self._welcome(new)
-        scaled = self.scaled(x)
-        self.learn_one(x, 0.0, name, time)
-        return self.scaled(x) if joined else scaled
+    def _roll_run(self, new: Arrivals, plan: Schedule | None, joined: bool) -> Matrix:
+        """Scale and learn one of ``runs``."""
+        if plan is not None:
+            options = self.with_mean, self.with_std, joined
+            scaled = self.moments.scaled(new.X, plan.before, plan.after, options)
+            self._settle(new, plan)
+            return scaled
+        scaled = self.scaled(new.X)
+        self._learn_single(new)
+        return self.scaled(new.X) if joined else scaled
 
 
 @final
@@ -83,6 +83,7 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledR
     >>> scaler.mean_, scaler.scale_, scaler.transform_one([9.0])
     (array([5.]), array([2.]), array([2.]))
     >>> scaler.forget(1)
+    1
     >>> scaler.mean_
     array([7.])
     """
@@ -96,25 +97,50 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledR
 
     # -- rows enter ------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, ids: Iterable[Id] | None = None, at: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        ids: Iterable[AnyId] | None = None,
+        at: Any = None,
+        owners: Iterable[AnyId | None] | None = None,
+        until: Any = None,
+    ) -> Self:
         """Remove all rows, then learn those of X; the window applies. y is ignored."""
         batch = _batch(X)
         refuse_no_row(batch[0])
-        return self._fit_batch(X, batch, ids, at)
+        return self._fit_batch(X, batch, Keys(ids, at, owners, until))
 
     def partial_fit(
-        self, X: Any, y: Any = None, ids: Iterable[Id] | None = None, at: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        ids: Iterable[AnyId] | None = None,
+        at: Any = None,
+        owners: Iterable[AnyId | None] | None = None,
+        until: Any = None,
     ) -> Self:
         """Learn the rows of X, with the same result as ``learn_one`` on each. y is ignored."""
-        self._process_batch(ScaledRows.learn, X, _batch(X), ids, at)
+        self._process_batch(ScaledRows.learn, X, _batch(X), Keys(ids, at, owners, until))
         return self
 
-    def learn_one(self, x: ArrayLike, id: Id | None = None, at: Any = None) -> None:
+    def learn_one(
+        self,
+        x: ArrayLike,
+        *,
+        id: AnyId | None = None,
+        at: Any = None,
+        owner: AnyId | None = None,
+        until: Any = None,
+    ) -> None:
         """Learn one row; older rows leave according to the window."""
+        keys = id, at, 1.0, owner, until
         if self._live is None:
-            self._learn_first(as_row(x, None), 0.0, id, at, 1.0)
+            self._learn_first(as_row(x, None), 0.0, *keys)
         else:
-            self._live.learn_one(_as_row(x, self._live.shape), 0.0, id, at)
+            self._live.learn_one(_as_row(x, self._live.shape), 0.0, *keys)
 
     # -- rows are scaled -------------------------------------------------------------------------
 
@@ -139,7 +165,14 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledR
         return live.unscaled(rows)
 
     def rolling_transform(
-        self, X: Any, ids: Iterable[Id] | None = None, at: Any = None, *, include: bool = False
+        self,
+        X: Any,
+        *,
+        ids: Iterable[AnyId] | None = None,
+        at: Any = None,
+        include: bool = False,
+        owners: Iterable[AnyId | None] | None = None,
+        until: Any = None,
     ) -> Matrix:
         """Scale every row by the live rows before it, then learn it, in compiled code.
 
@@ -152,8 +185,8 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledR
         >>> scaler.ids_
         [2, 3]
         """
-        joined = boolean("include", include)
-        return self._process_batch(lambda live, new: live.roll(new, joined), X, _batch(X), ids, at)
+        joined, keys = boolean("include", include), Keys(ids, at, owners, until)
+        return self._process_batch(lambda live, new: live.roll(new, joined), X, _batch(X), keys)
 
     # -- fitted attributes -----------------------------------------------------------------------
 
@@ -172,6 +205,10 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledR
         """The divisor of each feature; None if ``with_std`` is False."""
         live = self._alive()
         return live.moments.scale if live.with_std else None
+
+    def held(self, owner: AnyId) -> Held:
+        """All that the scaler holds about an owner; it has no responses and no weights."""
+        return replace(super().held(owner), responses=None, weights=None)
 
     # -- checks ----------------------------------------------------------------------------------
 
@@ -201,4 +238,4 @@ def _batch(X: Any) -> Batch:
 
 def _as_row(x: Any, shape: tuple[int]) -> Vector:
     """``as_row``, which is skipped if x needs no conversion."""
-    return x if is_row(x, shape) and isfinite(dasum(x)) else as_row(x, shape[0])
+    return x if is_row(x, shape) and dasum(x) <= LARGEST else as_row(x, shape[0])

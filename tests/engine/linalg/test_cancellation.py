@@ -38,7 +38,7 @@ def test_one_value_1e8_times_larger_than_all_others(d, s, alpha):
     giant = s + 5
     X[giant, 0] = 1e8
     solver = EventSolver(d, Fixed(alpha), intercept=False)
-    windows = rolling(X, y, s, alpha, fit_intercept=False)
+    windows = rolling(X, y, s, alpha=alpha, fit_intercept=False)
     for t in range(len(y)):
         solver.learn(X[t], y[t], int(solver.rows.n_rows == s))
         found = solver.coef
@@ -57,7 +57,7 @@ def test_a_heavy_row_moves_the_mean_far_from_the_centre(d, s):
     X, y, w = 1e-8 * rng.normal(size=(3 * s, d)), rng.normal(size=3 * s), np.ones(3 * s)
     w[s + 2] = 1e8
     solver = EventSolver(d, Fixed(0.7), intercept=True)
-    windows = rolling(X, y, s, 0.7, fit_intercept=True, sample_weight=w)
+    windows = rolling(X, y, s, alpha=0.7, fit_intercept=True, sample_weight=w)
     for t in range(3 * s):
         solver.learn(X[t], y[t], int(solver.rows.n_rows == s), w[t])
         found, live = solver.coef, slice(max(0, t + 1 - s), t + 1)

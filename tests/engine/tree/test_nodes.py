@@ -2,16 +2,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from twins.summation_tree import wrong_levels
+from twins.summation_tree import tree_of, wrong_levels
 
-from efface.engine.jit.views import weighed
-from efface.engine.tree.shape import (
-    allocate_tree,
-    extend_tree,
-    open_tree,
-    refresh_tree,
-    root_of,
-)
 from efface.engine.tree.tree_checks import wrong_nodes
 
 KINDS = {
@@ -21,18 +13,6 @@ KINDS = {
     "huge": (1e9, 1e8),
     "constant": (0.1, 0.0),
 }
-
-
-def tree_of(X, y, weights=None, *, every=5, bounded=True):
-    """A tree whose walls are every fifth row, each fifth of those higher."""
-    n = len(y)
-    places = np.arange(0, n, every)
-    heights = np.where(places % (every * every) == 0, 2, 1)
-    store = allocate_tree(X.shape[1], bounded, np.array([n, n, 2]))
-    assert extend_tree(store, places, heights, 0, n)
-    responses = weighed(y, weights)
-    refresh_tree(open_tree(store), X, responses, 0)
-    return store, responses, root_of(open_tree(store)).copy()
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from engine.tree.test_nodes import tree_of
+from twins.summation_tree import tree_of
 
 from efface.engine.tree.shape import CURRENT, open_tree
 from efface.engine.tree.tree_checks import wrong_nodes

@@ -1,0 +1,99 @@
+"""``held``: what a model holds about a person, for the answer to an access request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.inputs.ids import Id
+from efface.inputs.parameters import choice
+from efface.inputs.times import Times, never
+from efface.inputs.types import Vector
+from efface.live.live_rows import LiveRows
+
+_BACKENDS = ("pandas", "polars", "pyarrow")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Held:
+    """All that a model holds about an owner: one entry per live row, oldest first.
+
+    ``times`` and ``until`` are numpy.datetime64 for calendar times, in UTC, and None if no live row
+    has one. A row without an end has NaT or infinity as its ``until``. ``responses`` and
+    ``weights`` are None for a scaler, which has none.
+    """
+
+    owner: Id
+    ids: list[Id]
+    times: NDArray[Any] | None
+    until: NDArray[Any] | None
+    features: dict[str, Vector]  # by name: "x0", "x1", ... if the features have no names
+    responses: Vector | None
+    weights: Vector | None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """One row per live row, as a frame of pandas, Polars or Arrow.
+
+        A feature with the name of another column is called "feature " and its name.
+
+        >>> from efface import OLS
+        >>> model = OLS().fit([[1.0], [2.0]], [2.0, 4.0], owners=["ann", "bob"])
+        >>> model.held("bob").to_frame()
+           id  response  weight   x0
+        0   1       4.0     1.0  2.0
+        """
+        import narwhals.stable.v2 as nw
+
+        chosen = choice("backend", backend, _BACKENDS)
+        return nw.from_dict(self._columns(), backend=chosen).to_native()  # type: ignore[arg-type]
+
+    def _columns(self) -> dict[str, Any]:
+        texts = any(isinstance(id, str) for id in self.ids)
+        found: dict[str, Any] = {
+            "id": [str(id) for id in self.ids] if texts else self.ids,
+            "at": self.times,
+            "until": self.until,
+            "response": self.responses,
+            "weight": self.weights,
+        }
+        columns = {name: values for name, values in found.items() if values is not None}
+        for name, values in self.features.items():
+            columns[f"feature {name}" if name in found else name] = values
+        return columns
+
+
+def held_rows(live: LiveRows, owner: Id, names: list[str]) -> Held:
+    """What live rows with the features ``names`` hold about an owner."""
+    wanted, times = set(live.marks.owners.ids_of(owner)), live.index.times
+    ids, (X, y, weights) = live.index.ids, live.values()
+    places = [place for place, id in enumerate(ids) if id in wanted]
+    mine = [ids[place] for place in places]
+    return Held(
+        owner=owner,
+        ids=mine,
+        times=None if times is None else _readable(times[places]),
+        until=_until(live.marks.until_of_each(mine)),
+        features={name: X[places, j] for j, name in enumerate(names)},
+        responses=y[places],
+        weights=weights[places],
+    )
+
+
+def _until(ends: Times | None) -> NDArray[Any] | None:
+    if ends is None:
+        return None
+    readable = _readable(ends)
+    if ends.dtype == np.int64:
+        readable[ends == never(int)] = np.datetime64("NaT")
+    return readable
+
+
+def _readable(times: Times) -> NDArray[Any]:
+    return times.view("datetime64[ns]") if times.dtype == np.int64 else times
