@@ -75,9 +75,13 @@ def test_rows_lie_in_order_of_time_and_ties_in_order_of_arrival():
             index.insert(position, id, time)
     assert index.ids == ["b", "e", "d", "a", "c"]
     assert index.times.tolist() == [1.0, 1.0, 3.0, 5.0, 5.0]
+    assert index.times_at(np.array([1, 2])).tolist() == [1.0, 3.0]
     index.drop(2)
     assert index.ids == ["d", "a", "c"]
     assert index.newest == 5.0
+    index.remove(np.array([1]))
+    assert index.times.tolist() == [3.0, 5.0]
+    assert index.times_at(index.occupied()).tolist() == [3.0, 5.0]
 
 
 def test_times_are_calendar_times_or_numbers():

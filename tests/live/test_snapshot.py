@@ -12,7 +12,7 @@ import pytest
 
 from efface.errors import DamagedFile, ForeignFile, NewerFile
 from efface.live import snapshot as archive
-from efface.live.snapshot import Snapshot, decode, encode, read, write
+from efface.live.snapshot import Snapshot, decode, encode, read, same, write
 
 ROWS = Snapshot(
     model="Ridge",
@@ -233,3 +233,25 @@ def test_a_write_replaces_an_existing_file(tmp_path):
     write(path, replace(ROWS, phase=0))
     assert read(path).phase == 0
     assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"phase": 1},
+        {"model": "OLS"},
+        {"ids": [0, 1, 4]},
+        {"owners": ["ann", None, None]},
+        {"weights": np.array([1.0, 2.0, 1.0])},
+        {"X": np.array([[1.0], [2.0], [-0.0]])},
+        {"times": np.arange(3)},
+        {"until": np.arange(3.0)},
+    ],
+)
+def test_snapshots_are_the_same_if_their_bytes_are(change):
+    X = np.array([[1.0], [2.0], [0.0]])
+    one = Snapshot("Ridge", {"window": 3}, 0, None, [0, 1, 2], None, X, X[:, 0].copy())
+    assert same(one, replace(one, X=X.copy()))
+    other = replace(one, **change)
+    assert not same(one, other)
+    assert encode(one) != encode(other)

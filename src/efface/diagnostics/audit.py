@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from efface.diagnostics.design import Design
+from efface.diagnostics.large_samples import Sample
 from efface.diagnostics.reference import Refit, refit_snapshot
 from efface.diagnostics.text import aligned, counted, figure, listed
 from efface.inputs.ids import AnyId, Id, some_ids
 from efface.live import snapshot
 from efface.live.snapshot import Snapshot
+from efface.live.solver import Solver
 from efface.models.linear import from_snapshot
 from efface.models.regression import Model
 
@@ -91,23 +93,23 @@ def audit(
     (True, (2,))
     """
     claims, live = Claims.of(forgotten, forgotten_owners), model._snapshot()
-    content, alive = snapshot.encode(live), claims.alive(live)
+    alive = claims.alive(live)
     try:
-        fresh = from_snapshot(snapshot.decode(content, "the model"))
+        snapshot.check(live)
+        fresh = from_snapshot(live)
     except ValueError as error:  # no model can have such rows, ids and times
-        return _inconsistent(live, alive, str(error.__cause__ or error))
-    reference, found = refit_snapshot(live, fresh.penalty_), model._alive()
-    residues, solver = found.residues(), found.clone().solver
+        return _inconsistent(live, alive, str(error))
+    (reference, design), found = _examine(live, fresh.penalty_), model._alive()
+    residues, solver = found.residues(), found.solver.copy()
     case = Case(
-        rank=solver.rank,
-        penalty=solver.penalty_value,
+        solver=solver,
         fresh=fresh,
-        design=Design(live),
+        design=design,
         error=reference.distance(solver.coef, solver.intercept),
         tolerance=_tolerance(reference),
         claims=claims,
         alive=alive,
-        canonical=snapshot.encode(fresh._snapshot()) == content
+        canonical=snapshot.same(fresh._snapshot(), live)
         and found.solver.rows.clean
         and not residues,
         residues=tuple(residues),
@@ -150,10 +152,9 @@ class Claims(NamedTuple):
 class Case:
     """What the checks compare: a model, its live rows, and a fresh model given these rows."""
 
-    rank: int
-    penalty: float
+    solver: Solver  # that of a copy of the model
     fresh: Model
-    design: Design
+    design: Conditioning
     error: float
     tolerance: float
     claims: Claims  # the ids and owners that should be forgotten
@@ -167,12 +168,13 @@ def check_coefficients(case: Case) -> str | None:
     if case.error <= case.tolerance:
         return None
     rank, penalty = case.design.rank, case.fresh.penalty_
+    found, shrink = case.solver.rank, case.solver.penalty_value
     text = f"coefficients differ from a refit on the live rows by {figure(case.error)}"
     text += f" (allowed {figure(case.tolerance)})"
-    if case.rank != rank:
-        text += f", 'rank_' is {case.rank} but the live rows have rank {rank}"
-    if not math.isclose(case.penalty, penalty, rel_tol=_TOLERANCE):
-        text += f", 'penalty_' is {case.penalty:.6g} but the live rows give {penalty:.6g}"
+    if found != rank:
+        text += f", 'rank_' is {found} but the live rows have rank {rank}"
+    if not math.isclose(shrink, penalty, rel_tol=_TOLERANCE):
+        text += f", 'penalty_' is {shrink:.6g} but the live rows give {penalty:.6g}"
     return text
 
 
@@ -209,6 +211,27 @@ CHECKS: tuple[Callable[[Case], str | None], ...] = (
     check_forgotten_owners,
     check_canonical,
 )
+
+
+class Conditioning(NamedTuple):
+    """The number of live rows, and the rank and condition number of Phi."""
+
+    n: int
+    rank: int
+    condition: float
+
+
+def _examine(live: Snapshot, penalty: float) -> tuple[Refit, Conditioning]:
+    """The refit of the live rows, and how well they determine it."""
+    if not live.parameters["standardize"]:
+        intercept = bool(live.parameters["fit_intercept"])
+        sample = Sample.of(live.X, live.y, live.weights, intercept=intercept)
+        if sample is not None:
+            n, d = live.X.shape
+            return sample.refit(penalty), Conditioning(n, d, sample.condition)
+    design = Design(live)
+    found = Conditioning(design.n, design.rank, design.condition)
+    return refit_snapshot(live, penalty), found
 
 
 def _tolerance(reference: Refit) -> float:

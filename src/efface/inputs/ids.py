@@ -38,7 +38,9 @@ def as_ids(ids: Iterable[object], count: int) -> list[Id]:
     """One id for each of ``count`` rows."""
     if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
         raise InvalidValue(unusable("ids", ids, f"{count} ids", "pass one a row, in a list"))
-    known = [as_id(id) for id in _plain(ids)]
+    given = list(_plain(ids))
+    plain = set(map(type, given)) <= {int, str}  # the frequent case
+    known = given if plain else [as_id(id) for id in given]
     if len(known) != count:
         raise InvalidValue(unusable("ids", f"{len(known)} long", f"{count} ids", "pass one a row"))
     return known

@@ -79,10 +79,16 @@ class FeatureMoments:
         self._restart(X[positions])
         X[:] = 0.0
 
-    def values(self) -> tuple[Matrix, Vector, Vector]:
-        """Copies of the live rows, oldest first; responses of 0 and weights of 1."""
+    def values(self, at: NDArray[np.intp] | None = None) -> tuple[Matrix, Vector, Vector]:
+        """Copies of the rows, or of those at some places; responses of 0 and weights of 1."""
+        X = self.views()[0]
+        X = X.copy() if at is None else X[at]
+        return X, np.zeros(len(X)), np.ones(len(X))
+
+    def views(self) -> tuple[Matrix, Vector, Vector]:
+        """All rows where they lie; responses of 0 and weights of 1."""
         n = self.n_rows
-        return self._range.x[self._state.head : self._state.end].copy(), np.zeros(n), np.ones(n)
+        return self._range.x[self._state.head : self._state.end], np.zeros(n), np.ones(n)
 
     # -- moments ---------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.engine.jit.views import Ints
-from efface.engine.tree.walls import as_key, walls_among, walls_in_range
+from efface.engine.tree.walls import as_keys, walls_among, walls_in_range
 from efface.errors import BadTime, RepeatedId, UnknownId
 from efface.inputs.ids import Id
 from efface.inputs.times import Time, Times, kind_name, pack
@@ -192,11 +192,12 @@ class RowIndex:
                 there = np.frombuffer(self._live, np.bool_)[found + first]
                 found, heights = found[there], heights[there]
             return found + first, heights
-        places = range(self._first + first, self._first + stop)
-        rows = [place for place in places if self._ids[place] is not None]
-        keys = (as_key(self._ids[p]) for p in rows)  # type: ignore[arg-type]
-        found, heights = walls_among(np.fromiter(keys, np.uint64, len(rows)), bits)
-        return np.array(rows, np.int64)[found] - self._first, heights
+        entries = self._ids[self._first + first : self._first + stop]
+        ids = [id for id in entries if id is not None]
+        found, heights = walls_among(as_keys(ids), bits)
+        if len(ids) < len(entries):
+            found = np.array([at for at, id in enumerate(entries) if id is not None])[found]
+        return found + first, heights
 
     def refuse_time(self, kind: type | None) -> None:
         """Raise unless a row with a time of this type, or with none, may join the live rows."""
@@ -311,6 +312,11 @@ class RowIndex:
             return [id for id in entries if id is not None]
         numbers: list[Id] = (positions + self.start).tolist()
         return numbers
+
+    def times_at(self, positions: NDArray[np.intp]) -> Times | None:
+        """The times of the rows at these positions; None if rows have no times."""
+        times = [self._times[self._first + at] for at in positions.tolist()] if self._times else []
+        return pack([time for time in times if time is not None]) if times else None
 
     def _vacate(self, place: int) -> None:
         """Remove the entry at a place, if there is one."""

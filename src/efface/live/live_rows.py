@@ -10,7 +10,6 @@ reaches its end (``until``), or earlier if the policy says so.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -236,11 +235,11 @@ class LiveRows:
 
     def values(self) -> Window:
         """Copies of the live rows, their responses and weights, oldest first."""
-        X, y, weights = self.solver.values()
-        if not self.index.gaps:
-            return X, y, weights
-        rows = self.index.occupied()
-        return X[rows], y[rows], weights[rows]
+        return self.solver.values(self.index.occupied() if self.index.gaps else None)
+
+    def views(self) -> Window:
+        """The same without a copy if there are no gaps; valid until a row comes or leaves."""
+        return self.values() if self.index.gaps else self.solver.views()
 
     def _replay_run(
         self, new: Arrivals, plan: Schedule | None, asked: Asked, widths: Widths | None
@@ -286,10 +285,6 @@ class LiveRows:
         """A solver of the same kind without rows, for rows that never leave by themselves."""
         solver: Solver = self._fresh(shrinks=False)
         return solver
-
-    def clone(self) -> LiveRows:
-        """A copy with the same rows and the same state, bit for bit."""
-        return copy.deepcopy(self)
 
     def _replay_one(self, new: Arrivals, asked: Asked) -> Trace:
         """Replay a single row at its place in time, by a copy of the solver."""

@@ -171,7 +171,7 @@ def _parse(body: bytes, start: int) -> Snapshot:
         owners=_decoded(header.get("owners"), arrays.get("owners")),
         until=arrays.get("until"),
     )
-    _check_rows(snapshot)
+    check(snapshot)
     return snapshot
 
 
@@ -198,8 +198,23 @@ def _decoded(table: list[Id] | None, codes: NDArray[np.int64] | None) -> list[Id
     return owners
 
 
-def _check_rows(s: Snapshot) -> None:
-    """Raise unless these could be the live rows of a model."""
+def same(one: Snapshot, other: Snapshot) -> bool:
+    """Would both be written as the same bytes?"""
+    plain = ("model", "parameters", "phase", "features", "ids", "owners")
+    arrays = ("X", "y", "times", "weights", "until")
+    return all(getattr(one, name) == getattr(other, name) for name in plain) and all(
+        _same_bits(getattr(one, name), getattr(other, name)) for name in arrays
+    )
+
+
+def _same_bits(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.dtype == other.dtype and np.array_equal(one.view(np.int64), other.view(np.int64))
+
+
+def check(s: Snapshot) -> None:
+    """Raise ValueError unless these could be the live rows of a model."""
     n, width = s.X.shape
     if type(s.phase) is not int or s.phase < 0:
         raise ValueError("a phase that is not a whole number")

@@ -7,9 +7,10 @@ routine is compiled once, and only when it is needed.
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,9 +215,18 @@ class Solver(ABC):
         self.rows.replace(X, weighed(y))
         self._reset()
 
-    def values(self) -> tuple[Matrix, Vector, Vector]:
-        """Copies of the live rows, their responses and weights, oldest first."""
-        return self.rows.features.copy(), self.rows.y.copy(), self.rows.weights.copy()
+    def values(self, at: NDArray[np.intp] | None = None) -> tuple[Matrix, Vector, Vector]:
+        """Copies of the rows, or of those at some places, their responses and weights."""
+        X, y, weights = self.views()
+        return (X.copy(), y.copy(), weights.copy()) if at is None else (X[at], y[at], weights[at])
+
+    def views(self) -> tuple[Matrix, Vector, Vector]:
+        """The rows, their responses and weights, where they lie."""
+        return self.rows.features, self.rows.y, self.rows.weights
+
+    def copy(self) -> Self:
+        """A copy of the state, which can be asked for a solution; the rows are shared."""
+        return copy.deepcopy(self, {id(self.rows): self.rows})
 
     def _compact(self) -> None:
         self._shift(self.rows.compact())
@@ -245,7 +255,8 @@ class Solver(ABC):
 
     @property
     def penalty_value(self) -> float:
-        return float(self._settle().penalty)
+        adapts = self.penalty.adapts
+        return float(self._settle().penalty) if adapts else self.penalty.rule.alpha
 
     @property
     def rank(self) -> int:

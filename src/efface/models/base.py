@@ -176,7 +176,7 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
     def _snapshot(self) -> archive.Snapshot:
         """The live rows and the parameters."""
         live = self._alive()
-        X, y, weights = live.values()
+        X, y, weights = live.views()
         names, ids = getattr(self, "feature_names_in_", None), live.index.ids
         return archive.Snapshot(
             model=type(self).__name__,

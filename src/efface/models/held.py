@@ -71,18 +71,17 @@ class Held:
 
 def held_rows(live: LiveRows, owner: Id, names: list[str]) -> Held:
     """What live rows with the features ``names`` hold about an owner."""
-    wanted, times = set(live.marks.owners.ids_of(owner)), live.index.times
-    ids, (X, y, weights) = live.index.ids, live.values()
-    places = [place for place, id in enumerate(ids) if id in wanted]
-    mine = [ids[place] for place in places]
+    places = live.index.positions(live.marks.owners.ids_of(owner))
+    mine, times = live.index.ids_at(places), live.index.times_at(places)
+    X, y, weights = live.solver.values(places)
     return Held(
         owner=owner,
         ids=mine,
-        times=None if times is None else _readable(times[places]),
+        times=None if times is None else _readable(times),
         until=_until(live.marks.until_of_each(mine)),
-        features={name: X[places, j] for j, name in enumerate(names)},
-        responses=y[places],
-        weights=weights[places],
+        features={name: X[:, j] for j, name in enumerate(names)},
+        responses=y,
+        weights=weights,
     )
 
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from efface.engine.tree.nodes import node_words
 from efface.engine.tree.walls import (
     as_key,
+    as_keys,
     fold_from,
     leaf_bits,
     walls_among,
@@ -54,3 +55,8 @@ def test_sums_take_less_than_a_third_of_the_memory_of_the_rows(width):
     rows = (width + 3) << leaf_bits(width)
     assert 4 / 3 * node_words(width, 0) < rows / 3
     assert fold_from(width) >= 8 << leaf_bits(width)
+
+
+@pytest.mark.parametrize("ids", [[3, -5, 2**62], [3, "3", "ann"], [2**70, 1], []])
+def test_the_key_of_an_id_does_not_depend_on_the_others(ids):
+    assert as_keys(ids).tolist() == [as_key(id) for id in ids]

@@ -6,6 +6,7 @@ in four is higher by one, and so on. Of other keys one in 2^b is a wall, at rand
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from zlib import crc32
 
 import numpy as np
@@ -35,6 +36,16 @@ def fold_from(width: int) -> int:
 def as_key(id: int | str) -> int:
     """The number that an id is hashed as."""
     return (id if isinstance(id, int) else crc32(id.encode()) << 16) & _MASK
+
+
+def as_keys(ids: Sequence[int | str]) -> Keys:
+    """The numbers that ids are hashed as."""
+    if set(map(type, ids)) == {int}:
+        try:
+            return np.array(ids, np.int64).astype(np.uint64)
+        except OverflowError:  # a number of more than 64 bits
+            pass
+    return np.fromiter(map(as_key, ids), np.uint64, len(ids))
 
 
 def mix(keys: Keys) -> Keys:
