@@ -64,8 +64,9 @@ def test_groups_times_text_and_gaps_together(file, tmp_path):
     assert summary["left"]["time_up"] == N - 1 - summary["rows"]["alive"]
     assert summary["source"]["features"] == ["a", "b", "sky=rain"]
     assert summary["model"] == {
-        **{"name": "Ridge", "window": None, "keep": "5d", "alpha": 0.1, "theta_max": None},
-        "standardize": False,
+        **{"name": "Ridge", "window": None, "keep": "5d", "policy": "keep-for:5d", "alpha": 0.1},
+        **{"delta": None, "noise": None, "theta_max": None, "switch_at": None},
+        **{"fit_intercept": True, "standardize": False},
     }
     assert len(summary["errors"]) >= 7
 

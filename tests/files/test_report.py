@@ -178,10 +178,13 @@ def test_requests_are_listed_with_the_verdict(browser, report):
     page = drawn(Visit(browser, report)).page
     lines = page.locator("#forgotten tr").all_inner_texts()[1:]
     cells = [line.split("\t") for line in lines]
-    assert [(c[0], c[4]) for c in cells] == [
-        *(("880", "forgotten"), ("3", "already gone"), ("7777", "unknown"))
+    assert [(c[0], c[1], c[3], c[4]) for c in cells] == [
+        ("id 880", "row 900", "forgotten", "1"),
+        ("id 3", "row 1,500", "already gone", "0"),
+        ("id 7777", "row 1,500", "unknown", "0"),
     ]
-    assert [c[5][0] for c in cells] == ["✓", "✓", "✗"]
+    assert all(re.fullmatch(r"[\d.]+ (µs|ms|s)", c[5]) for c in cells)
+    assert [c[6][0] for c in cells] == ["✓", "✓", "✗"]
     assert "2 of 3" in page.locator(".figures").inner_text()
 
 
