@@ -32,10 +32,9 @@ def duration(seconds: float) -> str:
     >>> duration(0.00047), duration(0.0123), duration(2.5)
     ('470 µs', '12.3 ms', '2.5 s')
     """
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-6:.2g} µs" if seconds < 1e-4 else f"{seconds / 1e-6:.0f} µs"
+    unit, size = ("s", 1.0) if seconds >= 1.0 else ("ms", 1e-3) if seconds >= 1e-3 else ("µs", 1e-6)
+    count = seconds / size
+    return f"{count:.0f} {unit}" if count >= 99.95 else f"{count:.3g} {unit}"
 
 
 def request_text(entry: Mapping[str, Any]) -> str:
