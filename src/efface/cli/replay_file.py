@@ -22,7 +22,8 @@ REPLAY_EXAMPLE = """[bold]Example[/bold], on hourly counts of bicycle hires:
     --features temp,hum,windspeed --one-hot slot --keep 30d \\
     --model ridge --alpha 0.1 --forget requests.csv --compare
 
-[dim]Exit code 0: done. 1: done, but a request named an unknown id or an audit failed.
+[dim]Exit code 0: done. 1: done, but an audit failed or a request named an
+unknown id or owner.
 2: nothing was done, the error says why. 3: a library is not installed.
 The results folder appears complete or not at all.[/dim]"""
 SAMPLE_EXAMPLE = """[bold]Example[/bold]
