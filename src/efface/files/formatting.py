@@ -71,8 +71,10 @@ def requests_text(summary: Mapping[str, Any]) -> str:
     done = f"{summary['left']['asked']:,} rows"
     if people is not None:
         done = f"{people['forgotten']:,} of {people['seen']:,} people and {done}"
-    text = f"{count:,} requests: {done} forgotten, in {duration(took['median_seconds'])} each"
-    text += f" (median; the slowest {duration(took['most_seconds'])})"
+    text = f"{count:,} requests: {done} forgotten"
+    if took["requests"]:
+        text += f", in {duration(took['median_seconds'])} each"
+        text += f" (median; the slowest {duration(took['most_seconds'])})"
     held = f"{failed:,} failed the audit" if failed else "every audit passed"
     return f"{text}; {held}"
 

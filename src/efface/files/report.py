@@ -100,8 +100,10 @@ def _request_cards(summary: Mapping[str, Any]) -> list[Card]:
     if people is not None:
         note = f"of {people['seen']:,} in the file; {people['alive']:,} have live rows"
         cards.append(Card("People forgotten", f"{people['forgotten']:,}", note))
-    note = f"median of {count:,} requests; the slowest took {duration(took['most_seconds'])}"
-    cards.append(Card("Time to forget", duration(took["median_seconds"]), note))
+    if took["requests"]:
+        note = f"median of {took['requests']:,} requests that removed rows; the slowest took "
+        note += duration(took["most_seconds"])
+        cards.append(Card("Time to forget", duration(took["median_seconds"]), note))
     note = "each request compared with a refit"
     tone = "bad" if audits["failed"] else "good"
     cards.append(Card("Audits passed", f"{audits['held']:,} of {count:,}", note, tone))

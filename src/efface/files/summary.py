@@ -20,8 +20,8 @@ requests        one entry per request: line (of the file of requests), id, owner
                 arrived, rows (removed), status, verdict, error, holds, by_owner, seconds (to
                 forget), audit_seconds; with --redact, id, owner and arrived are null
 audits          held and failed
-forgetting      over all requests: median_seconds and most_seconds (to forget), audit_seconds (in
-                total); null without requests
+forgetting      requests (those that removed rows), their median_seconds and most_seconds, and
+                audit_seconds (of all requests, in total); null without requests
 run             compiling (seconds, before the first row), seconds and rows_per_second
 redacted        whether --redact was given
 ==============  ============================================================================
@@ -147,10 +147,11 @@ def _forgetting(log: RunLog) -> dict[str, float] | None:
     """How long the requests took."""
     if not log.outcomes:
         return None
-    seconds = [outcome.seconds for outcome in log.outcomes]
+    seconds = [outcome.seconds for outcome in log.outcomes if outcome.rows]
     return {
-        "median_seconds": median(seconds),
-        "most_seconds": max(seconds),
+        "requests": len(seconds),
+        "median_seconds": median(seconds) if seconds else math.nan,
+        "most_seconds": max(seconds, default=math.nan),
         "audit_seconds": sum(outcome.audit_seconds for outcome in log.outcomes),
     }
 
