@@ -17,7 +17,7 @@ import pyarrow.parquet
 import pytest
 from command_line import COMMAND, here, run
 
-from efface import AdaptiveRidge, replay
+from efface import OLS, AdaptiveRidge, AddDrop, SwitchingRidge, load, replay
 
 RNG = np.random.default_rng(2)
 N = 300
@@ -128,7 +128,10 @@ def test_json_is_the_summary(place, monkeypatch, capsys):
     assert here(*arguments, monkeypatch=monkeypatch) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed == json.loads((place / "deep" / "er" / "summary.json").read_text())
-    assert printed["rows"] == {"read": 300, "skipped": 0, "scored": 297, "groups": 1, "alive": 40}
+    assert printed["rows"] == {
+        **{"read": 300, "skipped": 0, "hidden": 0, "scored": 297, "groups": 1},
+        **{"started": 0, "alive": 40},
+    }
 
 
 def test_csv_from_standard_input(place):
@@ -150,6 +153,76 @@ def test_an_unknown_id_gives_exit_code_1(place, monkeypatch, capsys):
     assert shown.count("✓") == 2
     outcomes = json.loads((place / "rows-replay" / "summary.json").read_text())["requests"]
     assert [each["status"] for each in outcomes] == ["forgotten", "unknown", "already gone"]
+
+
+def test_a_person_is_forgotten_from_the_command_line(place, monkeypatch, capsys):
+    table(extra=lambda t: f",p{t % 25}", more=",who")
+    (place / "asked.csv").write_text("row,owner\n150,p7\n290,p3\n")
+    options = [*OPTIONS, "--owner", "who", "--forget", "asked.csv"]
+    assert here("replay", "rows.csv", *options, monkeypatch=monkeypatch) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "2 requests: 2 of 25 people and 3 rows forgotten, in " in shown
+    assert "every audit passed" in shown
+    assert "owner p7 row 150 forgotten 1 " in shown
+    found = pyarrow.parquet.read_table(place / "rows-replay" / "predictions.parquet")
+    assert found["owner"].to_pylist() == [f"p{t % 25}" for t in range(N)]
+    model = AdaptiveRidge(40, theta_max=5.0)
+    owners = [f"p{t % 25}" for t in range(N)]
+    before = replay(model, X[:150], Y[:150], ids=range(150), owners=owners[:150])
+    assert model.forget(owner="p7") == 1
+    after = replay(model, X[150:290], Y[150:290], ids=range(150, 290), owners=owners[150:290])
+    expected = [*before.prediction, *after.prediction]
+    np.testing.assert_allclose(found["prediction"].to_numpy()[:290], expected, rtol=1e-9, atol=1e-9)
+
+
+ALGORITHMS = {  # of the paper, on the command line and in the library
+    "FIFD-OLS": (["--model", "ols", "--window", "40"], lambda: OLS(40, fit_intercept=False)),
+    "FIFD-Adaptive Ridge": (
+        ["--noise", "response", "--theta-max", "1", "--delta", "0.1", "--window", "40"],
+        lambda: AdaptiveRidge(40, delta=0.1, noise="response", theta_max=1.0, fit_intercept=False),
+    ),
+    "switching": (
+        ["--model", "switching", "--switch-at", "3", "--policy", "fifd:40"],
+        lambda: SwitchingRidge(40, switch_at=3.0, fit_intercept=False),
+    ),
+    "(+3, -1)": (
+        ["--model", "ols", "--policy", "add-drop:3"],
+        lambda: OLS(AddDrop(3), fit_intercept=False),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm_of_the_paper_can_be_run(place, monkeypatch, name):
+    options, make = ALGORITHMS[name]
+    table()
+    arguments = ["--target", "y", *options, "--no-intercept", "--coefficients"]
+    assert here("replay", "rows.csv", *arguments, monkeypatch=monkeypatch) == 0
+    found = pyarrow.parquet.read_table(place / "rows-replay" / "predictions.parquet")
+    expected = replay(make(), X, Y, coef=True)
+    np.testing.assert_allclose(found["prediction"].to_numpy(), expected.prediction, rtol=1e-9)
+    assert found["n_rows"].to_pylist() == expected.n_rows.tolist()
+    coefficients = pyarrow.parquet.read_table(place / "rows-replay" / "coefficients.parquet")
+    assert coefficients.column_names == ["id", "intercept", "coef_a", "coef_b"]
+    assert coefficients["id"].to_pylist() == list(range(N))
+    assert set(coefficients["intercept"].to_pylist()) == {0.0}
+    rows = np.column_stack([coefficients["coef_a"], coefficients["coef_b"]])
+    np.testing.assert_allclose(rows, expected.coef, rtol=1e-9, atol=1e-12)
+
+
+def test_a_nightly_job_goes_on_from_its_own_model(place, monkeypatch, capsys):
+    table()
+    assert here("replay", "rows.csv", *OPTIONS, "--save", "m.efface", monkeypatch=monkeypatch) == 0
+    again = ["replay", "rows.csv", "--target", "y", "--from", "m.efface", "--save", "m.efface"]
+    assert here(*again, "--out", "two", monkeypatch=monkeypatch) == 2
+    assert "'m.efface' already exists: name another --save, or add --overwrite." in (
+        capsys.readouterr().err
+    )
+    assert here(*again, "--overwrite", "--out", "two", monkeypatch=monkeypatch) == 0
+    assert load("m.efface").ids_ == list(range(2 * N - 40, 2 * N))
+    summary = json.loads((place / "two" / "summary.json").read_text())
+    assert summary["rows"]["started"] == 40
+    assert summary["left"] == {"asked": 0, "window_full": N, "time_up": 0}
 
 
 BAD = {
@@ -217,6 +290,13 @@ def test_a_bad_file_gives_one_line_exit_code_2_and_no_folder(place, monkeypatch,
         (["--model", "ridge", "--alpha", "-1"], "'alpha' is -1.0: expected"),
         (["--model", "lasso"], "'--model' is 'lasso': expected 'adaptive' or 'ridge'"),
         (["--forget", "none.txt"], "'none.txt' does not exist"),
+        (["--policy", "lifo"], "'--policy' is 'lifo': expected add-drop:ADD[,DROP[,START]], fifd"),
+        (["--policy", "keep-for:3d"], "'--policy' needs the age of rows: name their --time"),
+        (["--until", "a"], "'--until' is 'a', but rows have no time: name their --time column."),
+        (["--noise", "loud"], "'noise' is 'loud': expected 'residual' or 'response'"),
+        (["--from", "none.efface"], "'none.efface' cannot be read: No such file or directory"),
+        (["--save", "no/m.efface"], "'no' is not a folder: name another --save."),
+        (["--model", "ols", "--delta", "0.1"], "'--delta' has no meaning for --model ols"),
     ],
 )
 def test_unusable_options_are_refused(place, monkeypatch, capsys, options, expected):

@@ -13,6 +13,8 @@ from efface.errors import EffaceError
 from efface.files.job import Job, run
 from efface.files.model_options import MODELS
 from efface.files.schema import RequestedColumns
+from efface.files.window_options import WindowOptions
+from efface.live.policies import as_policy
 
 RNG = np.random.default_rng(9)
 N = 260
@@ -64,8 +66,9 @@ def test_groups_times_text_and_gaps_together(file, tmp_path):
     assert summary["left"]["time_up"] == N - 1 - summary["rows"]["alive"]
     assert summary["source"]["features"] == ["a", "b", "sky=rain"]
     assert summary["model"] == {
-        **{"name": "Ridge", "window": None, "keep": "5d", "alpha": 0.1, "theta_max": None},
-        "standardize": False,
+        **{"name": "Ridge", "window": None, "keep": "5d", "policy": "keep-for:5d", "alpha": 0.1},
+        **{"delta": None, "noise": None, "theta_max": None, "switch_at": None},
+        **{"fit_intercept": True, "standardize": False},
     }
     assert len(summary["errors"]) >= 7
 
@@ -165,3 +168,38 @@ def test_nothing_is_written_after_an_error(file, tmp_path):
     with pytest.raises(EffaceError):
         run(Job(file, RequestedColumns("nothing")), tmp_path / "out")
     assert [each.name for each in tmp_path.iterdir()] == ["rows.csv"]
+
+
+@pytest.mark.parametrize("window", [{"window": 40}, {"keep": "5d"}, {"policy": "add-drop:3,2,10"}])
+def test_rows_that_reach_their_end_are_counted(tmp_path, window):
+    times = np.datetime64("2011-01-01T00") + HOURS
+    hours = RNG.integers(0, 200, N)  # 0: due as it comes
+    ends = np.where(RNG.random(N) < 0.6, np.datetime_as_string(times + hours), "")
+    who = [f"p{k % 9}" if k % 5 else "" for k in range(N)]
+    lines = [",".join(map(str, row)) for row in zip(times, who, ends, X[:, 0], Y, strict=True)]
+    (tmp_path / "rows.csv").write_text("when,who,end,a,y\n" + "\n".join(lines) + "\n")
+    (tmp_path / "asked.csv").write_text("row,owner\n130,p3\n260,p4\n")
+    roles = RequestedColumns("y", ["a"], time="when", owner="who", until="end")
+    forget = str(tmp_path / "asked.csv")
+    found = run(Job(str(tmp_path / "rows.csv"), roles, **window, forget=forget), tmp_path / "out")
+    reasons = {"asked": 0, "window_full": 0, "time_up": 0}
+    model = AdaptiveRidge(as_policy(WindowOptions(**window).chosen()))
+    for t in range(N):
+        if t == 130:
+            reasons["asked"] += model.forget(owner="p3", missing="ok")
+        if t:
+            reasons["time_up"] += model.expire(times[t])
+        before = model.n_rows_ if t else 0
+        owner, until = who[t] or None, np.datetime64(ends[t]) if ends[t] else None
+        model.learn_one(X[t, :1], Y[t], at=times[t], owner=owner, until=until)
+        due = until is not None and until <= times[t]
+        reasons["time_up" if due else "window_full"] += before + 1 - model.n_rows_
+    reasons["asked"] += model.forget(owner="p4", missing="ok")
+    assert found["left"] == reasons
+    assert reasons["asked"] > 0
+    assert reasons["time_up"] > 50
+    assert found["rows"]["alive"] == model.n_rows_
+    assert found["people"]["alive"] == len(model.owners_)
+    text = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "reached their end" in text
+    assert "each at most until its end: these are the live rows." in text

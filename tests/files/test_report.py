@@ -178,10 +178,13 @@ def test_requests_are_listed_with_the_verdict(browser, report):
     page = drawn(Visit(browser, report)).page
     lines = page.locator("#forgotten tr").all_inner_texts()[1:]
     cells = [line.split("\t") for line in lines]
-    assert [(c[0], c[4]) for c in cells] == [
-        *(("880", "forgotten"), ("3", "already gone"), ("7777", "unknown"))
+    assert [(c[0], c[1], c[3], c[4]) for c in cells] == [
+        ("id 880", "row 900", "forgotten", "1"),
+        ("id 3", "row 1,500", "already gone", "0"),
+        ("id 7777", "row 1,500", "unknown", "0"),
     ]
-    assert [c[5][0] for c in cells] == ["✓", "✓", "✗"]
+    assert all(re.fullmatch(r"[\d.]+ (µs|ms|s)", c[5]) for c in cells)
+    assert [c[6][0] for c in cells] == ["✓", "✓", "✗"]
     assert "2 of 3" in page.locator(".figures").inner_text()
 
 
@@ -194,3 +197,57 @@ def test_a_phone_can_zoom_by_buttons_and_scroll_by_dragging(browser, report):
     assert after[0][1] - after[0][0] < 0.2 * (before[0][1] - before[0][0])
     drags = "() => Bokeh.documents[0].roots().map(p => p.toolbar.active_drag)"
     assert visit.page.evaluate(drags) == [None] * len(NAMES)
+
+
+PEOPLE, ASKED, VISITS = 2_000, 200, 4_000
+
+
+@pytest.fixture(scope="module")
+def erasures(tmp_path_factory):
+    """A file with 2,000 owners and 200 requests by owner, after a replay."""
+    place, rng = tmp_path_factory.mktemp("erasures"), np.random.default_rng(8)
+    owners = np.concatenate([rng.permutation(PEOPLE), rng.integers(0, PEOPLE, VISITS - PEOPLE)])
+    X = rng.normal(size=(VISITS, 2)).round(4)
+    y = (X @ [2.0, -1.0] + 5.0 + 0.3 * rng.normal(size=VISITS)).round(4)
+    lines = [f"c{k:04d},{a},{b},{v}" for k, (a, b), v in zip(owners, X, y, strict=True)]
+    (place / "visits.csv").write_text("customer,a,b,y\n" + "\n".join(lines) + "\n")
+    asked = rng.choice(PEOPLE, ASKED, replace=False)
+    rows = np.sort(rng.integers(PEOPLE, VISITS + 1, ASKED))
+    lines = [f"{row},c{k:04d}" for row, k in zip(rows, asked, strict=True)]
+    (place / "requests.csv").write_text("row,owner\n" + "\n".join(lines) + "\n")
+    roles = RequestedColumns("y", ["a", "b"], owner="customer")
+    job = Job(str(place / "visits.csv"), roles, model="ridge", window=1_200)
+    summary = run(Job(**{**vars(job), "forget": str(place / "requests.csv")}), place / "out")
+    return place / "out" / "report.html", summary, lines
+
+
+def test_two_hundred_people_are_forgotten_and_every_request_is_audited(browser, erasures):
+    path, summary, lines = erasures
+    assert summary["audits"] == {"held": ASKED, "failed": 0}
+    statuses = [each["status"] for each in summary["requests"]]
+    assert set(statuses) == {"forgotten", "already gone"}
+    assert statuses.count("forgotten") == summary["people"]["forgotten"] > 60
+    assert all(each["seconds"] > 0 for each in summary["requests"])
+    visit = drawn(Visit(browser, path))
+    cells = [line.split("\t") for line in visit.page.locator("#forgotten tr").all_inner_texts()[1:]]
+    assert [c[0] for c in cells] == [f"owner {line.split(',')[1]}" for line in lines]
+    assert [c[3] for c in cells] == statuses
+    assert all(
+        re.match("✓ holds: .* none of the 1 forgotten owner has a live row", c[6]) for c in cells
+    )
+    assert sum(int(c[4]) for c in cells) == summary["left"]["asked"]
+    cards = " ".join(visit.page.locator(".figures").inner_text().split())
+    assert f"People forgotten {statuses.count('forgotten')} of 2,000 in the file" in cards
+    assert "Audits passed 200 of 200" in cards
+    assert re.search(
+        r"Time to forget [\d.]+ (µs|ms) median of \d+ requests that removed rows", cards
+    )
+    box = visit.page.locator("#forgotten .tall").bounding_box()
+    assert box["height"] <= 561  # the other requests are a scroll away
+    assert visit.console_errors == []
+
+
+def test_the_list_of_requests_fits_a_phone(browser, erasures):
+    visit = drawn(Visit(browser, erasures[0], width=390, touch=True))
+    assert visit.page.evaluate("document.documentElement.scrollWidth") == 390
+    assert visit.console_errors == []

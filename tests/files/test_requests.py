@@ -10,10 +10,10 @@ from efface.files.requests import Request, RequestQueue, Requests, read_requests
 from efface.files.row_batches import RowBatch
 
 
-def read(tmp_path, text, *, whole=True, calendar=None):
+def read(tmp_path, text, *, whole=True, calendar=None, whole_owners=None):
     path = tmp_path / "requests.csv"
     path.write_text(text, encoding="utf-8")
-    return read_requests(str(path), whole=whole, calendar=calendar)
+    return read_requests(str(path), whole=whole, calendar=calendar, whole_owners=whole_owners)
 
 
 @pytest.mark.parametrize("text", ["7\n3\n", "id\n7\n\n3\n", "\ufeffid\r\n 7 \r\n3"])
@@ -42,14 +42,45 @@ def test_requests_are_sorted_by_row_or_time(tmp_path):
         ("row,id\n1,2\nsoon,3\n", "at line 3, row is 'soon': expected a whole number"),
         ("row,id\n1,2\n3\n", "at line 3 has 1 values: expected row,id"),
         ("time,id\n2011-01-01,3\n", "has times, but the rows have none"),
-        ("1,2\n", "begins with '1,2': expected the header"),
+        ("1,2\n", "begins with '1,2': expected a header"),
         ("7\n1,2\n", "at line 2 has 2 values: expected id"),
+        ("owner\nann\n", "has owners, but the rows have none: name their --owner column"),
+        ("time,row,id\n1,2,3\n", "begins with 'time,row,id': expected a header such as"),
+        ("id,id\n1,2\n", "begins with 'id,id': expected a header such as"),
     ],
 )
 def test_unusable_files_are_refused(tmp_path, text, expected):
     with pytest.raises(BadTable) as refused:
         read(tmp_path, text)
     assert expected in str(refused.value)
+
+
+OWNED = [
+    (
+        "row,id,owner\n1,2,\n3,,\n",
+        "at line 3 has no id and no owner: expected one of them per line",
+    ),
+    ("id,owner\n1,7\n", "at line 2 has both an id and an owner: expected one of them per line"),
+    ("row,owner\n1,ann\n", "at line 2, owner is 'ann': expected a whole number, as the owners"),
+    ("row,owner\n1, \n", "at line 2 has no owner: expected one"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), OWNED)
+def test_a_line_names_an_id_or_an_owner(tmp_path, text, expected):
+    with pytest.raises(BadTable) as refused:
+        read(tmp_path, text, whole_owners=True)
+    assert expected in str(refused.value)
+
+
+def test_owners_stand_beside_ids_or_instead_of_them(tmp_path):
+    found = read(tmp_path, "owner\nann\n", whole_owners=False)
+    assert found == Requests("end", (Request(owner="ann"),))
+    found = read(tmp_path, "id,Owner,row\n,ann,9\n4,,2\n", whole_owners=False)
+    assert found == Requests("row", (Request(4, 2), Request(None, 9, "ann")))
+    assert (found.ids, found.owners) == ({4}, {"ann"})
+    assert [each.line for each in found.each] == [3, 2]
+    assert read(tmp_path, "owner\n7\n", whole_owners=True).owners == {7}
 
 
 def test_unusable_times_are_refused(tmp_path):
@@ -74,8 +105,14 @@ def test_the_queue_returns_requests_at_their_row():
     assert queue.pop_all() == []
 
 
-def test_the_queue_remembers_where_named_ids_arrived():
-    rows = RowBatch(np.arange(3), np.ones((3, 1)), np.ones(3), None, None, ["a", "b", "a"])
-    queue = RequestQueue(Requests("end", (Request("x"), Request("z"))))
+def test_the_queue_remembers_where_named_rows_arrived():
+    owners = ["ann", None, "ann"]
+    rows = RowBatch(
+        np.arange(3), np.ones((3, 1)), np.ones(3), None, None, list("aba"), owners=owners
+    )
+    asked = Request("x"), Request("z"), Request(owner="ann"), Request(owner="bob")
+    queue = RequestQueue(Requests("end", asked))
     queue.note_arrivals(rows, ["x", "y", "x"])
-    assert queue.arrivals == {"x": (2, "a")}
+    queue.note_arrivals(rows.take(np.array([1])), ["x"])
+    found = [(list(queue.arrivals(each).groups), queue.arrivals(each).newest) for each in asked]
+    assert found == [(["b"], 1), ([], None), (["a"], 2), ([], None)]

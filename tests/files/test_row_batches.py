@@ -44,6 +44,20 @@ def test_all_roles(tmp_path):
     np.testing.assert_array_equal(rows.number, [0, 1, 2, 3])
 
 
+@pytest.mark.parametrize("missing", ["raise", "skip"])
+def test_a_row_may_have_no_owner_and_no_end(tmp_path, missing):
+    text = "at,who,end,x,y\n1,ann,9.5,1,2\n2,,,3,4\n3,bob,,5,6\n"
+    roles = RequestedColumns("y", ["x"], time="at", owner="who", until="end")
+    rows = rows_of(table(tmp_path, text), roles, missing)
+    assert rows.owners == ["ann", None, "bob"]
+    np.testing.assert_array_equal(rows.until, [9.5, np.nan, np.nan])
+    text = "at,who,end,x,y\n2011-01-01,0,,1,2\n2011-01-01,,2011-02-01,3,4\n"
+    rows = rows_of(table(tmp_path, text), roles, missing).take(np.array([1, 0]))
+    assert rows.owners == [None, 0]
+    expected = np.array(["2011-02-01", "NaT"], dtype="datetime64[ns]")
+    np.testing.assert_array_equal(rows.until, expected)
+
+
 def test_text_becomes_one_column_per_level_after_the_first(tmp_path):
     roles = RequestedColumns("y", ["sky"], one_hot={"sky": ()})
     np.testing.assert_array_equal(

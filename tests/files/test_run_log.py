@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 
@@ -25,12 +27,27 @@ def batch(at=None):
 )
 def test_positions_are_row_numbers_numbers_or_milliseconds(at, axis, expected):
     rows, log = batch(at), RunLog()
+    log.count(rows, 2)
     log.add(PredictedRows(rows, [4, 5], dict.fromkeys(("y", *STEP_COLUMNS), np.ones(2))), {})
     assert positions(rows).tolist() == expected
     assert (log.history.axis, log.rows) == (axis, 2)
 
 
-def test_outcomes_are_marked_in_the_history():
+def test_outcomes_are_marked_in_the_history_at_the_rows_that_are_shown():
+    log, rows = RunLog(), batch()
+    shown = PredictedRows(rows, [4, 5], dict.fromkeys(("y", *STEP_COLUMNS), np.arange(2.0)))
+    shown = shown.take(np.array([1]))
+    assert (shown.ids, shown["y"].tolist()) == ([5], [1.0])
+    log.count(rows, len(shown.rows))
+    log.add(shown, {})
+    names = [each.name for each in fields(RequestOutcome)]
+    log.add_outcome(RequestOutcome(**dict.fromkeys(names, None) | {"row": 2}))
+    assert log.history.requests == [1]
+    assert (log.rows, log.hidden) == (2, 1)
+
+
+def test_people_are_counted_once():
     log = RunLog()
-    log.add_outcome(RequestOutcome("ann", None, 7, 3, "forgotten", "holds", 0.0, True))
-    assert log.history.requests == [7]
+    log.count(replace(batch(), owners=["ann", None]), 2)
+    log.count(replace(batch(), owners=["ann", "bob"]), 2)
+    assert log.people == {"ann", "bob"}

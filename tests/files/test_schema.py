@@ -71,6 +71,30 @@ def test_by_default_all_columns_without_a_role_are_features(tmp_path):
             RequestedColumns("y", ["x"], weight="when"),
             "column 'when' holds times: expected weights, which are numbers; name another",
         ),
+        (
+            RequestedColumns("y", ["x"], owner="y"),
+            "'y' is already the --target: name another --owner.",
+        ),
+        (
+            RequestedColumns("y", ["x"], owner="when"),
+            "column 'when' holds times: expected owners, which are whole numbers or text; name",
+        ),
+        (
+            RequestedColumns("y", ["x"], until="when"),
+            "'--until' is 'when', but rows have no time: name their --time column.",
+        ),
+        (
+            RequestedColumns("y", ["x"], time="when", until="when"),
+            "'when' is already the --time: name another --until.",
+        ),
+        (
+            RequestedColumns("y", ["x"], time="when", until="z"),
+            "column 'z' holds numbers: expected times; the ends of rows are of the kind of 'when'",
+        ),
+        (
+            RequestedColumns("y", ["x"], time="z", until="when"),
+            "column 'when' holds times: expected numbers; the ends of rows are of the kind of 'z'",
+        ),
         (RequestedColumns("y", []), "has no column left to predict 'y' from"),
     ],
 )
@@ -78,6 +102,20 @@ def test_unusable_roles_are_refused(tmp_path, roles, expected):
     with pytest.raises(BadTable) as refused:
         resolve_schema(table(tmp_path), roles)
     assert expected in str(refused.value)
+
+
+def test_owners_and_ends_may_have_gaps_unless_they_are_ids_or_groups_too(tmp_path):
+    roles = RequestedColumns("y", ["x"], time="when", owner="who", until="end")
+    text = TEXT.replace("y\n", "y,end\n", 1).replace(".5\n", ".5,\n")
+    found = resolve_schema(table(tmp_path, text), roles)
+    assert found.optional == {"who", "end"}
+    assert found.text_owners is False
+    assert found.types["end"] == found.types["when"]  # a column without a value
+    roles = RequestedColumns("y", ["x"], id="who", owner="who")
+    assert resolve_schema(table(tmp_path), roles).optional == set()
+    roles = RequestedColumns("y", ["x"], group="who", owner="who")
+    assert resolve_schema(table(tmp_path), roles).text_owners is True
+    assert resolve_schema(table(tmp_path), RequestedColumns("y", ["x"])).text_owners is None
 
 
 def test_too_many_levels_are_refused(tmp_path):

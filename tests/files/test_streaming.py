@@ -29,8 +29,8 @@ TIMES = np.datetime64("2011-01-01", "ns") + np.cumsum(RNG.integers(0, 5, N)) * n
 )
 
 
-def stream(*, at=None, ids=None, groups=None):
-    return RowBatch(np.arange(N), X, Y, ids, at, groups)
+def stream(*, at=None, ids=None, groups=None, owners=None, until=None):
+    return RowBatch(np.arange(N), X, Y, ids, at, groups, None, owners, until)
 
 
 def fed(run, rows, cuts):
@@ -69,7 +69,7 @@ def test_one_batch_equals_the_library_to_the_last_bit():
         np.testing.assert_array_equal(found[name], getattr(expected, source))
 
 
-def dicts(*, at=None, ids=None, groups=None):
+def dicts(*, at=None, ids=None, groups=None, owners=None, until=None):
     """The same rows for the slow twin."""
     return [
         {
@@ -78,36 +78,53 @@ def dicts(*, at=None, ids=None, groups=None):
             "id": t if ids is None else ids[t],
             "at": None if at is None else at[t],
             "group": None if groups is None else groups[t],
+            "owner": None if owners is None else owners[t],
+            "until": None if until is None or np.isnat(until[t]) else until[t],
         }
         for t in range(N)
     ]
 
 
+OWNERS = [None if k == 7 else f"p{k}" for k in RNG.integers(0, 12, N)]
+ENDS = TIMES + RNG.integers(0, 90, N) * np.timedelta64(1, "h")  # some are due as they come
+ENDS[RNG.random(N) < 0.5] = np.datetime64("NaT")
+PEOPLE = st.integers(0, 13).map("p{}".format)
+ASKED = st.one_of(
+    st.tuples(st.integers(0, N + 5), st.integers(0, N + 5)),
+    st.tuples(st.integers(0, N + 5), st.none(), PEOPLE),
+)
+
+
 @settings(deadline=None, max_examples=15)
 @given(
-    st.lists(st.tuples(st.integers(0, N + 5), st.integers(0, N + 5)), max_size=8),
+    st.lists(ASKED, max_size=8),
     st.lists(st.integers(1, N - 1), max_size=4).map(sorted),
     st.booleans(),
-    st.booleans(),
+    st.sampled_from(["rows", "times", "ends"]),
 )
-def test_requests_and_groups_equal_the_slow_twin(asked, cuts, grouped, timed):
+def test_requests_and_groups_equal_the_slow_twin(asked, cuts, grouped, kind):
     groups = ["abc"[k % 3] if k % 7 else "d" for k in range(N)] if grouped else None
-    at = TIMES if timed else None
-    asked = sorted(asked, key=lambda pair: pair[0])
-    requests = Requests("row", tuple(Request(id, place) for place, id in asked))
+    at, until = None if kind == "rows" else TIMES, ENDS if kind == "ends" else None
+    asked = sorted(asked, key=lambda each: each[0])
+    each = [Request(id, place, *owner) for place, id, *owner in asked]
+    requests = Requests("row", tuple(each))
 
     def make():
-        return Ridge(KeepFor("4d") if timed else 40, alpha=0.1)
+        return Ridge(KeepFor("4d") if kind == "times" else 40, alpha=0.1)
 
     run = StreamRun(make, "Ridge", requests=requests)
-    found = fed(run, stream(at=at, groups=groups), cuts)
+    keys = {"at": at, "groups": groups, "owners": OWNERS, "until": until}
+    found = fed(run, stream(**keys), cuts)
     predictions, alive, outcomes, models = row_by_row(
-        make, dicts(at=at, groups=groups), asked, timed=timed
+        make, dicts(**keys), asked, timed=at is not None
     )
     same(found["prediction"], predictions)
     np.testing.assert_array_equal(found["n_rows"], alive)
-    assert [outcome.status for outcome in run.log.outcomes] == outcomes
-    if asked:  # otherwise no ids are passed, and models number their rows
+    assert [(outcome.status, outcome.rows) for outcome in run.log.outcomes] == outcomes
+    assert {name: model.owners_ for name, model in run.models.items()} == {
+        name: model.owners_ for name, model in models.items()
+    }
+    if requests.ids:  # otherwise no ids are passed, and models number their rows
         alive = {name: model.ids_ for name, model in run.models.items()}
         assert alive == {name: model.ids_ for name, model in models.items()}
 
@@ -141,7 +158,7 @@ def test_a_failed_audit_is_reported(monkeypatch):
     run = StreamRun(lambda: AdaptiveRidge(30), "m", requests=requests)
     run.advance(stream())
     (model,) = run.models.values()
-    monkeypatch.setattr(model, "forget", lambda id: None)  # a model that does not forget
+    monkeypatch.setattr(model, "forget", lambda *_, **__: 1)  # a model that does not forget
     run.finish()
     (outcome,) = run.log.outcomes
     assert not outcome.holds

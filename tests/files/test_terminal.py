@@ -13,7 +13,8 @@ from efface.files.terminal import progress, screen
 
 def summary(requests=0, failed=0):
     errors = {"mae": 31.5, "rmse": 47.5, "r2": 0.874, "skill": 0.366}
-    entry = {"id": 1700, "asked": "2011-03-20 12:00", "status": "forgotten", "error": 7e-14}
+    entry = {"id": 1700, "owner": None, "line": 2, "asked": "2011-03-20 12:00"}
+    entry |= {"status": "forgotten", "rows": 1, "seconds": 0.0123, "error": 7e-14}
     good = {**entry, "holds": True, "verdict": "holds: it does"}
     bad = {**entry, "holds": False, "verdict": "no row had this id", "error": None}
     return {
@@ -24,6 +25,14 @@ def summary(requests=0, failed=0):
         "interval": {"level": 0.95, "coverage": 0.925},
         "errors": {"Ridge": errors, "the value before": {**errors, "mae": 49.7, "r2": None}},
         "requests": [good] * (requests - failed) + [bad] * failed,
+        "audits": {"held": requests - failed, "failed": failed},
+        "people": None,
+        "forgetting": {
+            "requests": 1,
+            "median_seconds": 0.00112,
+            "most_seconds": 2.5,
+            "audit_seconds": 3.0,
+        },
         "run": {"rows_per_second": 1720.4},
     }
 
@@ -40,8 +49,10 @@ def test_the_screen_shows_the_result():
     assert "8,645 rows at 1,720 rows per second: 7,929 forgotten, 716 live" in text
     assert "95% prediction intervals covered 92.5% of the observed values" in text
     assert "31.5" in text
-    assert "✓ 7e-14" in text
-    assert "✗ no row had this id" in text
+    assert "2 requests: 4 rows forgotten, in 1.12 ms each" in text
+    assert "1 failed the audit" in " ".join(text.split())
+    assert "id 1700   2011-03-20 12:00   forgotten      1   12.3 ms   ✓ 7e-14" in text
+    assert "✗ no row had this id" in " ".join(text.split())
     assert "demo/report.html" in text
     assert max(map(len, text.splitlines())) <= 80
 
@@ -56,7 +67,19 @@ def test_the_screen_names_model_options_and_weights():
 
 def test_long_lists_of_requests_are_shortened():
     assert "and 12 more, in the report" in shown(summary(requests=20))
-    assert "forget id" not in shown(summary())
+    assert "forgotten, in" not in shown(summary())
+
+
+def test_people_are_counted_and_named_unless_redacted():
+    found = summary(requests=2)
+    found["people"] = {"seen": 2000, "forgotten": 160, "alive": 1563}
+    found["requests"][0] = {**found["requests"][0], "id": None, "owner": "ann", "asked": 2015}
+    found["requests"][1] = {**found["requests"][1], "id": None, "asked": None}
+    text = " ".join(shown(found).split())
+    assert "2 requests: 160 of 2,000 people and 4 rows forgotten, in 1.12 ms each" in text
+    assert "every audit passed" in text
+    assert "owner ann row 2,015 forgotten" in text
+    assert "line 2 the end forgotten" in text
 
 
 def test_without_a_terminal_there_is_no_progress_bar():

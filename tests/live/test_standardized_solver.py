@@ -130,10 +130,6 @@ def test_so_they_do_where_weights_are_many_powers_of_ten_apart(name, kind, **his
     equals_a_refit(name, kind, **history)
 
 
-@pytest.mark.xfail(
-    raises=AssertionError,
-    reason="the error of the coefficients is 1.12e-9, slightly above the bound",
-)
 def test_a_history_with_weights_from_1e_6_to_1e6_equals_a_refit_on_scaled_rows():
     steps = [*[("learn", 1)] * 4, ("learn", 4), ("learn many", 9), ("learn", 4)]
     equals_a_refit(

@@ -24,7 +24,7 @@ Scale = Literal["linear", "log"]
 
 _TIME_FORMAT = "%Y-%m-%d %H:%M"
 _TIP = "display:grid;grid-template-columns:auto auto;gap:2px 10px;font:13px system-ui,sans-serif"
-_MOST_MARKS = 40  # vertical lines in one chart
+MOST_MARKS = 40  # vertical lines in one chart
 _FONT = "system-ui, sans-serif"
 
 
@@ -33,7 +33,7 @@ class LinkedFigures:
 
     def __init__(self, x: Any, axis: AxisKind, marks: Sequence[float]) -> None:
         self.themed: dict[str, dict[str, str]] = {}
-        self._kind, self._marks = axis, sorted(set(marks))[:_MOST_MARKS]
+        self._kind, self._marks = axis, _spread(sorted(set(marks)))
         pad = 0.01 * (x[-1] - x[0]) or 1.0
         self.start, self.end = float(x[0] - pad), float(x[-1] + pad)
         bounds = self.start - 2 * pad, self.end + 2 * pad
@@ -157,6 +157,13 @@ class LinkedFigures:
         else:
             plot.xaxis[0].axis_label = self._axis_name
             plot.xaxis[0].formatter = BasicTickFormatter(use_scientific=False)
+
+
+def _spread(marks: Sequence[float]) -> list[float]:
+    """At most ``MOST_MARKS`` marks, evenly chosen."""
+    if len(marks) <= MOST_MARKS:
+        return list(marks)
+    return [marks[k] for k in np.linspace(0, len(marks) - 1, MOST_MARKS).round().astype(int)]
 
 
 def _calendar_ticks() -> DatetimeTickFormatter:

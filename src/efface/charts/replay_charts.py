@@ -12,7 +12,7 @@ import numpy as np
 from bokeh.models import ColumnDataSource, CustomJS, NumeralTickFormatter, Range1d
 
 from efface.charts.downsampling import BinnedSeries
-from efface.charts.figures import LinkedFigures, as_source
+from efface.charts.figures import MOST_MARKS, LinkedFigures, as_source
 from efface.charts.history import History, Labels
 from efface.charts.themes import series_colour
 
@@ -91,7 +91,7 @@ class _Drawing:
         rows = self._rows(plot)
         caption = (
             f"Each row is predicted before the model learns it. The blue band is the "
-            f"{self.labels.level:.0%} prediction interval. Dotted lines are requests to forget. "
+            f"{self.labels.level:.0%} prediction interval. {self._marks_text()}"
             "Drag to zoom: all charts zoom together."
         )
         if medium.width > 1:
@@ -99,6 +99,13 @@ class _Drawing:
             caption += f" Zoomed out, areas show the range within blocks of {medium.width} rows."
         self.figures.legend_above(plot)
         return Chart("predictions", "Predicted and observed", caption, plot, wide=True)
+
+    def _marks_text(self) -> str:
+        places = len(set(self.history.requests))
+        if not places:
+            return ""
+        some = f" at {MOST_MARKS} of {places} places" if places > MOST_MARKS else ""
+        return f"Dotted lines are requests to forget{some}. "
 
     def _rows(self, plot: Any) -> list[Any]:
         """Single rows, or the finest bins that the history has kept."""

@@ -2,7 +2,7 @@
 
 ====  ============================================================================
 0     done
-1     done, but an audit failed or a request named an unknown id
+1     done, but an audit failed or a request named an unknown id or owner
 2     nothing was done: an argument or a file cannot be used; stderr says why
 3     nothing was done: a library is not installed; stderr names the extra
 130   interrupted

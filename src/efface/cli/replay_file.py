@@ -22,7 +22,8 @@ REPLAY_EXAMPLE = """[bold]Example[/bold], on hourly counts of bicycle hires:
     --features temp,hum,windspeed --one-hot slot --keep 30d \\
     --model ridge --alpha 0.1 --forget requests.csv --compare
 
-[dim]Exit code 0: done. 1: done, but a request named an unknown id or an audit failed.
+[dim]Exit code 0: done. 1: done, but an audit failed or a request named an
+unknown id or owner.
 2: nothing was done, the error says why. 3: a library is not installed.
 The results folder appears complete or not at all.[/dim]"""
 SAMPLE_EXAMPLE = """[bold]Example[/bold]
@@ -90,6 +91,18 @@ def replay(
         str | None,
         _column(help="Weight of each row; 1 by default, 0 has no effect.", metavar="COL"),
     ] = None,
+    owner: Annotated[
+        str | None,
+        _column(help="Person whose row it is; empty for a row of nobody.", metavar="COL"),
+    ] = None,
+    until: Annotated[
+        str | None,
+        _column(
+            help="Time at which a row must leave, whatever the window; empty for a row without "
+            "an end. Needs --time.",
+            metavar="COL",
+        ),
+    ] = None,
     missing: Annotated[
         _Missing, _column(help="Refuse or skip rows with missing values.")
     ] = _Missing.raise_,
@@ -101,11 +114,15 @@ def replay(
         _column(help="Format of times that are not ISO 8601: '%d/%m/%Y %H:%M'.", metavar="FORMAT"),
     ] = None,
     model: Annotated[
-        str, _model(help="Regression model.", metavar=f"<{'|'.join(MODELS)}>")
-    ] = "adaptive",
+        str | None,
+        _model(help="Regression model; adaptive by default.", metavar=f"<{'|'.join(MODELS)}>"),
+    ] = None,
     window: Annotated[
         int | None,
-        _model(help="Keep the newest ROWS rows; 500 unless --keep is given.", metavar="ROWS"),
+        _model(
+            help="Keep the newest ROWS rows; 500 unless --keep or --policy is given.",
+            metavar="ROWS",
+        ),
     ] = None,
     keep: Annotated[
         str | None,
@@ -114,14 +131,41 @@ def replay(
             metavar="DURATION",
         ),
     ] = None,
+    policy: Annotated[
+        str | None,
+        _model(
+            help="Another rule by which rows leave: add-drop:3 drops the oldest row after every 3 "
+            "arrivals (add-drop:ADD,DROP,START), keep-all drops none.",
+            metavar="POLICY",
+        ),
+    ] = None,
     alpha: Annotated[float | None, _model(help=OPTIONS["alpha"].help)] = None,
+    delta: Annotated[float | None, _model(help=OPTIONS["delta"].help)] = None,
+    noise: Annotated[
+        str | None, _model(help=OPTIONS["noise"].help, metavar="<residual|response>")
+    ] = None,
     theta_max: Annotated[float | None, _model(help=OPTIONS["theta_max"].help)] = None,
-    standardize: Annotated[bool, _model("--standardize", help=OPTIONS["standardize"].help)] = False,
+    switch_at: Annotated[float | None, _model(help=OPTIONS["switch_at"].help)] = None,
+    fit_intercept: Annotated[
+        bool | None, _model("--intercept/--no-intercept", help=OPTIONS["fit_intercept"].help)
+    ] = None,
+    standardize: Annotated[
+        bool | None, _model("--standardize", help=OPTIONS["standardize"].help)
+    ] = None,
+    start: Annotated[
+        str | None,
+        _model(
+            "--from",
+            help="Go on from a saved model: its rows, window and parameters.",
+            metavar="MODEL",
+        ),
+    ] = None,
     forget: Annotated[
         str | None,
         _model(
             help="Requests to forget rows, each checked by an audit: one id per line for the end "
-            "of the stream, or CSV with the header time,id or row,id.",
+            "of the stream, or CSV with a header: id or owner, and when, by time or row "
+            "(time,id or row,owner).",
             metavar="FILE",
         ),
     ] = None,
@@ -137,12 +181,28 @@ def replay(
             "rows, fixed penalties, and River if installed.",
         ),
     ] = False,
+    redact: Annotated[
+        bool,
+        _output(
+            "--redact",
+            help="Leave the rows that --forget names out of all outputs: no file holds their ids, "
+            "owners or values.",
+        ),
+    ] = False,
+    coefficients: Annotated[
+        bool,
+        _output("--coefficients", help="Also write the coefficients at every row, as Parquet."),
+    ] = False,
+    save: Annotated[
+        str | None,
+        _output(help="Save the model at the end, for --from and efface.load.", metavar="MODEL"),
+    ] = None,
     out: Annotated[
         Path | None, _output(help="Results folder; NAME-replay by default.", metavar="DIR")
     ] = None,
     format: Annotated[_Form, _output(help="Format of the predictions.")] = _Form.parquet,
     overwrite: Annotated[
-        bool, _output("--overwrite", help="Replace an earlier results folder.")
+        bool, _output("--overwrite", help="Replace an earlier results folder and --save file.")
     ] = False,
     json: Annotated[bool, _output("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
@@ -151,7 +211,15 @@ def replay(
     from efface.files.schema import RequestedColumns
 
     roles = RequestedColumns(
-        target, _split(features), time, id, group, _levels(one_hot or []), weight
+        target,
+        _split(features),
+        time=time,
+        id=id,
+        group=group,
+        one_hot=_levels(one_hot or []),
+        weight=weight,
+        owner=owner,
+        until=until,
     )
     job = Job(
         file,
@@ -160,10 +228,15 @@ def replay(
         options={name: context.params[name] for name in OPTIONS},
         window=window,
         keep=keep,
+        policy=policy,
         level=interval,
         method=method.value,
         forget=forget,
+        redact=redact,
         compare=compare,
+        coefficients=coefficients,
+        start=start,
+        save=save,
         missing=missing.value,
         delimiter={"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter),
         time_format=time_format,

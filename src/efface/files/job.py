@@ -4,65 +4,95 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from efface.batch.replay import replay
 from efface.errors import InvalidValue, unusable
+from efface.files.answers import answer
 from efface.files.baselines import Baseline, baselines
-from efface.files.model_options import accepted_by, factory, values_of
-from efface.files.output import REPORT, Form, Predictions, check_folder, folder, write_summary
+from efface.files.model_options import DEFAULT, OPTIONS, factory, values_of
+from efface.files.output import (
+    REPORT,
+    Coefficients,
+    Form,
+    Predictions,
+    check_folder,
+    folder,
+    write_summary,
+)
 from efface.files.readers import open_table
+from efface.files.redaction import feature_names
 from efface.files.report import write_report
-from efface.files.requests import NONE, Requests, read_requests
+from efface.files.requests import NONE, Request, Requests, read_requests
 from efface.files.row_batches import Missing
+from efface.files.saved_models import (
+    SavedModel,
+    check_options,
+    check_table,
+    check_target,
+    read_model,
+    write_model,
+)
 from efface.files.schema import RequestedColumns, Schema, resolve_schema
-from efface.files.streaming import StreamRun, stream_table
-from efface.files.summary import summarise
+from efface.files.streaming import Outputs, StreamRun, stream_table
+from efface.files.summary import Setting, summarise
+from efface.files.tables import Table
+from efface.files.window_options import DEFAULT as DEFAULT_WINDOW
+from efface.files.window_options import WindowOptions, written
 from efface.inputs.parameters import probability
-from efface.live.policies import KeepFor
+from efface.live.policies import FIFD, KeepFor, as_policy
 from efface.models.intervals import MethodName
+from efface.models.linear import Ridge
+from efface.models.regression import Model
 
 Progress = Callable[[int, float], None]  # rows done, share of the table
-
-WINDOW = 500
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to do. ``options`` are those of ``model_options``; None means the default."""
+    """What to do. ``options`` are those of ``model_options``; None means the default.
+
+    ``start`` is the file of a model to go on from, ``save`` the file for the model at the end.
+    """
 
     file: str
     roles: RequestedColumns
-    model: str = "adaptive"
+    model: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     window: int | None = None
     keep: str | None = None
+    policy: str | None = None
     level: float = 0.95
     method: MethodName = "gaussian"
     forget: str | None = None
+    redact: bool = False
     compare: bool = False
+    coefficients: bool = False
+    start: str | None = None
+    save: str | None = None
     missing: Missing = "raise"
     delimiter: str | None = None
     time_format: str | None = None
 
-    def policy(self) -> Any:
-        """The ``window`` argument of the model."""
-        if self.window is not None and self.keep is not None:
-            text = "'--window' and '--keep' both decide when rows leave: give only one of them."
-            raise InvalidValue(text)
-        if self.keep is None:
-            return WINDOW if self.window is None else self.window
-        if self.roles.time is None:
-            raise InvalidValue("'--keep' needs the age of rows: name their --time column.")
-        try:
-            return KeepFor(float(self.keep))
-        except ValueError:
-            return KeepFor(self.keep)
+    @property
+    def windows(self) -> WindowOptions:
+        """The options that decide when rows leave."""
+        return WindowOptions(self.window, self.keep, self.policy)
+
+    def new_window(self) -> Any:
+        """The ``window`` argument of a new model."""
+        policy = self.windows.chosen() or FIFD(DEFAULT_WINDOW)
+        if policy.needs_time and self.roles.time is None:
+            option = "--policy" if self.keep is None else "--keep"
+            raise InvalidValue(f"'{option}' needs the age of rows: name their --time column.")
+        return policy.rows if isinstance(policy, FIFD) else policy
 
 
 def run(
@@ -77,6 +107,7 @@ def run(
     models = _Models(job)
     probability("interval", job.level)
     check_folder(out, overwrite)
+    check_target(job.save, grouped=job.roles.group is not None, overwrite=overwrite)
     table = open_table(job.file, job.delimiter, job.time_format)
     schema = resolve_schema(table, job.roles)
     stream = _stream(job, models, schema)
@@ -85,40 +116,73 @@ def run(
         compiling = models.compile(schema)
         start = time.perf_counter()
         progress(0, 0.0)
-        with Predictions(inside, form, schema) as predictions:
+        with ExitStack() as files:
+            outputs = [files.enter_context(each) for each in _outputs(job, inside, form, schema)]
             for predicted in stream_table(table, schema, stream, job.missing):
-                predictions.write(predicted)
+                for output in outputs:
+                    output.write(predicted)
                 progress(stream.log.rows, table.progress())
-        if not stream.log.rows:
-            advice = "impute missing values"
-            raise InvalidValue(unusable(table.name, "all gaps", "a complete row", advice))
-        summary = summarise(
-            stream,
+        _refuse_nothing(job, table, stream)
+        setting = Setting(
             file=Path(job.file).name if job.file != "-" else table.name,
             schema=schema,
             model=models.described(),
             interval={"level": job.level, "method": job.method},
-            compiling=compiling,
-            seconds=time.perf_counter() - start,
+            redact=job.redact,
         )
+        seconds = time.perf_counter() - start
+        summary = summarise(stream, setting, compiling=compiling, seconds=seconds)
         write_summary(inside, summary)
         write_report(inside / REPORT, summary, stream.log.history)
+        if job.save is not None:
+            write_model(job.save, stream.models[None], schema.names)
     return summary
+
+
+def _outputs(job: Job, inside: Path, form: Form, schema: Schema) -> list[Any]:
+    """The files that get every row that is shown."""
+    found: list[Any] = [Predictions(inside, form, schema)]
+    if job.coefficients:
+        found.append(Coefficients(inside, schema, feature_names(schema, redact=job.redact)))
+    return found
+
+
+def _refuse_nothing(job: Job, table: Table, stream: StreamRun) -> None:
+    """Raise if there is no row to report on."""
+    if not stream.log.rows:
+        advice = "impute missing values"
+        raise InvalidValue(unusable(table.name, "all gaps", "a complete row", advice))
+    if not stream.log.history.rows:
+        text = f"'{job.forget}' names too many rows: '--redact' leaves no row of '{table.name}'"
+        raise InvalidValue(f"{text} to report on; run without --redact.")
 
 
 class _Models:
     """Makes the models of a job and their baselines."""
 
     def __init__(self, job: Job) -> None:
-        self._job, self._policy = job, job.policy()
-        self.make = factory(job.model, self._policy, job.options)
+        self._job, self.saved = job, None if job.start is None else read_model(job.start)
+        self.make = self._fresh() if self.saved is None else self._like(self.saved)
         model = self.make().partial_fit(np.empty((0, 1)), np.empty(0))  # checks its parameters
         self.name = type(model).__name__
+
+    def _fresh(self) -> Callable[[], Model]:
+        return factory(self._job.model or DEFAULT, self._job.new_window(), self._job.options)
+
+    def _like(self, saved: SavedModel) -> Callable[[], Model]:
+        """What makes models with the parameters of a saved one."""
+        check_options(saved, self._job.model, self._job.windows, self._job.options)
+        model: Model = saved.model
+        return lambda: clone(model)
 
     def baselines(self) -> dict[str, Baseline]:
         if not self._job.compare:
             return {}
-        return baselines(self.make, self._policy, **accepted_by("ridge", self._job.options))
+        model = self.make()
+        accepted = Ridge().get_params(deep=False).keys() & OPTIONS.keys()
+        options = {name: value for name, value in values_of(model).items() if name in accepted}
+        given = {name: value for name, value in options.items() if value is not None}
+        return baselines(self.make, model.window, **given)
 
     def compile(self, schema: Schema) -> float:
         """Run made-up rows, so that compiling is not timed with the rows; returns the seconds."""
@@ -127,32 +191,47 @@ class _Models:
         y, at = X.sum(axis=1), None if schema.time is None else np.arange(8.0)
         if at is not None and schema.calendar:
             at = at.astype("datetime64[ns]")
-        level, method = self._job.level, self._job.method
-        replay(self.make(), X, y, at=at, diagnostics=True, interval=level, method=method)
+        level, method, coef = self._job.level, self._job.method, self._job.coefficients
+        options: Any = {"diagnostics": True, "interval": level, "method": method, "coef": coef}
+        model = self.make()
+        replay(model, X, y, at=at, ids=range(8), **options)
+        if self._job.forget is not None:
+            answer(Request(id=model.ids_[-1]), [model], row=8, arrived=7)
         for other in self.baselines().values():
             other.predict(X, y, at)
         return time.perf_counter() - start
 
     def described(self) -> dict[str, Any]:
         """The model in the summary."""
-        model, keep = self.make(), self._job.keep
-        window = None if keep else model.window
-        return {"name": self.name, "window": window, "keep": keep, **values_of(model)}
+        model = self.make()
+        policy = as_policy(model.window)
+        return {
+            "name": self.name,
+            "window": policy.rows if isinstance(policy, FIFD) else None,
+            "keep": written(policy).partition(":")[2] if isinstance(policy, KeepFor) else None,
+            "policy": written(policy),
+            **values_of(model),
+        }
 
 
 def _stream(job: Job, models: _Models, schema: Schema) -> StreamRun:
+    if models.saved is not None:
+        check_table(models.saved, schema)
+    named = job.save is not None or job.start is not None
     return StreamRun(
         models.make,
         models.name,
-        level=job.level,
-        method=job.method,
+        Outputs(job.level, job.method, job.coefficients, job.redact, named),
         requests=_requests(job, schema),
         compare=models.baselines,
         warm_up=len(schema.names) + 1,
+        start=models.saved,
     )
 
 
 def _requests(job: Job, schema: Schema) -> Requests:
     if job.forget is None:
         return NONE
-    return read_requests(job.forget, whole=not schema.text_ids, calendar=schema.calendar)
+    owners = None if schema.text_owners is None else not schema.text_owners
+    whole, calendar = not schema.text_ids, schema.calendar
+    return read_requests(job.forget, whole=whole, calendar=calendar, whole_owners=owners)

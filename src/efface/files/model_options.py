@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 
 
 class ModelOption(NamedTuple):
-    """An option of models: its help, and the phrase of reports, where {} is the value."""
+    """An option of models: its help, and the phrase of reports, where {} is the value.
+
+    Reports leave out ``usual``, the default of the models that have the option.
+    """
 
     help: str
     phrase: str
+    usual: Any = None
 
 
 MODELS = {  # the name on the command line, and the class in efface
@@ -31,16 +35,48 @@ MODELS = {  # the name on the command line, and the class in efface
     "ols": "OLS",
     "switching": "SwitchingRidge",
 }
+DEFAULT = "adaptive"
 OPTIONS = {
     "alpha": ModelOption("Penalty of ridge; 1 by default.", "alpha = {}"),
+    "delta": ModelOption(
+        "The penalty of adaptive and switching has the confidence 1 - DELTA; 0.05 by default.",
+        "delta = {}",
+        0.05,
+    ),
+    "noise": ModelOption(
+        "Noise level of that penalty: 'residual' (default) is estimated from residuals, "
+        "'response' is the deviation of the target, as in the paper.",
+        "noise from the {}s",
+        "residual",
+    ),
     "theta_max": ModelOption(
-        "Largest coefficient, for adaptive and switching; estimated by default.", "theta_max = {}"
+        "Largest coefficient, for adaptive and switching; estimated by default.",
+        "theta_max = {}",
+        "auto",
+    ),
+    "switch_at": ModelOption(
+        "Live rows per feature from which on switching has no penalty; 2 by default.",
+        "no penalty beyond {} rows per feature",
+    ),
+    "fit_intercept": ModelOption(
+        "Fit an intercept (default), or none, as in the paper.", "no intercept", True
     ),
     "standardize": ModelOption(
         "Standardise features with the mean and deviation of the live rows.",
         "features standardised",
+        False,
     ),
 }
+
+
+def flag(option: str) -> str:
+    """An option as it is typed.
+
+    >>> flag("theta_max")
+    '--theta-max'
+    """
+    typed = "intercept" if option == "fit_intercept" else option
+    return "--" + typed.replace("_", "-")
 
 
 def factory(name: str, window: Any, options: Mapping[str, Any]) -> Callable[[], Model]:
@@ -52,8 +88,8 @@ def factory(name: str, window: Any, options: Mapping[str, Any]) -> Callable[[], 
     accepted = accepted_by(name, options)
     for option, value in options.items():
         if value is not None and option not in accepted:
-            flag = "--" + option.replace("_", "-")
-            raise InvalidValue(f"'{flag}' has no meaning for --model {name}: leave it out.")
+            text = f"'{flag(option)}' has no meaning for --model {name}: leave it out."
+            raise InvalidValue(text)
     return lambda: _model_class(name)(window, **accepted)
 
 
@@ -80,7 +116,7 @@ def _model_class(name: str) -> Any:
 
 
 def phrases(values: Mapping[str, Any]) -> list[str]:
-    """The options in words, without those that are off or do not apply.
+    """The options in words, without those that have their usual value or do not apply.
 
     >>> phrases({"alpha": 0.1, "theta_max": None, "standardize": True})
     ['alpha = 0.1', 'features standardised']
@@ -89,5 +125,5 @@ def phrases(values: Mapping[str, Any]) -> list[str]:
     return [
         OPTIONS[option].phrase.format(value)
         for option, value in given.items()
-        if value is not None and value is not False
+        if value is not None and value != OPTIONS[option].usual
     ]

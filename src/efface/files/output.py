@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self, final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -20,8 +22,8 @@ from efface.files.schema import Schema
 
 Form = Literal["parquet", "csv"]
 
-SUMMARY, REPORT = "summary.json", "report.html"
-_FILES = {SUMMARY, REPORT, "predictions.parquet", "predictions.csv"}
+SUMMARY, REPORT, COEFFICIENTS = "summary.json", "report.html", "coefficients.parquet"
+_FILES = {SUMMARY, REPORT, COEFFICIENTS, "predictions.parquet", "predictions.csv"}
 _ROW_GROUP = 1 << 16  # rows per Parquet row group
 _WRITTEN = ("y", *(name for name in STEP_COLUMNS if name != "condition"))  # that one is sampled
 
@@ -82,16 +84,15 @@ def check_folder(path: Path, overwrite: bool) -> None:
         )
 
 
-class Predictions:
+class _RowFile(ABC):
     """Writes predicted rows to a file, batch by batch."""
 
-    def __init__(self, folder: Path, form: Form, schema: Schema) -> None:
-        self.path = folder / f"predictions.{form}"
-        self._form, self._schema = form, schema
+    def __init__(self, path: Path, schema: Schema) -> None:
+        self.path, self._schema = path, schema
         self._waiting: list[pa.RecordBatch] = []
         self._writer: Any = None
 
-    def __enter__(self) -> Predictions:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -114,23 +115,58 @@ class Predictions:
         self._waiting = []
 
     def _open(self, schema: pa.Schema) -> Any:
-        if self._form == "csv":
+        if self.path.suffix == ".csv":
             return pyarrow.csv.CSVWriter(str(self.path), schema)
         return pyarrow.parquet.ParquetWriter(str(self.path), schema, compression="zstd")
 
+    @abstractmethod
     def _batch(self, predicted: PredictedRows) -> pa.RecordBatch:
-        rows, columns = predicted.rows, {}
+        """The columns that the file has."""
+
+    def _keys(self, predicted: PredictedRows) -> dict[str, pa.Array]:
+        """What identifies each row."""
+        rows, columns, schema = predicted.rows, {}, self._schema
         if rows.at is not None:
             columns["time"] = pa.array(rows.at)
-        id_type = pa.string() if self._schema.text_ids else pa.int64()
-        columns["id"] = pa.array(predicted.ids, id_type)
+        columns["id"] = pa.array(predicted.ids, pa.string() if schema.text_ids else pa.int64())
+        if rows.owners is not None:
+            columns["owner"] = pa.array(
+                rows.owners, pa.string() if schema.text_owners else pa.int64()
+            )
         if rows.groups is not None:
             columns["group"] = pa.array(rows.groups, pa.string())
+        return columns
+
+
+@final
+class Predictions(_RowFile):
+    """Writes ``predictions.parquet`` or ``predictions.csv``."""
+
+    def __init__(self, folder: Path, form: Form, schema: Schema) -> None:
+        super().__init__(folder / f"predictions.{form}", schema)
+
+    def _batch(self, predicted: PredictedRows) -> pa.RecordBatch:
+        rows, columns = predicted.rows, self._keys(predicted)
         if rows.weights is not None:
             columns["weight"] = pa.array(rows.weights)
         for name in _WRITTEN:
             values = predicted[name]
             columns[name] = pa.array(values, from_pandas=values.dtype.kind == "f")
+        return pa.record_batch(columns)
+
+
+@final
+class Coefficients(_RowFile):
+    """Writes ``coefficients.parquet``: the coefficients that predicted each row."""
+
+    def __init__(self, folder: Path, schema: Schema, features: Sequence[str]) -> None:
+        super().__init__(folder / COEFFICIENTS, schema)
+        self._features = features
+
+    def _batch(self, predicted: PredictedRows) -> pa.RecordBatch:
+        columns = self._keys(predicted) | {"intercept": pa.array(predicted["intercept"])}
+        for name, values in zip(self._features, predicted["coef"].T, strict=True):
+            columns[f"coef_{name}"] = pa.array(np.ascontiguousarray(values))
         return pa.record_batch(columns)
 
 

@@ -13,8 +13,9 @@ from efface.charts.embedding import embed
 from efface.charts.history import History, Labels
 from efface.charts.replay_charts import draw
 from efface.files.baselines import LAST, NEVER_FORGET
-from efface.files.formatting import figure, share
+from efface.files.formatting import duration, figure, place_text, request_text, share
 from efface.files.summary import settings_text
+from efface.files.window_options import wording
 
 _LISTED = 500  # requests in the table
 
@@ -53,7 +54,8 @@ def write_report(path: Path, summary: Mapping[str, Any], history: History) -> No
 def _template() -> Any:
     text = files("efface.files").joinpath("templates", "report.html").read_text("utf-8")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters |= {"figure": figure, "share": share}
+    environment.filters |= {"figure": figure, "share": share, "duration": duration}
+    environment.filters |= {"request": request_text, "place": place_text}
     return environment.from_string(text)
 
 
@@ -63,36 +65,55 @@ def _lead(summary: Mapping[str, Any]) -> str:
     text += f", {span[0]} to {span[1]}" if span else ""
     text += f", in {rows['groups']:,} groups with one model each" if source["group"] else ""
     text += f"{settings_text(summary)}. "
-    kept = f"rows for {model['keep']}" if model["keep"] else f"the newest {model['window']:,} rows"
     text += "Each row was predicted first and learned afterwards. "
-    text += f"The model keeps {kept}: the live rows."
-    return text + (f" {rows['skipped']:,} rows with gaps were skipped." if rows["skipped"] else "")
+    ends = f", each at most until its {source['until']}" if source["until"] else ""
+    text += f"The model keeps {wording(model['policy']).kept}{ends}: these are the live rows."
+    if rows["started"]:
+        text += f" It went on from a saved model with {rows['started']:,} live rows."
+    text += f" {rows['skipped']:,} rows with gaps were skipped." if rows["skipped"] else ""
+    if summary["redacted"]:
+        text += f" {rows['hidden']:,} rows are hidden: no chart, table or error contains them."
+    return text
 
 
 def _cards(summary: Mapping[str, Any]) -> list[Card]:
     errors, interval = summary["errors"], summary["interval"]
-    audits, left = summary["audits"], summary["left"]
+    left = summary["left"]
     mae = figure(errors[summary["model"]["name"]]["mae"])
     cards = [Card("Mean absolute error", mae, _comparison(summary))]
     if interval["coverage"] is not None:
         note = f"nominal level {interval['level']:.0%}, method {interval['method']}"
         cards.append(Card("Interval coverage", f"{interval['coverage']:.1%}", note))
-    why = "were too old" if summary["model"]["keep"] else "left a full window"
-    gone = left["window_full"] + left["time_up"]
-    note = f"{gone:,} {why}, {left['asked']:,} on request"
-    cards.append(Card("Rows forgotten", f"{gone + left['asked']:,}", note))
+    parts = [f"{count:,} {why}" for why, count in _reasons(summary).items() if count]
+    note = ", ".join([*parts, f"{left['asked']:,} on request"])
+    cards.append(Card("Rows forgotten", f"{sum(left.values()):,}", note))
     if summary["requests"]:
-        tone = "bad" if audits["failed"] else "good"
-        value = f"{audits['held']} of {audits['held'] + audits['failed']}"
-        note = "each request compared with a refit"
-        cards.append(Card("Audits passed", value, note, tone))
+        cards += _request_cards(summary)
     rate = summary["run"]["rows_per_second"]
-    cards.append(Card("Rows per second", f"{rate:,.0f}", _duration(summary["run"])))
+    cards.append(Card("Rows per second", f"{rate:,.0f}", _duration(summary)))
     return cards
 
 
-def _duration(run: Mapping[str, Any]) -> str:
+def _request_cards(summary: Mapping[str, Any]) -> list[Card]:
+    audits, took, people = (summary[key] for key in ("audits", "forgetting", "people"))
+    count, cards = len(summary["requests"]), []
+    if people is not None:
+        note = f"of {people['seen']:,} in the file; {people['alive']:,} have live rows"
+        cards.append(Card("People forgotten", f"{people['forgotten']:,}", note))
+    if took["requests"]:
+        note = f"median of {took['requests']:,} requests that removed rows; the slowest took "
+        note += duration(took["most_seconds"])
+        cards.append(Card("Time to forget", duration(took["median_seconds"]), note))
+    note = "each request compared with a refit"
+    tone = "bad" if audits["failed"] else "good"
+    cards.append(Card("Audits passed", f"{audits['held']:,} of {count:,}", note, tone))
+    return cards
+
+
+def _duration(summary: Mapping[str, Any]) -> str:
+    run, forgetting = summary["run"], summary["forgetting"]
     text = f"{run['seconds']:.1f} s in total"
+    text += f", {forgetting['audit_seconds']:.1f} s of it audits" if forgetting else ""
     return text + (f", plus {run['compiling']:.0f} s to compile" if run["compiling"] >= 1 else "")
 
 
@@ -110,20 +131,27 @@ def _comparison(summary: Mapping[str, Any]) -> str:
 
 def _forgotten(summary: Mapping[str, Any]) -> str:
     left = summary["left"]
-    reasons = {
-        "left because the window was full": left["window_full"],
-        "left because they were too old": left["time_up"],
-        "were forgotten on request": left["asked"],
-    }
+    reasons = _reasons(summary) | {"were forgotten on request": left["asked"]}
     parts = [f"{count:,} rows {why}" for why, count in reasons.items() if count]
     text = "; ".join(parts) or "No row has left yet"
     text += f". {summary['rows']['alive']:,} rows are live."
     if summary["requests"]:
         text += (
             " After each request, an audit compared the model with a refit on the remaining rows "
-            "and checked that the id is not among them."
+            "and checked that no row with this id or owner is among them. The time of a request is "
+            "that of removing the rows and computing new coefficients, without the audit."
         )
     return text
+
+
+def _reasons(summary: Mapping[str, Any]) -> dict[str, int]:
+    """Why rows left by themselves, and how many."""
+    left, full = summary["left"], wording(summary["model"]["policy"]).reason
+    if summary["source"]["until"] is None:
+        return {full: left["window_full"] + left["time_up"]}
+    over = "reached their end"
+    over = f"were too old or {over}" if summary["model"]["keep"] else over
+    return {full: left["window_full"], over: left["time_up"]}
 
 
 def _footer(summary: Mapping[str, Any]) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from math import inf
 from typing import Any, Literal
 
@@ -33,6 +33,8 @@ class RowBatch:
     at: NDArray[Any] | None = None
     groups: list[str] | None = None
     weights: Vector | None = None
+    owners: list[int | str | None] | None = None
+    until: NDArray[Any] | None = None  # NaT or NaN for a row without an end
 
     def __len__(self) -> int:
         return len(self.y)
@@ -43,11 +45,27 @@ class RowBatch:
 
     def take(self, index: NDArray[np.intp]) -> RowBatch:
         """The rows at these indices."""
-        ids = None if self.ids is None else [self.ids[k] for k in index]
-        at = None if self.at is None else self.at[index]
-        groups = None if self.groups is None else [self.groups[k] for k in index]
-        weights = None if self.weights is None else self.weights[index]
-        return RowBatch(self.number[index], self.X[index], self.y[index], ids, at, groups, weights)
+        parts = {each.name: getattr(self, each.name) for each in fields(self)}
+        return RowBatch(**{name: _taken(values, index) for name, values in parts.items()})
+
+
+def _taken(values: Any, index: NDArray[np.intp]) -> Any:
+    """The values at these indices; None stays None."""
+    if isinstance(values, list):
+        return [values[k] for k in index]
+    return None if values is None else values[index]
+
+
+def joined(parts: Sequence[RowBatch]) -> RowBatch:
+    """Batches of one table, one after another."""
+    names = [each.name for each in fields(RowBatch)]
+    return RowBatch(**{name: _concatenated([getattr(p, name) for p in parts]) for name in names})
+
+
+def _concatenated(values: Sequence[Any]) -> Any:
+    if isinstance(values[0], list):
+        return [each for part in values for each in part]
+    return None if values[0] is None else np.concatenate(values)
 
 
 def read_rows(
@@ -55,13 +73,18 @@ def read_rows(
     schema: Schema,
     missing: Missing = "raise",
     skipped: Callable[[int], object] = int,
+    newest: Any = None,
 ) -> Iterator[RowBatch]:
-    """The rows of a table; rows with gaps are refused, or skipped and counted by ``skipped``."""
-    first, newest = 0, None
+    """The rows of a table; rows with gaps are refused, or skipped and counted by ``skipped``.
+
+    Times begin at ``newest``, if it is given.
+    """
+    first = 0
     for chunk in table.chunks(schema.types):
-        gaps = _gaps(chunk)
+        required = chunk.select([name for name in schema.types if name not in schema.optional])
+        gaps = _gaps(required)
         if missing == "raise" and gaps.any():
-            raise _gap_error(table, chunk, first, int(gaps.argmax()))
+            raise _gap_error(table, required, first, int(gaps.argmax()))
         rows = _Chunk(table, schema, chunk, first).rows()
         if gaps.any():
             skipped(int(gaps.sum()))
@@ -114,7 +137,9 @@ class _Chunk:
             wrong, advice = heavy_rows(X, y, weights), "rescale the weights or the values"
             expected = "a smaller weight, since the row has a large value"
             self._refuse(schema.weight, weights, wrong, expected, advice)
-        return RowBatch(number, X, y, ids, at, groups, weights)
+        owners = None if schema.owner is None else self._owners(schema.owner)
+        until = None if schema.until is None else self._times(schema.until)
+        return RowBatch(number, X, y, ids, at, groups, weights, owners, until)
 
     def _features(self, count: int) -> NDArray[np.float64]:
         X, column = np.zeros((count, len(self.schema.names))), 0
@@ -125,6 +150,9 @@ class _Chunk:
                 X[:, column] = self._finite(feature)
                 column += 1
         return X
+
+    def _owners(self, name: str) -> list[int | str | None]:
+        return [None if each == "" else each for each in self.chunk.column(name).to_pylist()]
 
     def _times(self, name: str) -> NDArray[Any]:
         values = self.chunk.column(name)
@@ -184,7 +212,9 @@ def _check_order(table: Table, schema: Schema, rows: RowBatch, newest: Any) -> A
     if earlier.any():
         index = int(earlier.argmax())
         row = rows.number[index if newest is not None else index + 1]
-        expected = f"no earlier than {time_text(times[index])}, the time of the row before"
-        advice = f"sort the file by {schema.time!r}"
+        before, advice = "row before", f"sort the file by {schema.time!r}"
+        if row == 0:
+            before, advice = "newest row of the model", "leave out the rows that it has seen"
+        expected = f"no earlier than {time_text(times[index])}, the time of the {before}"
         raise table.wrong(schema.time, int(row), time_text(times[index + 1]), expected, advice)
     return times[-1]

@@ -1,4 +1,4 @@
-"""The roles of a table's columns: target, feature, time, id, group or weight.
+"""The roles of a table's columns: target, feature, time, id, group, weight, owner or until.
 
 ``resolve_schema`` checks that each column can have the role the user gave it.
 """
@@ -16,7 +16,7 @@ from efface.files.tables import NUMBERS, TEXTS, TIMES, WHOLE, Kind, Table
 Levels = Mapping[str, tuple[str, ...]]
 
 MOST_LEVELS = 100
-_ROLES = ("target", "time", "id", "group", "weight")
+ROLES = ("target", "time", "id", "group", "weight", "owner", "until")
 _ZONED = pa.timestamp("ns", "UTC")
 
 
@@ -35,11 +35,13 @@ class RequestedColumns:
     group: str | None = None
     one_hot: Levels = field(default_factory=dict)
     weight: str | None = None
+    owner: str | None = None
+    until: str | None = None
 
     @property
     def taken(self) -> dict[str, str]:
-        """The role of each column that is not a feature."""
-        roles = {role: getattr(self, role) for role in _ROLES}
+        """The role of each column that is not a feature; the first in ROLES if it has several."""
+        roles = {role: getattr(self, role) for role in ROLES}
         return {name: role for role, name in reversed(roles.items()) if name is not None}
 
 
@@ -55,6 +57,8 @@ class Schema:
     levels: Levels
     types: Mapping[str, pa.DataType]
     weight: str | None = None
+    owner: str | None = None
+    until: str | None = None
 
     @property
     def names(self) -> list[str]:
@@ -77,7 +81,21 @@ class Schema:
     @property
     def text_ids(self) -> bool:
         """Whether ids are text; otherwise they are whole numbers."""
-        return self.id is not None and bool(pa.types.is_string(self.types[self.id]))
+        return self._is_text(self.id)
+
+    @property
+    def text_owners(self) -> bool | None:
+        """Whether owners are text rather than whole numbers; None without owners."""
+        return None if self.owner is None else self._is_text(self.owner)
+
+    @property
+    def optional(self) -> set[str]:
+        """The columns that may have gaps: a row may have no owner and no end."""
+        required = {*self.features, self.target, self.time, self.id, self.group, self.weight}
+        return {each for each in (self.owner, self.until) if each is not None} - required
+
+    def _is_text(self, column: str | None) -> bool:
+        return column is not None and bool(pa.types.is_string(self.types[column]))
 
 
 def resolve_schema(table: Table, roles: RequestedColumns) -> Schema:
@@ -91,13 +109,17 @@ def resolve_schema(table: Table, roles: RequestedColumns) -> Schema:
         types[roles.time] = _time(table, roles.time)
     if roles.id is not None:
         types[roles.id] = _id(table, roles.id)
+    if roles.owner is not None:
+        types[roles.owner] = _owner(table, roles.owner, roles.taken[roles.owner])
     if roles.group is not None:
         types[roles.group] = TEXTS
     if roles.weight is not None:
         types[roles.weight] = _weight(table, roles.weight, roles.taken[roles.weight])
+    if roles.until is not None:
+        types[roles.until] = _until(table, roles, types)
     levels = {name: known or _levels(table, name) for name, known in roles.one_hot.items()}
     named = roles.target, features, roles.time, roles.id, roles.group
-    return Schema(*named, levels, types, roles.weight)
+    return Schema(*named, levels, types, roles.weight, roles.owner, roles.until)
 
 
 def _features(table: Table, roles: RequestedColumns) -> tuple[str, ...]:
@@ -174,12 +196,41 @@ def _time(table: Table, name: str) -> pa.DataType:
 
 
 def _id(table: Table, name: str) -> pa.DataType:
+    return _key(table, name, "id")
+
+
+def _key(table: Table, name: str, role: str) -> pa.DataType:
+    """The type of ids or owners."""
     if table.kind(name) is Kind.TEXT:
         return TEXTS
     if pa.types.is_integer(table.columns[name]):
         return WHOLE
-    expected = "ids, which are whole numbers or text"
-    raise _wrong_kind(table, name, table.kind(name).value, expected, "name another --id")
+    expected = f"{role}s, which are whole numbers or text"
+    raise _wrong_kind(table, name, table.kind(name).value, expected, f"name another --{role}")
+
+
+def _owner(table: Table, name: str, role: str) -> pa.DataType:
+    if role not in ("owner", "id", "group"):
+        raise BadTable(f"{name!r} is already the --{role}: name another --owner.")
+    return TEXTS if pa.types.is_null(table.columns[name]) else _key(table, name, "owner")
+
+
+def _until(table: Table, roles: RequestedColumns, types: Mapping[str, pa.DataType]) -> pa.DataType:
+    """The type of the ends of rows: times of the same kind as those of the rows."""
+    name = str(roles.until)
+    if roles.time is None:
+        raise BadTable(f"'--until' is {name!r}, but rows have no time: name their --time column.")
+    role = roles.taken[name]
+    if role != "until":
+        raise BadTable(f"{name!r} is already the --{role}: name another --until.")
+    if pa.types.is_null(table.columns[name]):
+        return types[roles.time]
+    type, wanted = _time(table, name), types[roles.time]
+    if pa.types.is_timestamp(type) != pa.types.is_timestamp(wanted):
+        expected = "times" if pa.types.is_timestamp(wanted) else "numbers"
+        advice = f"the ends of rows are of the kind of {roles.time!r}"
+        raise _wrong_kind(table, name, table.kind(name).value, expected, advice)
+    return type
 
 
 def _weight(table: Table, name: str, role: str) -> pa.DataType:

@@ -7,22 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from efface.batch.replay import replay
 from efface.batch.results import Replay
-from efface.diagnostics.audit import audit
-from efface.errors import BadRow, RepeatedId, UnknownId
+from efface.errors import BadRow, RepeatedId
+from efface.files.answers import answer
 from efface.files.baselines import LAST, Baseline, LastValue
+from efface.files.redaction import Mask, Redaction, redacted
 from efface.files.requests import NONE, Id, Request, RequestQueue, Requests
-from efface.files.row_batches import Missing, RowBatch, read_rows
-from efface.files.run_log import STEP_COLUMNS, PredictedRows, RequestOutcome, RunLog
+from efface.files.row_batches import Missing, RowBatch, joined, read_rows
+from efface.files.run_log import STEP_COLUMNS, PredictedRows, RunLog
+from efface.files.saved_models import SavedModel
 from efface.files.schema import Schema
 from efface.files.scores import Score
 from efface.files.tables import Table
+from efface.live.policies import as_policy
 from efface.models.intervals import MethodName
 from efface.models.regression import Model
 
@@ -35,14 +38,37 @@ class _Group:
 
     model: Model
     baselines: dict[str, Baseline]
+    phase: int = 0  # of the policy
     rows: int = 0
+    full: int = 0  # rows that left because of the policy, if rows have ends of their own
+
+    def count_full(self, rows: RowBatch, alive: NDArray[np.int64]) -> None:
+        """Count the rows that left as the policy says; ``alive`` rows predicted each of these."""
+        policy = as_policy(self.model.window)
+        entered = ~(rows.until <= rows.at)  # type: ignore[operator]  # others are due as they come
+        for n_rows in alive[entered].tolist():
+            leaving, self.phase = policy.after(n_rows + 1, self.phase)
+            self.full += leaving
+
+
+class Outputs(NamedTuple):
+    """What a run computes beside predictions, and whether it hides the rows that requests name."""
+
+    level: float = 0.95  # of the intervals
+    method: MethodName = "gaussian"
+    coefficients: bool = False
+    redact: bool = False
+    named: bool = False  # whether models must have the ids that are written
+
+
+_PLAIN = Outputs()
 
 
 class StreamRun:
     """A stream of rows through the models that ``make`` creates, one per group.
 
     ``compare`` creates the baselines of one group. The first ``warm_up`` rows of each group are
-    predicted, but their errors do not count.
+    predicted, but their errors do not count. ``start`` is a saved model to go on from.
 
     >>> from efface.models.linear import OLS
     >>> run = StreamRun(lambda: OLS(window=2), name="OLS")
@@ -55,35 +81,45 @@ class StreamRun:
         self,
         make: Callable[[], Model],
         name: str,
+        outputs: Outputs = _PLAIN,
         *,
-        level: float = 0.95,
-        method: MethodName = "gaussian",
         requests: Requests = NONE,
         compare: Callable[[], dict[str, Baseline]] = dict,
         warm_up: int = 0,
+        start: SavedModel | None = None,
     ) -> None:
         self.name = name
+        self.outputs = outputs
         self.log = RunLog()
+        self.start = start
         self._make, self._compare = make, compare
-        self._level, self._method = level, method
         self._queue = RequestQueue(requests)
+        self._redaction = Redaction(requests, warm_up) if outputs.redact else None
         self._warm_up = warm_up
         self._groups: dict[str | None, _Group] = {}
+        self.started = 0 if start is None else start.model.n_rows_  # live rows before the first
+        if start is not None:
+            self._groups[None] = self._group(start.model, start.phase)
 
     @property
     def models(self) -> dict[str | None, Model]:
         """The model of each group; the key is None without groups."""
         return {name: each.model for name, each in self._groups.items()}
 
+    @property
+    def full(self) -> int:
+        """Rows that left because of the policy; counted only if rows have ends of their own."""
+        return sum(each.full for each in self._groups.values())
+
     def advance(self, rows: RowBatch) -> PredictedRows:
-        """Process rows; requests are answered at their position among them."""
+        """Process rows, and return those that are shown; requests are answered among them."""
         parts, start = [], 0
         while start < len(rows):
             self._answer(self._queue.pop_due(rows, start))
             stop = _until_repeated(rows.ids, start, self._queue.next_position(rows))
             parts.append(self._process(rows.part(start, stop)))
             start = stop
-        return _joined(rows, parts)
+        return _joined(parts)
 
     def finish(self) -> RunLog:
         """End the stream: answer the remaining requests."""
@@ -98,8 +134,13 @@ class StreamRun:
             columns, errors = self._process_group(None, rows)
         else:
             columns, errors = self._process_groups(rows, rows.groups)
-        predicted = PredictedRows(rows, _ids(rows), columns)
+        shown = columns.pop("shown")
+        predicted = PredictedRows(rows, self._ids(rows), columns)
         self._queue.note_arrivals(rows, predicted.ids)
+        if not shown.all():
+            predicted = predicted.take(np.flatnonzero(shown))
+            errors = {name: values[shown] for name, values in errors.items()}
+        self.log.count(rows, len(predicted.rows))
         self.log.add(predicted, errors)
         return predicted
 
@@ -119,24 +160,41 @@ class StreamRun:
     ) -> tuple[dict[str, Any], dict[str, Vector]]:
         """The columns of one group's rows, and absolute errors, NaN during the warm-up."""
         if name not in self._groups:
-            self._groups[name] = _Group(self._make(), {LAST: LastValue(), **self._compare()})
+            self._groups[name] = self._group(self._make())
         group = self._groups[name]
         result = self._replay(group.model, rows)
+        if rows.until is not None:
+            group.count_full(rows, result.n_rows)
+        unnamed, shown = self._shown(rows, result.n_rows)
         predictions = {self.name: result.prediction}
         for baseline, other in group.baselines.items():
-            predictions[baseline] = other.predict(rows.X, rows.y, rows.at, rows.weights)
-        cold = max(0, self._warm_up - group.rows)
+            predictions[baseline] = _predicted(other, rows, unnamed)
+        scored = shown & (np.arange(group.rows, group.rows + len(rows)) >= self._warm_up)
         group.rows += len(rows)
         columns = {ours: getattr(result, theirs) for ours, theirs in STEP_COLUMNS.items()}
-        return {"y": rows.y, **columns}, self._errors(rows.y, predictions, cold)
+        if self.outputs.coefficients:
+            columns |= {"intercept": result.intercept, "coef": result.coef}
+        columns |= {"y": rows.y, "shown": shown}
+        return columns, self._errors(rows.y, predictions, scored)
 
-    def _errors(self, y: Vector, predictions: Mapping[str, Vector], cold: int) -> dict[str, Vector]:
-        """Score predictions; returns the absolute errors, NaN for the first ``cold`` rows."""
+    def _group(self, model: Model, phase: int = 0) -> _Group:
+        return _Group(model, {LAST: LastValue(), **self._compare()}, phase)
+
+    def _shown(self, rows: RowBatch, n_rows: NDArray[np.int64]) -> tuple[Mask, Mask]:
+        """Which rows no request names, and which of them are shown; all without redaction."""
+        if self._redaction is None:
+            return (np.ones(len(rows), dtype=bool),) * 2
+        unnamed = self._redaction.unnamed(rows, self._ids(rows))
+        return unnamed, unnamed & self._redaction.safe(n_rows)
+
+    def _errors(
+        self, y: Vector, predictions: Mapping[str, Vector], scored: Mask
+    ) -> dict[str, Vector]:
+        """Score predictions; returns the absolute errors, NaN for rows that are not scored."""
         errors = {}
         for name, prediction in predictions.items():
-            self.log.scores.setdefault(name, Score()).add(y[cold:], prediction[cold:])
-            errors[name] = np.abs(prediction - y)
-            errors[name][:cold] = np.nan
+            self.log.scores.setdefault(name, Score()).add(y[scored], prediction[scored])
+            errors[name] = np.where(scored, np.abs(prediction - y), np.nan)
         return errors
 
     def _replay(self, model: Model, rows: RowBatch) -> Replay:
@@ -151,40 +209,39 @@ class StreamRun:
             raise
 
     def _run_engine(self, model: Model, rows: RowBatch) -> Replay:
-        needs_ids = rows.ids is not None or bool(self._queue.ids)
+        needs_ids = rows.ids is not None or bool(self._queue.ids) or self.outputs.named
         return replay(
             model,
             rows.X,
             rows.y,
-            ids=_ids(rows) if needs_ids else None,
+            ids=self._ids(rows) if needs_ids else None,
             at=rows.at,
+            coef=self.outputs.coefficients,
             diagnostics=True,
-            interval=self._level,
-            method=self._method,
+            interval=self.outputs.level,
+            method=self.outputs.method,
             sample_weight=rows.weights,
+            owners=rows.owners,
+            until=rows.until,
         )
+
+    def _ids(self, rows: RowBatch) -> Sequence[Id]:
+        """The ids of rows: those of the table, or their numbers after the ids of a saved model."""
+        if rows.ids is not None:
+            return rows.ids
+        first = 0 if self.start is None else self.start.next_id
+        ids: list[Id] = (rows.number + first).tolist()
+        return ids
 
     # -- requests --------------------------------------------------------------------------------
 
     def _answer(self, due: Iterable[Request]) -> None:
         for request in due:
-            self.log.add_outcome(self._forget(request))
-
-    def _forget(self, request: Request) -> RequestOutcome:
-        """Forget a row, and audit that it is gone."""
-        row, group = self._queue.arrivals.get(request.id, (None, None))
-        asked, now = request.place, self.log.rows
-        if row is None:
-            verdict = "no row had this id"
-            return RequestOutcome(request.id, asked, now, None, "unknown", verdict, np.nan, False)
-        model, status = self._groups[group].model, "forgotten"
-        try:
-            model.forget(request.id)
-        except UnknownId:
-            status = "already gone"
-        found = audit(model, forgotten=[request.id])
-        result = found.verdict, found.error, found.holds
-        return RequestOutcome(request.id, asked, now, row, status, *result)
+            arrivals = self._queue.arrivals(request)
+            groups = arrivals.groups if self.start is None else [None]
+            models = [self._groups[name].model for name in groups]
+            outcome = answer(request, models, row=self.log.rows, arrived=arrivals.newest)
+            self.log.add_outcome(redacted(outcome) if self.outputs.redact else outcome)
 
 
 def stream_table(
@@ -195,7 +252,8 @@ def stream_table(
     def count_skipped(count: int) -> None:
         run.log.skipped += count
 
-    for rows in read_rows(table, schema, missing, count_skipped):
+    newest = None if run.start is None else run.start.newest
+    for rows in read_rows(table, schema, missing, count_skipped, newest):
         try:
             yield run.advance(rows)
         except BadRow as error:
@@ -207,8 +265,13 @@ def stream_table(
     run.finish()
 
 
-def _ids(rows: RowBatch) -> Sequence[Id]:
-    return rows.number.tolist() if rows.ids is None else rows.ids
+def _predicted(baseline: Baseline, rows: RowBatch, seen: Mask) -> Vector:
+    """The predictions of a baseline that sees only some rows; NaN for the others."""
+    part = rows if seen.all() else rows.take(np.flatnonzero(seen))
+    predictions = np.full(len(rows), np.nan)
+    if len(part):
+        predictions[seen] = baseline.predict(part.X, part.y, part.at, part.weights)
+    return predictions
 
 
 def _until_repeated(ids: Sequence[Id] | None, start: int, stop: int) -> int:
@@ -228,8 +291,9 @@ def _stacked(parts: Sequence[Mapping[str, Any]], order: Any) -> dict[str, Any]:
     return {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
 
 
-def _joined(rows: RowBatch, parts: Sequence[PredictedRows]) -> PredictedRows:
+def _joined(parts: Sequence[PredictedRows]) -> PredictedRows:
     if len(parts) == 1:
         return parts[0]
     ids = [id for part in parts for id in part.ids]
-    return PredictedRows(rows, ids, _stacked([part.columns for part in parts], slice(None)))
+    columns = _stacked([part.columns for part in parts], slice(None))
+    return PredictedRows(joined([part.rows for part in parts]), ids, columns)

@@ -4,17 +4,26 @@
 format          1, the version of this layout
 efface          the version of efface that wrote it
 source          file, target, columns (one_hot: with the number of levels), features (the columns
-                of X); time, id, group and weight: the columns that have these roles
-model           name, window (rows), keep (duration), alpha, theta_max, standardize; null where
-                the model has no such option
-rows            read, skipped for gaps, scored (the first of each group are not), groups, alive
+                of X); time, id, group, weight, owner and until: the columns that have these roles
+model           name, window (rows), keep (duration), policy (as --policy takes it), and the
+                options of the models; null where the model has no such option
+rows            read, skipped for gaps, hidden by --redact, scored (the first of each group are
+                not), groups, started (live in the model of --from), alive
 span            the first and the last time; null without times
 interval        level, method, coverage, mean_width; null without intervals
 errors          by contender, the model first: mae, rmse, r2, skill (against the value before)
-left            rows that left: asked, window_full, time_up
-requests        one entry per request: id, asked, row, arrived, status, verdict, error, holds
+left            rows that left: asked, window_full (or dropped by the policy), time_up (too old, or
+                their end had come)
+people          owners of rows: seen in the file, forgotten, and alive (they have live rows); null
+                without owners
+requests        one entry per request: line (of the file of requests), id, owner, asked, row,
+                arrived, rows (removed), status, verdict, error, holds, by_owner, seconds (to
+                forget), audit_seconds; with --redact, id, owner and arrived are null
 audits          held and failed
+forgetting      requests (those that removed rows), their median_seconds and most_seconds, and
+                audit_seconds (of all requests, in total); null without requests
 run             compiling (seconds, before the first row), seconds and rows_per_second
+redacted        whether --redact was given
 ==============  ============================================================================
 
 Numbers that do not exist are null.
@@ -24,7 +33,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -33,50 +43,55 @@ from efface import __version__
 from efface.files.baselines import LAST
 from efface.files.formatting import time_text
 from efface.files.model_options import phrases
+from efface.files.redaction import feature_names
 from efface.files.run_log import RunLog
-from efface.files.schema import Schema
+from efface.files.schema import ROLES, Schema
 from efface.files.streaming import StreamRun
 
 FORMAT = 1
 
 
+@dataclass(frozen=True)
+class Setting:
+    """What a run was asked to do."""
+
+    file: str
+    schema: Schema
+    model: Mapping[str, Any]
+    interval: Mapping[str, Any]
+    redact: bool = False
+
+
 def summarise(
-    run: StreamRun,
-    *,
-    file: str,
-    schema: Schema,
-    model: Mapping[str, Any],
-    interval: Mapping[str, Any],
-    compiling: float,
-    seconds: float,
+    run: StreamRun, setting: Setting, *, compiling: float, seconds: float
 ) -> dict[str, Any]:
     """The summary of a finished run."""
     log = run.log
-    alive = sum(each.n_rows_ for each in run.models.values())
     held = sum(outcome.holds for outcome in log.outcomes)
     summary = {
         "format": FORMAT,
         "efface": __version__,
-        "source": _source(file, schema),
-        "model": dict(model),
-        "rows": {
-            "read": log.rows + log.skipped,
-            "skipped": log.skipped,
-            "scored": log.scores[LAST].count,
-            "groups": len(run.models),
-            "alive": alive,
-        },
+        "source": _source(setting),
+        "model": dict(setting.model),
+        "rows": _rows(run),
         "span": None if log.first is None else [time_text(log.first), time_text(log.last)],
-        "interval": {**interval, "coverage": log.coverage.rate, "mean_width": log.coverage.width},
+        "interval": {
+            **setting.interval,
+            "coverage": log.coverage.rate,
+            "mean_width": log.coverage.width,
+        },
         "errors": _errors(log),
-        "left": _left(log, alive, timed=bool(model["keep"])),
+        "left": _left(run, setting),
+        "people": None if setting.schema.owner is None else _people(run),
         "requests": [asdict(outcome) for outcome in log.outcomes],
         "audits": {"held": held, "failed": len(log.outcomes) - held},
+        "forgetting": _forgetting(log),
         "run": {
             "compiling": compiling,
             "seconds": seconds,
             "rows_per_second": log.rows / seconds,
         },
+        "redacted": setting.redact,
     }
     plain: dict[str, Any] = _plain(summary)
     return plain
@@ -93,14 +108,51 @@ def settings_text(summary: Mapping[str, Any]) -> str:
     return "".join(f", {phrase}" for phrase in [*phrases(summary["model"]), *weighted])
 
 
-def _source(file: str, schema: Schema) -> dict[str, Any]:
+def _source(setting: Setting) -> dict[str, Any]:
+    schema = setting.schema
     return {
-        "file": file,
+        "file": setting.file,
         "target": schema.target,
         "columns": list(schema.features),
         "one_hot": {name: len(levels) for name, levels in schema.levels.items()},
-        "features": schema.names,
-        **{role: getattr(schema, role) for role in ("time", "id", "group", "weight")},
+        "features": feature_names(schema, redact=setting.redact),
+        **{role: getattr(schema, role) for role in ROLES if role != "target"},
+    }
+
+
+def _rows(run: StreamRun) -> dict[str, int]:
+    log = run.log
+    return {
+        "read": log.rows + log.skipped,
+        "skipped": log.skipped,
+        "hidden": log.hidden,
+        "scored": log.scores[LAST].count,
+        "groups": len(run.models),
+        "started": run.started,
+        "alive": _alive(run),
+    }
+
+
+def _alive(run: StreamRun) -> int:
+    return sum(each.n_rows_ for each in run.models.values())
+
+
+def _people(run: StreamRun) -> dict[str, int]:
+    alive = {owner for model in run.models.values() for owner in model.owners_}
+    asked = sum(outcome.rows > 0 and outcome.by_owner for outcome in run.log.outcomes)
+    return {"seen": len(run.log.people), "forgotten": asked, "alive": len(alive)}
+
+
+def _forgetting(log: RunLog) -> dict[str, float] | None:
+    """How long the requests took."""
+    if not log.outcomes:
+        return None
+    seconds = [outcome.seconds for outcome in log.outcomes if outcome.rows]
+    return {
+        "requests": len(seconds),
+        "median_seconds": median(seconds) if seconds else math.nan,
+        "most_seconds": max(seconds, default=math.nan),
+        "audit_seconds": sum(outcome.audit_seconds for outcome in log.outcomes),
     }
 
 
@@ -112,11 +164,13 @@ def _errors(log: RunLog) -> dict[str, dict[str, float]]:
     }
 
 
-def _left(log: RunLog, alive: int, *, timed: bool) -> dict[str, int]:
+def _left(run: StreamRun, setting: Setting) -> dict[str, int]:
     """Rows that left, by the reason."""
-    asked = sum(outcome.status == "forgotten" for outcome in log.outcomes)
-    rest = log.rows - alive - asked
-    return {"asked": asked, "window_full": 0 if timed else rest, "time_up": rest if timed else 0}
+    asked = sum(outcome.rows for outcome in run.log.outcomes)
+    rest = run.started + run.log.rows - _alive(run) - asked
+    full = 0 if setting.model["keep"] else rest
+    full = full if setting.schema.until is None else run.full
+    return {"asked": asked, "window_full": full, "time_up": rest - full}
 
 
 def _plain(value: Any) -> Any:

@@ -15,7 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 from efface.files.baselines import LAST
-from efface.files.formatting import figure, share
+from efface.files.formatting import (
+    duration,
+    figure,
+    place_text,
+    request_text,
+    requests_text,
+    share,
+)
 from efface.files.summary import settings_text
 
 _SHOWN = 8  # requests; the report lists them all
@@ -25,7 +32,7 @@ def screen(summary: Mapping[str, Any], report: Path) -> RenderableType:
     """The result: a headline, the errors, the requests, and the path of the report."""
     parts: list[RenderableType] = [_headline(summary), _errors(summary)]
     if summary["requests"]:
-        parts.append(_requests(summary))
+        parts += [Text(requests_text(summary)), _requests(summary)]
     parts.append(Text.assemble("report  ", (str(report), "bold cyan")))
     return Padding(Group(*parts), (1, 2))
 
@@ -80,11 +87,13 @@ def _mae(errors: Mapping[str, Any]) -> float:
 
 
 def _requests(summary: Mapping[str, Any]) -> Table:
-    table = _table("forget id", "at", "outcome", "audit: difference from a refit")
+    table = _table("forget", "at", "outcome", right=("rows", "time"))
+    table.add_column("audit: error")
     for entry in summary["requests"][:_SHOWN]:
         mark = "[green]✓[/green] " if entry["holds"] else "[red]✗[/red] "
-        when = "the end" if entry["asked"] is None else str(entry["asked"])
-        table.add_row(str(entry["id"]), when, entry["status"], mark + _audit(entry))
+        when = place_text(entry["asked"])
+        cells = when, entry["status"], str(entry["rows"]), duration(entry["seconds"])
+        table.add_row(request_text(entry), *cells, mark + _audit(entry))
     more = len(summary["requests"]) - _SHOWN
     if more > 0:
         table.caption = f"and {more} more, in the report"
