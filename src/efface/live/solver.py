@@ -226,7 +226,8 @@ class Solver(ABC):
 
     def copy(self) -> Self:
         """A copy of the state, which can be asked for a solution; the rows are shared."""
-        return copy.deepcopy(self, {id(self.rows): self.rows})
+        shared = (self.rows, self._predict, self._learn, self.walls)
+        return copy.deepcopy(self, {id(each): each for each in shared})
 
     def _compact(self) -> None:
         self._shift(self.rows.compact())

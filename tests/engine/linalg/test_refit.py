@@ -8,6 +8,7 @@ from twins.inference import condition
 
 from efface.engine.jit.views import weighed
 from efface.engine.linalg.refit import refit
+from efface.engine.linalg.spectrum import numerical_rank
 
 
 def windowed(condition, noise, seed, n=40, d=5):
@@ -194,3 +195,20 @@ def test_values_whose_squares_underflow(n, intercept, unit):
     np.testing.assert_allclose(coef * unit, exact, rtol=1e-10)
     assert level == pytest.approx(b, abs=1e-12)
     assert rank == min(4, n - intercept)
+
+
+@pytest.mark.parametrize("d", [2, 3, 6])
+def test_two_distinct_rows_that_are_repeated_have_rank_one(d):
+    for seed in range(150):
+        rng = np.random.default_rng([seed, d])
+        pair = rng.normal(size=(2, d)) + rng.integers(0, 3)
+        X = np.repeat(pair, rng.integers(1, 9, size=2), axis=0)
+        if len(X) < 3:
+            continue
+        coef, y = np.zeros(d), rng.normal(size=len(X))
+        _, rank = refit(X, weighed(y), 0.0, True, coef)
+        assert rank == 1
+        assert numerical_rank(X, np.ones(len(X)), True) == 1
+        step, rise = pair[1] - pair[0], y[(pair[1] == X).all(axis=1)].mean()
+        rise -= y[(pair[0] == X).all(axis=1)].mean()
+        np.testing.assert_allclose(coef, rise * step / (step @ step), rtol=1e-9)

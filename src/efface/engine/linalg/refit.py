@@ -135,11 +135,10 @@ def _centre(
 
     Returns the mean of the responses.
     """
-    n, y_mean, total, even = y.shape[0], 0.0, 0.0, True
+    n, y_mean, total = y.shape[0], 0.0, 0.0
     fill(mean, 0.0)
     for i in range(n):
         total += y[i, WEIGHT]
-        even = even and y[i, WEIGHT] == 1.0
     # Twice: the rounding error of a large mean would add one to the rank.
     for _ in range(2 if intercept else 0):
         shift = 0.0
@@ -158,8 +157,8 @@ def _centre(
     if intercept:
         for j in range(mean.size):
             _clear_rounding(rows, j, 16.0 * EPS * abs(mean[j]))
-        # Large weights amplify the remaining rounding error of the mean: subtract it.
-        for j in range(0 if even else mean.size):
+        # The rounding error of the mean that remains could add one to the rank.
+        for j in range(mean.size):
             shift = 0.0
             for i in range(n):
                 shift += y[i, WEIGHT] * rows[i, j] / total
