@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -242,9 +245,24 @@ def replay(
         time_format=time_format,
     )
     folder = out or Path(f"{'stdin' if file == '-' else Path(file).name.split('.')[0]}-replay")
-    summary = _run(job, folder, form=format.value, overwrite=overwrite, json=json)
+    try:
+        summary = _run(job, folder, form=format.value, overwrite=overwrite, json=json)
+    except KeyboardInterrupt:
+        _leave(128 + signal.SIGINT)
+    except SystemExit as stop:  # raised on SIGTERM
+        _leave(int(stop.code or 0))
     if summary["audits"]["failed"]:
         raise typer.Exit(1)
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process at once, with nothing left behind: the files of the job are removed already.
+
+    A thread of the reader may be blocked in a read of stdin. The interpreter would wait for it.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _run(job: Job, folder: Path, *, form: Any, overwrite: bool, json: bool) -> dict[str, Any]:

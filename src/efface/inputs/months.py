@@ -50,7 +50,7 @@ class Months:
         if month < 12 * _FIRST_YEAR:
             return _EARLIEST
         same = (_first_day(month) + today.day - 1) * _DAY + rest
-        return min(same, _first_day(month + 1) * _DAY - 1)
+        return max(min(same, _first_day(month + 1) * _DAY - 1), _EARLIEST)
 
     def limits(self, now: Ints) -> Ints:
         """``limit`` of many times; limits before all times are ``-2**63``."""
