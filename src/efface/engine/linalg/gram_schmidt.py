@@ -69,6 +69,7 @@ def place_columns(f: Factor, x: Matrix, y: Responses, intercept: bool) -> None:
     fill(f.centre, 0.0)
     for i in range(n):
         total += y[i, WEIGHT]
+    total = total if total > 0.0 else 1.0  # without weight, all columns become zeros
     for i in range(n if intercept else 0):
         add_row(y[i, WEIGHT] / total, x[i], part(f.centre, 0, d))
         f.centre[d] += y[i, WEIGHT] / total * y[i, VALUE]

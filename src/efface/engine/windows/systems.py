@@ -292,9 +292,9 @@ def _set_margins(f: Matrix, at: Offsets) -> None:
             set_all(f, at.numbers + WORK, 0.0)
             add_dot(f, at.numbers + WORK, row, row, at.m - i)
             for lane in range(LANES):
-                ratio = f[at.weights + i + k, lane] / f[at.numbers + WORK, lane]
-                if ratio < f[at.margin, lane]:  # False for the NaN of a failed pivot
-                    f[at.margin, lane] = ratio
+                weight, length = f[at.weights + i + k, lane], f[at.numbers + WORK, lane]
+                if weight < f[at.margin, lane] * length:  # False after a failed pivot: NaN or 0
+                    f[at.margin, lane] = weight / length
 
 
 @shared()
