@@ -26,6 +26,7 @@ OWNED, OWNER_LIMIT = 100, 5.0  # rows of one owner among 1e6; milliseconds
 SCATTERED, SCATTERED_LIMIT = 10_000, 3.0  # rows at once; times a NumPy refit
 MEMORY_LIMIT = 0.35  # of the bytes of the rows
 REPEATS = 200  # rows forgotten one by one per round
+REPEATED_ROWS = 1_000_000  # rows of the refits of a round
 Forget = Callable[[int], float]
 
 
@@ -54,7 +55,8 @@ def one_row(report: Report, n: int, d: int, settings: Settings) -> float:
     X, y = gaussian(n, d)
     order = np.random.default_rng(1).permutation(n).tolist()
     contenders = {name: make(X, y) for name, make in CONTENDERS.items()}
-    repeats = {name: REPEATS if name in FAST else 1 for name in contenders}
+    again = max(1, REPEATED_ROWS // n)  # a single refit of few rows would find cold caches
+    repeats = {name: REPEATS if name in FAST else again for name in contenders}
     turns = {name: iter(order) for name in contenders}
 
     def turn(name: str) -> None:
