@@ -10,11 +10,10 @@ from row_events import rows_of
 from twins import regression as naive
 
 from efface import OLS, AdaptiveRidge, KeepFor, Ridge, SwitchingRidge, replay
-from efface.live import batches
-from efface.live import live_rows as live
+from efface.live import batches, replays
 from efface.live.batches import SlidingReplay
+from efface.live.event_solver import EventSolver
 from efface.live.penalties import AUTO, RESIDUAL, RESPONSE, Fixed, Lemma3
-from efface.live.solver import EventSolver
 from efface.live.solvers import solver_for
 from efface.live.trace import Asked, joined
 
@@ -44,7 +43,7 @@ def batched(monkeypatch):
         return margin
 
     monkeypatch.setattr(batches, "replay_windows", counted)
-    monkeypatch.setattr(live, "LONG", 0)
+    monkeypatch.setattr(replays, "LONG", 0)
     return counts
 
 
@@ -270,7 +269,7 @@ def test_a_long_replay_of_a_model_equals_short_ones(monkeypatch, name, method):
     options = {"diagnostics": True, "coef": True, "interval": 0.9, "method": method}
     short, long = MODELS[name](25), MODELS[name](25)
     expected = replay(short, X, y, **options)
-    monkeypatch.setattr(live, "LONG", 0)
+    monkeypatch.setattr(replays, "LONG", 0)
     found = replay(long, X, y, **options)
     for field in ("prediction", "penalty", "lower", "upper", "leverage_new", "frt", "phi2"):
         agree(getattr(found, field), getattr(expected, field), 1e-9)
@@ -291,7 +290,7 @@ def test_a_duration_over_evenly_spaced_times_is_batched_too(batched):
 
 def test_batches_begin_once_enough_rows_have_come(monkeypatch):
     X, y = rows_like("plain", 900, 3)
-    monkeypatch.setattr(live, "LONG", 700)
+    monkeypatch.setattr(replays, "LONG", 700)
     calls = []
     kernel = batches.replay_windows
     monkeypatch.setattr(batches, "replay_windows", lambda *given: calls.append(1) or kernel(*given))

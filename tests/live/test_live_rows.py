@@ -14,6 +14,7 @@ from efface.errors import BadTime, RepeatedId, UnknownId
 from efface.live.live_rows import LiveRows
 from efface.live.penalties import Fixed
 from efface.live.policies import FIFD, AddDrop, KeepAll, KeepFor
+from efface.live.replays import replay_rows
 
 POLICIES = {
     "rows": (FIFD(4), ("rows", 4)),
@@ -124,7 +125,7 @@ def at_once(live, name, batch, timed, way):
 
 def ways():
     def replay(live, new):
-        return live.replay(new, coef=True, diagnostics=False)
+        return replay_rows(live, new, coef=True, diagnostics=False)
 
     return [LiveRows.learn, replay]
 
@@ -250,21 +251,6 @@ def test_an_id_can_be_used_again_once_its_row_has_left():
     assert live.solver.values()[1].tolist() == [2.0]
     with pytest.raises(RepeatedId, match="'id' is 'ann': a live row has it; forget that row first"):
         live.learn_one(np.ones(2), 1.0, "ann", 11)
-
-
-@pytest.mark.parametrize("name", list(POLICIES))
-def test_a_replay_predicts_late_rows_from_the_rows_live_then(name):
-    live, twin = twins(name)
-    X, y = data(30)
-    seconds = np.random.default_rng(2).integers(0, 20, size=30).tolist()
-    at = [moment(name, second) for second in seconds]
-    trace = live.replay(live.arrivals(X, y, None, at), coef=True, diagnostics=True)
-    prediction, _, rank, n_rows, coef = naive.replay(twin, X, y, at=seconds)
-    assert trace.prediction == pytest.approx(prediction, rel=1e-9, abs=1e-9)
-    assert (trace.rank == rank).all()
-    assert (trace.n_rows == n_rows).all()
-    assert np.abs(trace.coef - coef).max() < 1e-9
-    same(live, twin)
 
 
 def test_a_wiped_model_has_no_row():

@@ -10,8 +10,8 @@ from row_events import event_lists, run_events
 from twins import regression as naive
 
 from efface.engine.events.pilot import AUTO, RESIDUAL
+from efface.live.event_solver import EventSolver
 from efface.live.penalties import Fixed, Lemma3
-from efface.live.solver import EventSolver
 from efface.live.solvers import solver_for
 from efface.live.standardized_solver import StandardizedSolver
 

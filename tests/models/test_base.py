@@ -548,7 +548,7 @@ def test_forgetting_no_row_and_expiring_none_discard_what_was_derived(
 
 def test_forgetting_no_row_ends_a_long_replay(monkeypatch):
     """Whether a replay is batched depends on the rows since the last rebuild."""
-    monkeypatch.setattr("efface.live.live_rows.LONG", 600)
+    monkeypatch.setattr("efface.live.replays.LONG", 600)
     X, y = data(800, 2)
     model, fresh = OLS(window=30), OLS(window=30)
     replay_rows(model, X[:400], y[:400])

@@ -8,6 +8,7 @@ from efface.batch.results import Replay
 from efface.inputs.roles import column_roles
 from efface.live.arrivals import Arrivals
 from efface.live.live_rows import LiveRows
+from efface.live.replays import replay_rows
 from efface.live.trace import Trace
 from efface.models.base import Keys
 from efface.models.intervals import MethodName, as_method
@@ -55,7 +56,7 @@ def replay(
     widths = None if interval is None else as_method(interval, method, "interval").widths
 
     def run(live: LiveRows, new: Arrivals) -> Trace:
-        return live.replay(new, coef=bool(coef), diagnostics=bool(diagnostics), widths=widths)
+        return replay_rows(live, new, coef=bool(coef), diagnostics=bool(diagnostics), widths=widths)
 
     rows = X if roles.features is None else roles.features.native
     keys = Keys(*(roles.one(role) for role in Keys._fields))

@@ -17,6 +17,7 @@ from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.live_rows import LiveRows
 from efface.live.penalties import Fixed
 from efface.live.policies import KeepAll, Policy, Schedule
+from efface.live.replays import replay_rows
 from efface.models.intervals import Method
 
 
@@ -91,7 +92,7 @@ def fit_varying_windows(
     live = regression.start(d, PlannedDepartures(np.diff(starts, prepend=0)))
     arrivals = live.arrivals(X, y, None, None, weights)
     widths = None if method is None else method.widths
-    trace = live.replay(arrivals, coef=True, diagnostics=False, widths=widths)
+    trace = replay_rows(live, arrivals, coef=True, diagnostics=False, widths=widths)
     if not n:
         none = np.zeros(0)
         return WindowFits(np.zeros((0, d)), none, np.zeros(0, dtype=np.int64), none, none)

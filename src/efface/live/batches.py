@@ -44,7 +44,7 @@ class SlidingReplay:
     """A replay of rows through a solver.
 
     >>> from efface.live.penalties import Fixed
-    >>> from efface.live.solver import EventSolver
+    >>> from efface.live.event_solver import EventSolver
     >>> solver = EventSolver(1, Fixed(), intercept=False)
     >>> replay = SlidingReplay(solver, Asked(False, False, False))
     >>> none, one = np.zeros(300, np.int64), np.ones(300, np.int64)

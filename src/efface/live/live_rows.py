@@ -21,20 +21,17 @@ from numpy.typing import NDArray
 from efface.inputs.ids import Id, as_id, as_ids, as_owners, some_ids
 from efface.inputs.times import Time, Times, as_time, as_times, as_untils, kind_of
 from efface.live.arrivals import Arrivals, Simulation, Survivors, survivors_by_time
-from efface.live.batches import LONG, SlidingReplay
 from efface.live.index import RowIndex, repeated
 from efface.live.marks import NO_END, UNMARKED, Mark, Owners, RowMarks
 from efface.live.penalties import Penalty
 from efface.live.policies import Policy, Schedule
 from efface.live.solver import Solver
 from efface.live.solvers import solver_for
-from efface.live.trace import Asked, Gauges, Trace, joined
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Window = tuple[Matrix, Vector, Vector]  # rows, responses, weights
 Windows = Iterable[Window]  # the live rows at each entry, or at all
-Widths = Callable[[Gauges, "LiveRows", Windows], Vector]
 
 
 class LiveRows:
@@ -193,16 +190,6 @@ class LiveRows:
         self._enter(kept.ids, kept.times, kept.owners, kept.untils)
         self.phase = plan.phase
 
-    def replay(
-        self, new: Arrivals, *, coef: bool, diagnostics: bool, widths: Widths | None = None
-    ) -> Trace:
-        """Predict, then learn, row by row; rows that are too old or due by then leave first.
-
-        ``widths`` says how far to each side of a prediction an interval reaches.
-        """
-        asked = Asked(coef, diagnostics, widths is not None)
-        return joined([self._replay_run(*run, asked, widths) for run in self.runs(new)])
-
     def runs(self, new: Arrivals) -> Iterator[tuple[Arrivals, Schedule | None]]:
         """Divide rows into runs that have a schedule, and single rows that have none.
 
@@ -225,7 +212,7 @@ class LiveRows:
             run, first = new.part(first, end), end
             yield run, self._plan(run)
 
-    def _settle(self, new: Arrivals, plan: Schedule) -> None:
+    def settle(self, new: Arrivals, plan: Schedule) -> None:
         """Let the index and the phase follow the solver, which has gone through these rows."""
         n_rows = len(self.index)
         self._drop_keys(min(plan.leaving, n_rows))
@@ -241,61 +228,18 @@ class LiveRows:
         """The same without a copy if there are no gaps; valid until a row comes or leaves."""
         return self.values() if self.index.gaps else self.solver.views()
 
-    def _replay_run(
-        self, new: Arrivals, plan: Schedule | None, asked: Asked, widths: Widths | None
-    ) -> Trace:
-        """Replay one of ``runs``, with intervals if there are widths."""
-        past = self.values() if widths else None
-        trace = (
-            self._replay_one(new, asked)
-            if plan is None
-            else self._replay_in_order(new, plan, asked)
-        )
-        if widths is not None and past is not None:
-            trace = self._bounded(trace, widths, past, new)
-        return trace
-
-    def _replay_in_order(self, new: Arrivals, plan: Schedule, asked: Asked) -> Trace:
-        """Replay rows that come in order of time; a long stream in batches of windows."""
-        self.replayed += len(new)
-        self.solver.use_walls(None)  # the index follows at the end: until then rows have no ids
-        rows = new.X, new.y, plan.before, plan.after, new.weights
-        replay = SlidingReplay(self.solver, asked)
-        trace = replay.batched(*rows) if self.replayed >= LONG else replay.one_by_one(*rows)
-        self._settle(new, plan)
-        self.solver.use_walls(self.index.walls)
-        return trace
-
-    def _bounded(self, trace: Trace, widths: Widths, past: Window, new: Arrivals) -> Trace:
-        """The trace with its intervals."""
-
-        def windows() -> Iterator[Window]:
-            pairs = zip(past, (new.X, new.y, new.weights), strict=True)
-            X, y, weights = (np.concatenate(pair) for pair in pairs)
-            for t, n in enumerate(trace.n_rows.tolist(), len(past[1])):
-                yield X[t - n : t], y[t - n : t], weights[t - n : t]
-
-        if trace.gauges is None:
-            return trace
-        half = widths(trace.gauges, self, windows())
-        lower, upper = trace.prediction - half, trace.prediction + half
-        return trace._replace(lower=lower, upper=upper, gauges=None)
-
     def scratch(self) -> Solver:
         """A solver of the same kind without rows, for rows that never leave by themselves."""
         solver: Solver = self._fresh(shrinks=False)
         return solver
 
-    def _replay_one(self, new: Arrivals, asked: Asked) -> Trace:
-        """Replay a single row at its place in time, by a copy of the solver."""
-        solver, none = self._fresh(), np.zeros(1, dtype=np.int64)
+    def twin(self) -> Solver:
+        """A solver of the same kind with copies of the live rows."""
+        solver: Solver = self._fresh()
         solver.extend(*self.values())
-        trace: Trace = solver.replay(new.X, new.y, none, none, asked, new.weights)
-        solver.drop(solver.rows.n_rows)
-        self._learn_single(new)
-        return trace
+        return solver
 
-    def _learn_single(self, new: Arrivals) -> None:
+    def learn_single(self, new: Arrivals) -> None:
         """Learn a single row that ``runs`` hands out, at its place in time."""
         time = None if new.times is None else new.since[0]
         until = None if new.untils is None else new.untils[0].item()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from efface.live.event_solver import EventSolver
 from efface.live.penalties import Fixed, Lemma3, Penalty
-from efface.live.solver import EventSolver, Solver
+from efface.live.solver import Solver
 from efface.live.standardized_solver import StandardizedSolver
 
 # A new rule is a penalty class, and a line here: its solver for features as they are, and its

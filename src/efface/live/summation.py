@@ -44,7 +44,8 @@ class SummationTree:
             self.clear()
             found = self._walls(0, head, end, walls)
             self.store = allocate_tree(self._width, self._bounded, _capacities(found[1]))
-            assert extend_tree(self.store, *found, head, end)
+            there_is_room = extend_tree(self.store, *found, head, end)
+            assert there_is_room
         self.covered = end
         return self.store
 

@@ -63,10 +63,10 @@ class ScaledRows(LiveRows):
         if plan is not None:
             options = self.with_mean, self.with_std, joined
             scaled = self.moments.scaled(new.X, plan.before, plan.after, options)
-            self._settle(new, plan)
+            self.settle(new, plan)
             return scaled
         scaled = self.scaled(new.X)
-        self._learn_single(new)
+        self.learn_single(new)
         return self.scaled(new.X) if joined else scaled
 
 

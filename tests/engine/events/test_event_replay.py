@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from efface.live.event_solver import EventSolver
 from efface.live.penalties import Fixed, Lemma3
-from efface.live.solver import EventSolver
 from efface.live.trace import Asked
 from efface.theory.quantities import forgetting_regret_term
 

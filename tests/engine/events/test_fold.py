@@ -7,8 +7,8 @@ import pytest
 from small_trees import small_trees
 from twins import regression as naive
 
+from efface.live.event_solver import EventSolver
 from efface.live.penalties import Fixed
-from efface.live.solver import EventSolver
 
 
 def rows(n, seed=0):

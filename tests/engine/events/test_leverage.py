@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from efface.live.event_solver import EventSolver
 from efface.live.penalties import Fixed, Lemma3
-from efface.live.solver import EventSolver
 from efface.live.trace import Asked
 
 PENALTIES = [Fixed(), Fixed(2.0), Lemma3()]

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from twins import regression as naive
 
+from efface.live.event_solver import EventSolver
 from efface.live.penalties import Lemma3
-from efface.live.solver import EventSolver
 
 
 @pytest.mark.parametrize("intercept", [False, True])

@@ -7,8 +7,8 @@ import pytest
 from twins import regression as naive
 
 from efface.engine.events.pilot import AUTO, RESIDUAL, RESPONSE
+from efface.live.event_solver import EventSolver
 from efface.live.penalties import Lemma3
-from efface.live.solver import EventSolver
 from efface.live.trace import Asked
 
 BOTH = Lemma3(theta_max=AUTO, noise=RESIDUAL)

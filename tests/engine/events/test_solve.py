@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from twins import regression as naive
 
+from efface.live.event_solver import EventSolver
 from efface.live.penalties import Lemma3
-from efface.live.solver import EventSolver
 
 
 def test_a_solution_after_a_jump_of_the_penalty_equals_a_refit():

@@ -19,8 +19,8 @@ from efface.engine.events.state import (
     stream_state,
     tail_for,
 )
+from efface.live.event_solver import EventSolver
 from efface.live.penalties import Fixed, Lemma3
-from efface.live.solver import EventSolver
 
 SHAPE = ("width", "has_intercept", "tail", "shrinks", "depth", "outside_at", "fold_from")
 PENALTIES = [Fixed(), Fixed(2.0), Lemma3()]

@@ -11,8 +11,8 @@ from row_events import event_lists, rows_of, run_events
 from efface import OLS, replay
 from efface.engine.events.state import open_stream
 from efface.engine.events.state_checks import residues
+from efface.live.event_solver import EventSolver
 from efface.live.penalties import Fixed, Lemma3
-from efface.live.solver import EventSolver
 
 PENALTIES = {"OLS": Fixed(), "ridge": Fixed(0.5), "adaptive": Lemma3()}
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from efface.engine.events.state import tail_for
+from efface.live.event_solver import EventSolver
 from efface.live.penalties import Fixed
-from efface.live.solver import EventSolver
 from efface.live.trace import Asked
 
 

@@ -8,8 +8,8 @@ from efface import rolling
 from efface.engine.jit.views import weighed
 from efface.engine.linalg.cancellation import set_largest_terms
 from efface.engine.linalg.refit import refit
+from efface.live.event_solver import EventSolver
 from efface.live.penalties import Fixed
-from efface.live.solver import EventSolver
 
 
 def test_largest_term_of_each_coefficient():

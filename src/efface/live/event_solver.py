@@ -1,0 +1,236 @@
+"""The solver of events: a core of rows that is solved now and then, and the rows outside it.
+
+Where many rows are alive, a tree of sums lets rows leave from anywhere (see ``summation``).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.engine.events import stream
+from efface.engine.events.event_replay import Events, diagnose_rows, replay_rows
+from efface.engine.events.fold import blank_rows, discard_rows, fold_rows
+from efface.engine.events.leverage import SPECTRAL, UNRANKED, gauge_rows, room_for
+from efface.engine.events.pilot import (
+    ASKED_BY_PILOT,
+    predict_adaptive,
+    predict_fixed,
+    predict_piloted,
+    refit_pilot,
+)
+from efface.engine.events.state import (
+    allocate,
+    open_stream,
+    reset,
+    shift,
+    stream_state,
+    tail_for,
+)
+from efface.engine.events.state_checks import residues
+from efface.engine.events.stream import COMPACT, FOLD, FORM, FORM_DUAL, REFIT
+from efface.engine.jit.records import Record
+from efface.engine.jit.views import Ints, Matrix, Vector
+from efface.engine.linalg.spectrum import interpolated, rank_of
+from efface.engine.tree.tree_checks import wrong_nodes
+from efface.engine.tree.walls import fold_from
+from efface.live.solver import Solver
+from efface.live.summation import SummationTree, Walls
+from efface.live.trace import Asked
+
+
+class _Notes(NamedTuple):
+    """What is known at a row of a replay with diagnostics."""
+
+    measured: int = -1  # this row is measured already
+    certain: int = -1  # the rows from this place on have full rank for sure
+    refitted: bool = False
+
+
+@final
+class EventSolver(Solver):
+    """Solves by a core of rows and the rows outside it; with a pilot fit if the penalty needs one.
+
+    >>> from efface.live.penalties import Fixed
+    >>> solver = EventSolver(1, Fixed(), intercept=False)
+    >>> solver.learn(np.array([2.0]), 6.0, 0)
+    >>> solver.predict(np.array([1.0]))
+    3.0
+    """
+
+    batched = True
+    _tree: SummationTree | None = None
+    _forgets = False  # has a row left from the middle? Then the tree is kept
+
+    def _allocate(self) -> None:
+        shape = self.width, self.intercepts, self._shrinks, self.rows.capacity
+        self._store = allocate(*shape)
+        self._pilot = None if self.penalty.pilot is None else allocate(*shape)
+        self._predict = predict_adaptive if self.penalty.adapts else predict_fixed
+        if self._pilot is not None:
+            self._predict = predict_piloted
+        self._learn = stream.learn_row
+        self.stores = (self._store,) if self._pilot is None else (self._store, self._pilot)
+        self._centred = self.intercepts
+        self.gaps_from = fold_from(self.width)
+        self._discard_tree()
+        self._reset()
+
+    def _reset(self) -> None:
+        if self._tree is not None:
+            self._tree.clear()
+        reset(self._store, self.penalty.applied)
+        if self._pilot is not None and self.penalty.pilot is not None:
+            reset(self._pilot, self.penalty.pilot)
+
+    @property
+    def _state(self) -> Record:
+        return stream_state(self._store)
+
+    @property
+    def _coef(self) -> Vector:
+        coef: Vector = open_stream(self._store).coef
+        return coef
+
+    def residues(self) -> list[str]:
+        (x, y, _), span = self.rows.arrays, self.rows.span
+        found = [name for store in self.stores for name in residues(*self.rows.arrays, store)]
+        tree = np.zeros(0) if self._tree is None else self._tree.store
+        return [*found, *wrong_nodes(tree, x, y, span[0])]
+
+    @property
+    def working_store(self) -> int:
+        return super().working_store + (0 if self._tree is None else self._tree.store.nbytes)
+
+    def use_walls(self, walls: Walls | None) -> None:
+        super().use_walls(walls)
+        self._discard_tree()
+
+    def sum_up(self) -> None:
+        self._forgets = True
+        self._covering_tree()
+
+    def _covering_tree(self) -> Vector:
+        """The store of the tree, which contains all live rows."""
+        tree = self._tree
+        if tree is None:
+            tree = SummationTree(self.width, self.penalty.adapts)
+            self._tree, self._releases = tree, True
+        if tree.covered == self.rows.arrays[2][1]:  # the frequent case
+            return tree.store
+        return tree.cover(*self.rows.span, self.walls)
+
+    def _discard_tree(self) -> None:
+        if self._tree is not None:
+            self._tree.clear()
+        self._tree, self._releases = None, len(self.stores) > 1
+
+    def blank(self, positions: NDArray[np.intp], cut: tuple[int, int]) -> None:
+        assert self._tree is not None
+        rows = self.rows
+        blank_rows(*rows.arrays, self._store, self._tree.store, positions)
+        if self._pilot is not None:
+            discard_rows(self._pilot)
+        oldest, newest = cut
+        if oldest:
+            rows.drop(oldest)
+            self._tree.release(rows.span[0])
+        if newest:
+            rows.drop_newest(newest)
+            self._tree.cut(rows.span[1])
+
+    def _release(self) -> None:
+        span = self.rows.arrays[2]
+        for store in self.stores:
+            stream.release_rows(span, store)
+        if self._tree is not None:
+            self._tree.release(int(span[0]))
+
+    def _disturb(self, place: int) -> None:
+        for store in self.stores:
+            stream.disturb_rows(store, place)
+        if self._tree is not None:
+            head = self.rows.span[0]
+            self._tree.insert(place - head, head, self.walls)
+
+    def _shift(self, by: int) -> None:
+        for store in self.stores:
+            shift(store, by)
+        if self._tree is not None:
+            self._tree.shift(by)
+
+    def _answer(self, code: int) -> None:
+        rows, store, watched = self.rows.arrays, self._store, self._watched
+        if code >= ASKED_BY_PILOT and self._pilot is not None:
+            code, store, watched = code - ASKED_BY_PILOT, self._pilot, True
+        if code == FORM:
+            stream.form_rows(*rows, store, watched)
+        elif code == FOLD:
+            independent = fold_rows(*rows, store, self._covering_tree(), watched)
+            if independent and store is self._store and not self._forgets:
+                self._discard_tree()  # the sliding sums go on without it
+        elif code == FORM_DUAL:
+            stream.form_dual_rows(*rows, store, watched)
+        elif code == REFIT:
+            (refit_pilot if store is self._pilot else stream.refit_rows)(*rows, store)
+        elif code == COMPACT:
+            self._compact()
+
+    def _run(self, events: Events) -> None:
+        def step(row: int) -> tuple[int, int]:
+            rows, stores = self.rows.arrays, (self._store, self._pilot)
+            return replay_rows(*rows, *stores, events, row, self._watched)  # type: ignore[no-any-return]
+
+        self._serve(step, *step(0))
+
+    def _measure_until(self, end: int, row: int, events: Events, asked: Asked) -> int:
+        room, count, notes = self._room(), 2 if asked.diagnostics else 1, _Notes()
+
+        def step(row: int) -> tuple[int, int]:
+            bounds, last = (row, end, notes.measured), (count, self._watched)
+            rows, stores = self.rows.arrays, (self._store, self._pilot)
+            return diagnose_rows(*rows, *stores, events, room, bounds, notes.certain, *last)  # type: ignore[no-any-return]
+
+        def note(row: int, code: int) -> None:
+            nonlocal notes
+            certain = notes.certain
+            if code == SPECTRAL:
+                self._measure_apart(row, events, notes.refitted)
+            elif code == UNRANKED:
+                certain = self._rank_at(row, events.counts)
+            elif code == COMPACT:
+                certain = max(certain - self.rows.span[0], -1)
+            measured = code in (SPECTRAL, UNRANKED, COMPACT)
+            notes = _Notes(row if measured else notes.measured, certain, code == REFIT)
+
+        return int(self._serve(step, *step(row), note)) if row < end else row
+
+    def _rank_at(self, row: int, counts: Ints) -> int:
+        """Write the rank of the live rows; from which place on rows have full rank for sure."""
+        rows = self.rows
+        counts[1, row], newest = rank_of(rows.features, rows.weights, self.intercepts)
+        return rows.span[1] - newest if newest and counts[1, row] == self.width else -1
+
+    def _measure_apart(self, row: int, events: Events, refitted: bool) -> None:
+        """Measure one row where the core does not: it interpolates, or by singular values."""
+        rows, state = self.rows, self._state
+        exact = state.rank == len(rows.y) - self.intercepts and not rows.weightless
+        if not exact or refitted or state.refit:
+            self._measure_by_spectrum(row, events)
+            return
+        products = interpolated(rows.features, rows.weights, self.intercepts, events.rows[row])
+        weight = rows.weights.sum()
+        events.gauges[row : row + 1] = products.reach, 0.0, 0.0, 0.0, 0.0, weight  # no residual
+        self._write(row, events, products, state.rank)
+
+    def _gauge(self, X: Matrix, columns: Matrix) -> bool:
+        refits: list[int] = []
+        self._unsolve()
+        self._settle(lambda row, code: refits.append(code) if code == REFIT else None)
+        rows = self.rows.arrays
+        return not refits and bool(gauge_rows(*rows, self._store, X, columns, self._room()))
+
+    def _room(self) -> Matrix:
+        return room_for(self.width, self.intercepts, 2 * tail_for(self.width))
