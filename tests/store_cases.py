@@ -1,4 +1,4 @@
-"""Stores for tests: rows with planted names and values, copies of folders, and a search for bytes."""
+"""Stores for tests: rows with planted names and values, copies of folders, a search for bytes."""
 
 from __future__ import annotations
 

@@ -58,13 +58,16 @@ DISTRIBUTIONS = {  # of imports that have another name than the package to insta
     "markdown_it": "markdown-it-py",
     "polars_ds": "polars-ds",
     "polars_ols": "polars-ols",
+    "prometheus_client": "prometheus-client",
     "sklearn": "scikit-learn",
+    "typing_extensions": "typing-extensions",
 }
 USERS = {  # the optional packages of each part: the extra that a user installs for it
     "cli": ("cli",),
     "charts": ("report",),
     "files": ("cli", "files", "report", "river"),
     "paper": ("cli", "dask", "paper"),
+    "service": ("files", "service", "store"),
     "store": ("store",),
     "models/river.py": ("river",),
 }

@@ -1,4 +1,4 @@
-"""The promises of the store: rows survive a crash, and forgotten ones cannot be read from any file."""
+"""The promises of the store: rows survive a crash, and no file can be read for forgotten ones."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import efface
-from efface.cli import replay_file, reproduce
+from efface.cli import access_tokens, replay_file, reproduce, serve
 
 app = typer.Typer(
     help="Linear regression that forgets exactly.",
@@ -37,3 +37,5 @@ def _common(
 app.command(epilog=replay_file.REPLAY_EXAMPLE)(replay_file.replay)
 app.command(epilog=replay_file.SAMPLE_EXAMPLE)(replay_file.sample)
 app.command(epilog=reproduce.EXAMPLE)(reproduce.reproduce)
+app.command(epilog=serve.EXAMPLE)(serve.serve)
+app.add_typer(access_tokens.app, name="token")

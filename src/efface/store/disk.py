@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from efface.errors import DamagedStore, invalid
 from efface.store import layout
 from efface.store.durable_files import FolderLock, open_file, sync, write_all
-from efface.store.key_segments import KeySegments, runs
+from efface.store.key_segments import KeySegments, remove_other_epochs, runs
 from efface.store.layout import About, Secrets
 from efface.store.master_key import MasterKey
 from efface.store.notes import PREFIX, Note
@@ -70,8 +70,9 @@ class StoreDisk:
         secrets = self.secrets = Secrets.read(self.folder, about)
         self.seal = secrets.seal(about)
         self.cipher = RowCipher(bytes.fromhex(about.store))
+        remove_other_epochs(self.folder / layout.KEYS, about.epoch)
         self.keys = KeySegments(self.folder / layout.KEYS, about.epoch, master)
-        self._open.append(self.keys.close)
+        self._open.append(lambda: self.keys.close())
         if not self.keys.segments:
             raise DamagedStore(f"'{layout.KEYS}' holds no keys: restore the folder from a copy.")
         for name in (layout.RECEIPTS, layout.REFUSED):  # what a killed process wrote may not be
@@ -139,6 +140,10 @@ class StoreDisk:
         """All records, checked."""
         bodies = self.database.records()
         return {name: self.seal.decode(name, body) for name, body in bodies.items()}
+
+    def use_keys(self, about: About, keys: KeySegments) -> None:
+        """Go on with the keys of another epoch."""
+        self.about, self.keys = about, keys
 
     # -- steps -----------------------------------------------------------------------------------
 

@@ -27,12 +27,14 @@ from efface.models.held import Held
 from efface.models.intervals import Interval, MethodName
 from efface.models.regression import Model
 from efface.store import layout
+from efface.store.backups import write_backup
 from efface.store.disk import StoreDisk, create_store
 from efface.store.durable_files import failures
 from efface.store.group_commit import GroupCommit, find_model
 from efface.store.learning import Learned, LearnRequest
 from efface.store.master_key import MasterKey
 from efface.store.receipts import Receipt, subject
+from efface.store.rotation import rotate
 from efface.store.row_format import StoredRows
 from efface.store.stored_models import Definition, StoredModel
 from efface.store.writer import Writer
@@ -306,6 +308,30 @@ class Store:
         """All receipts, oldest first."""
         with self._working():
             return self._disk.chain.receipts()
+
+    # -- copies and keys -------------------------------------------------------------------------
+
+    def backup(self, path: str | os.PathLike[str], *, keys: bool = False) -> None:
+        """Write a copy of the store to a new folder: of the rows, or with ``keys`` of everything.
+
+        A copy without keys is ciphertext; ``restore`` needs the keys of the store to use it. A copy
+        with keys can be read, also for rows that are forgotten later: keep it for days, not years.
+        """
+        with self._committed():
+            self._writer.finish()
+            with failures(str(path)):
+                write_backup(self._disk, Path(path), keys=keys)
+
+    def rotate(self, master_key: bytes | None) -> None:
+        """Wrap the keys of rows by another master key, or by none.
+
+        Once the old master key is destroyed, older copies of the keys cannot be read.
+        """
+        master = MasterKey(master_key)
+        with self._committed(), self._writer.or_stop():
+            self._writer.shred()
+            with failures(str(self.path)):
+                rotate(self._disk, master)
 
     # -- the end ---------------------------------------------------------------------------------
 

@@ -26,7 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import DamagedStore
-from efface.store.durable_files import FILE_MODE, replace_file, sync, sync_folder, write_all
+from efface.store.durable_files import (
+    FILE_MODE,
+    open_file,
+    replace_file,
+    sync,
+    sync_folder,
+    write_all,
+)
 from efface.store.master_key import MasterKey
 
 SLOT, SLOTS, TRAILER = 32, 65_536, 64
@@ -207,6 +214,19 @@ class KeySegments:
     def _damaged(self, segment: int, finding: str) -> DamagedStore:
         text = f"'{self.path(segment).name}' is damaged: {finding}"
         return DamagedStore(f"{text}; restore the keys from a copy.")
+
+
+def remove_other_epochs(folder: Path, epoch: int) -> None:
+    """Overwrite and remove the files of other epochs, which a rotation left."""
+    names = ((path, _NAME.fullmatch(path.name)) for path in folder.iterdir())
+    others = [path for path, name in names if name and int(name[1]) != epoch]
+    for path in others:
+        with open_file(path, os.O_RDWR) as descriptor:
+            write_all(descriptor, bytes(os.fstat(descriptor).st_size), 0)
+            sync(descriptor)
+        path.unlink()
+    if others:
+        sync_folder(folder)
 
 
 def runs(numbers: Iterable[int]) -> Sequence[tuple[int, int]]:

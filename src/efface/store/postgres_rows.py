@@ -21,6 +21,14 @@ from efface.store.row_cipher import Body
 from efface.store.row_database import RowDatabase
 
 _FETCHED = 5_000  # rows that the server sends at once
+_TABLES = (
+    "create schema {schema}",
+    "create table {schema}.rows "
+    "(seq bigint primary key, model integer not null, body bytea not null)",
+    "create table {schema}.records (name text primary key, body bytea not null)",
+    "create table {schema}.owner (epoch bigint not null)",
+    "insert into {schema}.owner values ((random() * 1e12)::bigint)",  # no epoch comes again
+)
 
 
 @final
@@ -56,16 +64,13 @@ class PostgresRows(RowDatabase):
 
     def create(self, records: Mapping[str, bytes]) -> None:
         with self._reading(), self._connection.transaction():
-            self._run("create schema {schema}")
-            self._run(
-                "create table {schema}.rows (seq bigint primary key, model integer not null, "
-                "body bytea not null)"
-            )
-            self._run("create table {schema}.records (name text primary key, body bytea not null)")
-            self._run("create table {schema}.owner (epoch bigint not null)")
-            self._run("insert into {schema}.owner values (0)")
-            for name, body in records.items():
-                self._run("insert into {schema}.records values (%s, %s)", (name, body))
+            self._create(records)
+
+    def _create(self, records: Mapping[str, bytes]) -> None:
+        for statement in _TABLES:
+            self._run(statement)
+        for name, body in records.items():
+            self._run("insert into {schema}.records values (%s, %s)", (name, body))
 
     def record(self, name: str) -> bytes | None:
         with self._reading():
@@ -119,6 +124,13 @@ class PostgresRows(RowDatabase):
             copy.set_types(["int8", "int4", "bytea"])
             for row in rows:
                 copy.write_row(row)
+
+    def replace_all(self, records: Mapping[str, bytes], rows: Sequence[Body]) -> None:
+        """Put other rows and records in the place of all, in one transaction."""
+        with self._reading(), self._connection.transaction():
+            self._run("drop schema if exists {schema} cascade")
+            self._create(records)
+            self._copy(rows)
 
     def close(self) -> None:
         self._connection.close()

@@ -32,7 +32,8 @@ _CACHE = -65_536  # KiB
 class SqliteRows(RowDatabase):
     """The rows of a store in a file."""
 
-    def __init__(self, path: Path, *, new: bool = False) -> None:
+    def __init__(self, path: Path, *, new: bool = False, frozen: bool = False) -> None:
+        """Open the file, a ``new`` one, or a ``frozen`` one, which is only read."""
         self._path = path
         if new:
             with open_file(path, os.O_RDWR | os.O_CREAT):
@@ -40,14 +41,14 @@ class SqliteRows(RowDatabase):
         elif not path.exists():
             text = f"'{path.name}' is missing: expected the rows of the store"
             raise DamagedStore(f"{text}; put it in place, or run 'efface store restore'.")
+        mode = "mode=ro&immutable=1" if frozen else "mode=rw"
+        address = f"file:{quote(str(path.resolve()))}?{mode}"
         with self._reading():
             self._connection = sqlite3.connect(
-                f"file:{quote(str(path.resolve()))}?mode=rw",
-                uri=True,
-                isolation_level=None,
-                check_same_thread=False,
+                address, uri=True, isolation_level=None, check_same_thread=False
             )
-            self._configure()
+            if not frozen:
+                self._configure()
 
     def _configure(self) -> None:
         run = self._connection.execute

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from efface.diagnostics.audit import Audit, audit
 from efface.errors import DamagedStore, invalid
+from efface.inputs.arrays import as_matrix
 from efface.inputs.frames import FrameColumns
 from efface.inputs.ids import Id
 from efface.inputs.times import Time, Times, never
@@ -126,15 +127,17 @@ class StoredModel:
     # -- rows come -------------------------------------------------------------------------------
 
     def matrix(self, X: Any) -> Any:
-        """X without columns that are no features, in the order of the features."""
-        frame = FrameColumns.of(X) if self.definition.features is not None else None
+        """X, or of a frame the columns that are features, in the order of the features."""
+        frame = FrameColumns.of(X)
         if frame is None:
             return X
+        if self.definition.features is None:
+            return as_matrix(frame)
         lacking = [name for name in self.definition.names if name not in frame.names]
         if lacking:
             expected = f"the columns {', '.join(self.definition.names)}"
             raise invalid("X", f"without {', '.join(lacking)}", expected, "add the columns")
-        return frame.select(self.definition.names)
+        return as_matrix(frame.select(self.definition.names))
 
     def arrivals(self, X: Any, y: Any, sample_weight: Any, keys: Keys) -> Arrivals:
         """Checked rows; nothing changes."""

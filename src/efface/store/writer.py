@@ -127,7 +127,7 @@ class Writer:
                 )
                 started = disk.state.transaction
                 self._run(learn_steps(first, keys, change, waiting, started), change)
-        with self._or_stop():
+        with self.or_stop():
             for plan in plans:
                 plan.stored.learn(plan.new, plan.outcome, first)
                 first += plan.entries
@@ -278,7 +278,7 @@ class Writer:
         self._finished += names
 
     @contextmanager
-    def _or_stop(self) -> Iterator[None]:
+    def or_stop(self) -> Iterator[None]:
         """What follows a commit must not fail; if it does, the store must be opened again."""
         try:
             yield
