@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import random
+import re
+import signal
+import socket
+import time
+from pathlib import Path
 
+import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from service_cases import FEATURES, JSON, Running, add_demand, fingerprint, rows
+from service_load import Server, loaded, open_files
 
+from efface.errors import UnknownOwner
 from efface.service.bodies import BODIES
-from efface.service.tokens import ROLES
+from efface.service.tokens import ROLES, TokenFile
+from efface.store import Store
+from efface.store.receipts import verify_chain
 
 NEW = {"kind": "Ridge", "features": ["a"]}
 ROUTES = {  # method, address, body, the roles that are needed, the status with them
@@ -391,3 +403,118 @@ def test_no_request_makes_the_service_fail(service, operations, data):
 
 def test_the_store_still_holds_after_all_that(service):
     assert service.client().post("/audits", json={}).json()["holds"]
+
+
+# The process
+
+
+def check_answers(folder, workers):
+    """Every answered request is true: rows that were learned are there, forgotten ones are not."""
+    with Store(folder) as store:
+        ids = set(store._models["demand"].seqs)
+        owners = set(store._models["demand"].model.owners_)
+        assert all(audit.holds for audit in store.audit().values())
+        receipts = store.receipts()
+    verify_chain(receipts)
+    for worker in workers:
+        assert worker.surprises == []
+        sure = {id for id, row in worker.known.items() if row["owner"] not in worker.perhaps_gone}
+        assert sure <= ids
+        assert not worker.gone & owners
+    possible = {id for worker in workers for id in (*worker.known, *worker.unsure)}
+    return ids, possible, len(receipts)
+
+
+def kill_rounds(folder, rounds, seed):
+    add_demand(folder, 0)
+    token, delays = TokenFile(folder).create(ROLES), random.Random(seed)
+    workers, everyone = [], []
+    for at in range(rounds):
+        server = Server(folder)
+        workers = loaded(server.url, token, first=1_000 * at, seconds=delays.uniform(0.2, 1.2))
+        assert server.kill() == -signal.SIGKILL
+        for worker in workers:
+            worker.join(30)
+        everyone += workers
+        ids, possible, receipts = check_answers(folder, everyone)
+        assert ids <= possible
+        assert receipts >= sum(len(worker.gone) for worker in everyone)
+    assert sum(worker.answers for worker in everyone) > 10 * rounds
+    assert "Traceback" not in Path(f"{folder}.log").read_text("utf-8")
+
+
+def test_every_answer_is_true_after_the_server_was_killed_under_load(tmp_path):
+    kill_rounds(tmp_path / "orders", 3, seed=1)
+
+
+@pytest.mark.slow
+def test_every_answer_is_true_after_many_kills(tmp_path):
+    kill_rounds(tmp_path / "orders", 20, seed=2)
+
+
+def test_sigterm_finishes_what_was_accepted_and_exits_cleanly(tmp_path):
+    folder = tmp_path / "orders"
+    add_demand(folder, 0)
+    server = Server(folder)
+    workers = loaded(server.url, TokenFile(folder).create(ROLES), count=4)
+    assert server.stop() == 0
+    assert "all that was accepted is done" in server.rest
+    for worker in workers:
+        worker.join(30)
+    ids, possible, _ = check_answers(folder, workers)
+    assert ids <= possible
+    assert "Traceback" not in Path(f"{folder}.log").read_text("utf-8")
+
+
+def test_an_erasure_survives_the_disconnect_of_its_client(tmp_path):
+    folder = tmp_path / "orders"
+    add_demand(folder, 2_000)
+    with Running(folder) as running:
+        host, port = running.url.removeprefix("http://").split(":")
+        body = json.dumps({"owner": "person 3"}).encode()
+        head = (
+            f"POST /erasures HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {running.all}\r\n"
+            f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        )
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall(head.encode() + body)
+        until = time.monotonic() + 30
+        while running.store.status()["receipts"] == 0:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+    with Store(folder) as store:
+        assert store.status()["rows"] == 1_600
+        with pytest.raises(UnknownOwner):
+            store.held("person 3")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_ten_minutes_of_mixed_load_leak_nothing(tmp_path):
+    folder = tmp_path / "orders"
+    add_demand(folder, 0, window=5_000)
+    token = TokenFile(folder).create(ROLES)
+    server = Server(folder)
+    workers = loaded(server.url, token, count=4, seconds=60)
+    headers = {"authorization": f"Bearer {token}"}
+    with httpx.Client(base_url=server.url, headers=headers, trust_env=False) as client:
+        before = memory(client), open_files(server.process.pid)
+        time.sleep(float(os.environ.get("EFFACE_LOAD_SECONDS", "540")))
+        after = memory(client), open_files(server.process.pid)
+        for worker in workers:
+            worker.over = True
+        for worker in workers:
+            worker.join(30)
+        counted = client.get("/models/demand").json()["rows"]
+    assert server.stop() == 0
+    assert after[0] <= 1.05 * before[0], (before, after)
+    assert abs(after[1] - before[1]) <= 2
+    with Store(folder) as store:
+        assert store.status()["rows"] == counted
+    assert all(worker.surprises == [] for worker in workers)
+
+
+def memory(client):
+    """The resident memory of the service, in bytes."""
+    text = client.get("/metrics").text
+    return float(re.search(r"^process_resident_memory_bytes (\S+)$", text, re.MULTILINE)[1])
