@@ -40,10 +40,15 @@ def needs(*roles: str, open_to_all: bool = False) -> Callable[[F], F]:
 
 
 class GuardedRoute(APIRoute):
-    """A route that checks the caller, turns errors into problems, and counts."""
+    """A route that checks the caller, turns errors into problems, and counts.
+
+    Its function takes the request and reads the body itself. FastAPI would read it before the
+    caller is known.
+    """
 
     def get_route_handler(self) -> Handler:
-        handle, roles = super().get_route_handler(), self.endpoint.__dict__["roles"]
+        handle: Handler = self.endpoint
+        roles: tuple[str, ...] = self.endpoint.__dict__["roles"]
         template, method = self.path, min(self.methods or {"GET"})
         quiet = template.endswith(_QUIET)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -27,7 +28,7 @@ from efface.errors import (
     UnknownModel,
     invalid,
 )
-from efface.inputs.types import Matrix
+from efface.inputs.types import Matrix, Vector
 from efface.live.policies import from_plain
 from efface.models.held import Held
 from efface.models.intervals import Interval, MethodName
@@ -46,6 +47,7 @@ from efface.store.stored_models import Definition
 
 _SAMPLED = 20  # rows of a commit whose intervals are computed for the dashboard
 _FEW = 200_000  # values of a model that are looked at for its rank and condition
+_PAUSES = (0.5, 10.0)  # seconds between looks at few values, and at many
 SECRET = 32  # bytes
 T = TypeVar("T")
 
@@ -63,7 +65,7 @@ class Backend:
 
     def __init__(self, store: Store, metrics: Metrics, on_failure: Callable[[], None]) -> None:
         self._store, self._metrics, self._on_failure = store, metrics, on_failure
-        self._commits = 0
+        self._commits, self._looked = 0, dict[str, float]()
         self.models: dict[str, PublishedModel] = {}
         self.past = RecentPast()
         self.status: dict[str, Any] = {}
@@ -118,7 +120,7 @@ class Backend:
         """What is published of a model, and its rank and condition if it has few values."""
         model = self.model(name)
         found: dict[str, Any] = {"rank": None, "condition": None}
-        if 0 < model.rows * len(model.features) <= _FEW:
+        if 0 < model.values <= _FEW:
             found = await self._call(lambda: self._diagnosed(name))
         return {**self.model(name).described(), **found}
 
@@ -193,13 +195,20 @@ class Backend:
         X = np.concatenate([part.X for part in parts])
         y = np.concatenate([part.y for part in parts])
         absolute = np.abs(y - self.models[name].predict(X))
+        return Errors(len(y), float(absolute.mean()), self._covered(name, X, y))
+
+    def _covered(self, name: str, X: Matrix, y: Vector) -> float | None:
+        """The share of some rows in their intervals, now and then: it takes a look at all rows."""
+        now, last = time.monotonic(), self._looked.get(name, -math.inf)
+        pause = _PAUSES[self.models[name].values > _FEW]
+        if now < last + pause:
+            return None
+        self._looked[name] = now
+        X, y = X[:_SAMPLED], y[:_SAMPLED]
         with self._store.reading(name) as model:
-            _, lower, upper = model.predict_interval(X[:_SAMPLED])
-        few = y[:_SAMPLED]
-        known = np.isfinite(upper)
-        inside = ((lower <= few) & (few <= upper))[known]
-        covered = float(inside.mean()) if inside.size else None
-        return Errors(len(y), float(absolute.mean()), covered)
+            _, lower, upper = model.predict_interval(X)
+        inside = ((lower <= y) & (y <= upper))[np.isfinite(upper)]
+        return float(inside.mean()) if inside.size else None
 
     def _create(self, definition: Definition, model: Any, body: NewModel) -> bool:
         known = self._store.models().get(definition.name)

@@ -15,13 +15,19 @@ MOST_FEATURES = 10_000
 _ISO = r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$"
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
-Name = Annotated[int, Field(ge=-(2**63), lt=2**64)] | Annotated[str, Field(max_length=1_000)]
+Name = Annotated[
+    Annotated[str, Field(max_length=1_000)] | Annotated[int, Field(ge=-(2**63), lt=2**64)],
+    Field(union_mode="left_to_right"),
+]
 Number = float
-When = float | Annotated[str, Field(pattern=_ISO, max_length=40)]
-Features = (
+When = Annotated[
+    float | Annotated[str, Field(pattern=_ISO, max_length=40)], Field(union_mode="left_to_right")
+]
+Features = Annotated[
     Annotated[list[Number], Field(max_length=MOST_FEATURES)]
-    | Annotated[dict[str, Number], Field(max_length=MOST_FEATURES)]
-)
+    | Annotated[dict[str, Number], Field(max_length=MOST_FEATURES)],
+    Field(union_mode="left_to_right"),
+]
 
 
 @with_config(STRICT)

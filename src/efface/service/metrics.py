@@ -33,6 +33,7 @@ class Metrics:
             buckets=_SECONDS,
             registry=registry,
         )
+        self._bound: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.learned = Counter("efface_rows_learned", "Rows learned.", registry=registry)
         self.skipped = Counter("efface_rows_skipped", "Rows known already.", registry=registry)
         self.forgotten = Counter("efface_rows_forgotten", "Rows forgotten.", registry=registry)
@@ -47,8 +48,15 @@ class Metrics:
 
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request; ``route`` is its template."""
-        self._requests.labels(method, route, str(status)).inc()
-        self._seconds.labels(method, route).observe(seconds)
+        bound = self._bound.get((method, route, status))
+        if bound is None:
+            bound = (
+                self._requests.labels(method, route, status),
+                self._seconds.labels(method, route),
+            )
+            self._bound[method, route, status] = bound
+        bound[0].inc()
+        bound[1].observe(seconds)
 
     def text(self) -> bytes:
         """All metrics in the format of Prometheus."""

@@ -33,6 +33,37 @@ def _backend(request: Request) -> Backend:
     return backend
 
 
+@router.post("/models/{name}/predictions", openapi_extra=described_body(Questions))
+@needs("predict")
+async def predict_rows(request: Request) -> Response:
+    """Predict rows from what was published last; an interval waits for the running commit."""
+    name, body = model_name(request), await read_body(request, Questions)
+    model = _backend(request).model(name)
+    X = feature_matrix(body.rows, model.features)
+    if body.interval is None:
+        return answer({"predictions": model.predict(X).tolist(), "commit": model.commit})
+    found = await _backend(request).predict_interval(name, X, body.interval, body.method)
+    parts = {
+        "predictions": found.prediction.tolist(),
+        "lower": found.lower.tolist(),
+        "upper": found.upper.tolist(),
+    }
+    return answer({**finite(parts), "reason": found.reason})
+
+
+@router.post("/models/{name}/rows", openapi_extra=described_body(Rows, MEDIA_TYPE))
+@needs("learn")
+async def learn_rows(request: Request) -> Response:
+    """Learn rows; they are durable when the answer comes."""
+    name, backend = model_name(request), _backend(request)
+    features = backend.model(name).features
+    if media_type(request) == MEDIA_TYPE:
+        wanted = arrow_request(name, await read_bytes(request), list(features))
+    else:
+        wanted = learn_request(name, await read_body(request, Rows), features)
+    return answer(_learned(await backend.learn(wanted)))
+
+
 @router.get("/models")
 @needs("read")
 async def list_models(request: Request) -> Response:
@@ -65,37 +96,6 @@ async def show_history(request: Request) -> Response:
     _backend(request).model(name)
     found = _backend(request).past.of(name)
     return answer({**found, "points": [finite(point) for point in found["points"]]})
-
-
-@router.post("/models/{name}/rows", openapi_extra=described_body(Rows, MEDIA_TYPE))
-@needs("learn")
-async def learn_rows(request: Request) -> Response:
-    """Learn rows; they are durable when the answer comes."""
-    name, backend = model_name(request), _backend(request)
-    features = backend.model(name).features
-    if media_type(request) == MEDIA_TYPE:
-        wanted = arrow_request(name, await read_bytes(request), list(features))
-    else:
-        wanted = learn_request(name, await read_body(request, Rows), features)
-    return answer(_learned(await backend.learn(wanted)))
-
-
-@router.post("/models/{name}/predictions", openapi_extra=described_body(Questions))
-@needs("predict")
-async def predict_rows(request: Request) -> Response:
-    """Predict rows from what was published last; an interval waits for the running commit."""
-    name, body = model_name(request), await read_body(request, Questions)
-    model = _backend(request).model(name)
-    X = feature_matrix(body.rows, model.features)
-    if body.interval is None:
-        return answer({"predictions": model.predict(X).tolist(), "commit": model.commit})
-    found = await _backend(request).predict_interval(name, X, body.interval, body.method)
-    parts = {
-        "predictions": found.prediction.tolist(),
-        "lower": found.lower.tolist(),
-        "upper": found.upper.tolist(),
-    }
-    return answer({**finite(parts), "reason": found.reason})
 
 
 @router.post("/models/{name}/events", openapi_extra=described_body(Rows))

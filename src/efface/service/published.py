@@ -32,6 +32,11 @@ class PublishedModel:
     due: Time | None
     commit: int
 
+    @property
+    def values(self) -> int:
+        """How many values of features there are."""
+        return self.rows * len(self.features)
+
     def predict(self, X: Matrix) -> Vector:
         """The predictions for checked rows."""
         return np.asarray(X @ self.coef + self.intercept)
