@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from efface.errors import invalid
-from efface.service.problems import Problem, from_error
+from efface.service.problems import RefusedRequest, from_error
 from efface.service.tokens import Token
 
 LOG = logging.getLogger("efface.service")
@@ -79,9 +79,11 @@ def authorized(request: Request, roles: tuple[str, ...]) -> Token:
     """The token of a request; raises unless it has these roles."""
     token = authenticated(request)
     if token is None:
-        raise Problem(401, "A valid token is needed: send 'Authorization: Bearer eff_...'.")
+        raise RefusedRequest(401, "A valid token is needed: send 'Authorization: Bearer eff_...'.")
     if not token.may(*roles):
-        raise Problem(403, f"The token lacks the role {' or '.join(roles)}: use another one.")
+        raise RefusedRequest(
+            403, f"The token lacks the role {' or '.join(roles)}: use another one."
+        )
     return token
 
 
@@ -105,14 +107,14 @@ def refuse_foreign_origin(request: Request) -> None:
     """A write from a browser must come from a page of this service."""
     origin = request.headers.get("origin", "")
     if urlsplit(origin).netloc != request.headers.get("host"):
-        raise Problem(403, "The request comes from a page of another origin: it is refused.")
+        raise RefusedRequest(403, "The request comes from a page of another origin: it is refused.")
 
 
 async def read_bytes(request: Request, limit: int = LIMIT) -> bytes:
     """The body of a request, up to a limit."""
     if request.headers.get("content-encoding", "identity") != "identity":
-        raise Problem(415, "The body is compressed: send it as it is.")
-    too_large = Problem(413, f"The body is larger than {limit:,} bytes: send it in parts.")
+        raise RefusedRequest(415, "The body is compressed: send it as it is.")
+    too_large = RefusedRequest(413, f"The body is larger than {limit:,} bytes: send it in parts.")
     length = request.headers.get("content-length", "0")
     if not length.isdigit() or int(length) > limit:
         raise too_large
@@ -127,7 +129,7 @@ async def read_bytes(request: Request, limit: int = LIMIT) -> bytes:
 async def read_body(request: Request, kind: type[B], limit: int = LIMIT) -> B:
     """The body of a request as JSON, checked."""
     if media_type(request) != JSON:
-        raise Problem(415, f"The content type must be {JSON}.")
+        raise RefusedRequest(415, f"The content type must be {JSON}.")
     return kind.model_validate_json(await read_bytes(request, limit))
 
 

@@ -65,7 +65,7 @@ def _uncompressed(pa: Any, body: bytes) -> Any:
         if message.type == "record batch" and _compressed(bytes(message.metadata)):
             text = "'body' has compressed buffers: expected none"
             raise InvalidValue(f"{text}; write it without compression.")
-        if message.type == "dictionary batch":
+        if message.type not in ("schema", "record batch"):
             raise InvalidValue("'body' has dictionaries: expected plain columns; decode them.")
     with pa.ipc.open_stream(buffer) as reader:
         table = reader.read_all()

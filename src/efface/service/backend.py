@@ -35,7 +35,7 @@ from efface.models.intervals import Interval, MethodName
 from efface.models.linear import MODELS
 from efface.service.bodies import AuditRequest, Erasure, NewModel
 from efface.service.metrics import Metrics
-from efface.service.problems import Problem
+from efface.service.problems import RefusedRequest
 from efface.service.published import PublishedModel, published
 from efface.service.recent import Errors, RecentPast
 from efface.service.write_queue import WriteQueue
@@ -216,7 +216,9 @@ class Backend:
             wanted = (definition.kind, definition.parameters, definition.names)
             if (known["model"], known["parameters"], known["features"]) == wanted:
                 return False
-            raise Problem(409, f"Another model is named {definition.name!r}: choose another name.")
+            raise RefusedRequest(
+                409, f"Another model is named {definition.name!r}: choose another name."
+            )
         self._store.add(definition.name, model, body.features)
         self._publish(self._store.models(), [definition.name])
         return True

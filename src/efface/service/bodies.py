@@ -67,7 +67,7 @@ class NewModel(_Body):
     )
 
 
-class Rows(_Body):
+class NewRows(_Body):
     """Rows to learn."""
 
     rows: Annotated[list[Row], Field(min_length=1, max_length=MOST_ROWS)]
@@ -114,5 +114,5 @@ class SignIn(_Body):
 
 
 BODIES: tuple[type[BaseModel], ...] = (
-    *(NewModel, Rows, Questions, AccessRequest, Erasure, AuditRequest, SignIn),
+    *(NewModel, NewRows, Questions, AccessRequest, Erasure, AuditRequest, SignIn),
 )

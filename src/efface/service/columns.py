@@ -11,7 +11,7 @@ import numpy as np
 from efface.errors import BadTime, InvalidValue, invalid, unusable
 from efface.inputs.arrays import as_matrix
 from efface.inputs.types import Matrix
-from efface.service.bodies import Rows
+from efface.service.bodies import NewRows
 from efface.store.learning import LearnRequest
 
 
@@ -40,7 +40,7 @@ def _ordered(x: Any, names: Sequence[str]) -> Any:
     return [x[name] for name in names]
 
 
-def learn_request(model: str, body: Rows, names: Sequence[str]) -> LearnRequest:
+def learn_request(model: str, body: NewRows, names: Sequence[str]) -> LearnRequest:
     """The rows of a body as a request to the store; nothing changes."""
     rows = body.rows
     X = feature_matrix(rows, names)

@@ -19,10 +19,13 @@ from efface.service.access import (
 )
 from efface.service.bodies import SignIn
 from efface.service.documents import described_body
-from efface.service.problems import Problem
+from efface.service.problems import RefusedRequest
 
-_SCRIPTS = ("charts.js", "dashboard.js")
-_KINDS = {"js": "text/javascript", "css": "text/css", "html": "text/html"}
+_ASSETS = {
+    "charts.js": "text/javascript",
+    "dashboard.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
 router = APIRouter(route_class=GuardedRoute)
 
 
@@ -30,7 +33,7 @@ router = APIRouter(route_class=GuardedRoute)
 @needs(open_to_all=True)
 async def page(request: Request) -> Response:
     """The page; it shows nothing before a sign-in."""
-    return Response(_asset("dashboard.html"), media_type=_KINDS["html"])
+    return Response(_asset("dashboard.html"), media_type="text/html")
 
 
 @router.get("/assets/{file}", include_in_schema=False)
@@ -39,10 +42,10 @@ async def asset(request: Request) -> Response:
     """The style and the scripts of the page."""
     name = request.path_params["file"]
     if name == "style.css":
-        return Response(style(), media_type=_KINDS["css"])
-    if name not in _SCRIPTS:
-        raise Problem(404, "There is no such file.")
-    return Response(_asset(name), media_type=_KINDS["js"])
+        return Response(style(), media_type="text/css")
+    if name not in _ASSETS:
+        raise RefusedRequest(404, "There is no such file.")
+    return Response(_asset(name), media_type=_ASSETS[name])
 
 
 @router.get("/session", include_in_schema=False)
@@ -61,7 +64,7 @@ async def sign_in(request: Request) -> Response:
     body, service = await read_body(request, SignIn, 4_096), request.app.state.service
     token = service.tokens.find(body.token.strip())
     if token is None:
-        raise Problem(401, "This is no valid token: make one with 'efface token create'.")
+        raise RefusedRequest(401, "This is no valid token: make one with 'efface token create'.")
     cookie = service.sessions.header(service.sessions.open(token))
     return answer({"roles": list(token.roles)}, headers={"set-cookie": cookie})
 

@@ -20,7 +20,7 @@ from efface.service.access import (
 )
 from efface.service.arrow_rows import MEDIA_TYPE, arrow_request
 from efface.service.backend import Backend
-from efface.service.bodies import NewModel, Questions, Rows
+from efface.service.bodies import NewModel, Questions, NewRows
 from efface.service.columns import feature_matrix, learn_request
 from efface.service.documents import described_body
 from efface.store.learning import Learned
@@ -51,7 +51,7 @@ async def predict_rows(request: Request) -> Response:
     return answer({**finite(parts), "reason": found.reason})
 
 
-@router.post("/models/{name}/rows", openapi_extra=described_body(Rows, MEDIA_TYPE))
+@router.post("/models/{name}/rows", openapi_extra=described_body(NewRows, MEDIA_TYPE))
 @needs("learn")
 async def learn_rows(request: Request) -> Response:
     """Learn rows; they are durable when the answer comes."""
@@ -60,7 +60,7 @@ async def learn_rows(request: Request) -> Response:
     if media_type(request) == MEDIA_TYPE:
         wanted = arrow_request(name, await read_bytes(request), list(features))
     else:
-        wanted = learn_request(name, await read_body(request, Rows), features)
+        wanted = learn_request(name, await read_body(request, NewRows), features)
     return answer(_learned(await backend.learn(wanted)))
 
 
@@ -98,11 +98,11 @@ async def show_history(request: Request) -> Response:
     return answer({**found, "points": [finite(point) for point in found["points"]]})
 
 
-@router.post("/models/{name}/events", openapi_extra=described_body(Rows))
+@router.post("/models/{name}/events", openapi_extra=described_body(NewRows))
 @needs("predict", "learn")
 async def predict_and_learn(request: Request) -> Response:
     """Predict rows, then learn them: no row of the call influences its predictions."""
-    name, body = model_name(request), await read_body(request, Rows)
+    name, body = model_name(request), await read_body(request, NewRows)
     model = _backend(request).model(name)
     wanted = learn_request(name, body, model.features)
     predictions = model.predict(wanted.X).tolist()

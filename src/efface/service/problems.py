@@ -42,14 +42,14 @@ _SHOWN = 20  # problems of one body
 
 
 @final
-class Problem(EffaceError):
+class RefusedRequest(EffaceError):
     """A request that is refused before the store sees it."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
         self.status = status
 
-    def __reduce__(self) -> tuple[type[Problem], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[type[RefusedRequest], tuple[object, ...]]:
         return type(self), (self.status, *self.args)
 
 
@@ -59,7 +59,7 @@ def status_of(error: Exception) -> int:
     >>> status_of(errors.RepeatedId("")), status_of(errors.UnknownOwner(""))
     (409, 404)
     """
-    if isinstance(error, Problem):
+    if isinstance(error, RefusedRequest):
         return error.status
     if isinstance(error, EffaceError):
         return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
@@ -82,7 +82,7 @@ def from_error(error: Exception) -> Response:
         return _invalid_body(error)
     if status == 500:
         return problem(500, "The service failed: its log has the name of the error.")
-    name = None if isinstance(error, Problem) else type(error).__name__
+    name = None if isinstance(error, RefusedRequest) else type(error).__name__
     row = {"row": error.row} if isinstance(error, errors.BadRow) else {}
     return problem(status, str(error), name, **row)
 

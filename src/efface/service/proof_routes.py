@@ -15,7 +15,7 @@ from efface.service.backend import chain_verdict
 from efface.service.bodies import AuditRequest
 from efface.service.documents import described_body
 from efface.service.model_routes import finite
-from efface.service.problems import Problem
+from efface.service.problems import RefusedRequest
 from efface.store.receipts import Receipt
 
 NEWEST = 100  # receipts of one answer
@@ -50,7 +50,7 @@ async def show_receipt(request: Request) -> Response:
     number = request.path_params["number"]
     found: list[Receipt] = await request.app.state.service.backend.receipts()
     if not (number.isascii() and number.isdigit() and 0 < int(number[:12]) <= len(found)):
-        raise Problem(404, f"No receipt has this number: there are {len(found)}.")
+        raise RefusedRequest(404, f"No receipt has this number: there are {len(found)}.")
     return answer(plain_receipt(found[int(number[:12]) - 1]))
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar, final
 
 from efface.errors import EffaceError
-from efface.service.problems import Problem
+from efface.service.problems import RefusedRequest
 from efface.store.learning import Learned, LearnRequest
 
 GROUP = 2_000  # rows of one commit
@@ -71,10 +71,12 @@ class WriteQueue:
     ) -> asyncio.Future[Any]:
         with self._ready:
             if self._closing:
-                raise Problem(503, "The service stops: send the request again.")
+                raise RefusedRequest(503, "The service stops: send the request again.")
             full = self._rows + rows > MOST_ROWS and self._rows
             if full or len(self._waiting) >= MOST_JOBS:
-                raise Problem(503, "Too many requests wait for the writer: send it again later.")
+                raise RefusedRequest(
+                    503, "Too many requests wait for the writer: send it again later."
+                )
             future = self._loop.create_future()
             future.add_done_callback(_retrieved)
             self._waiting.append(_Waiting(request, job, future, rows))
