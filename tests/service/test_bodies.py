@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from efface.service.bodies import Erasure, NewModel, Questions, NewRows
+from efface.service.bodies import Erasure, NewModel, NewRows, Questions
 
 GOOD = {
     NewRows: [

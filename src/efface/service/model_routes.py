@@ -20,7 +20,7 @@ from efface.service.access import (
 )
 from efface.service.arrow_rows import MEDIA_TYPE, arrow_request
 from efface.service.backend import Backend
-from efface.service.bodies import NewModel, Questions, NewRows
+from efface.service.bodies import NewModel, NewRows, Questions
 from efface.service.columns import feature_matrix, learn_request
 from efface.service.documents import described_body
 from efface.store.learning import Learned
