@@ -59,7 +59,7 @@ class PlannedRows(NamedTuple):
         return len(self.outcome.entered)
 
     def passing(self) -> list[Id]:
-        """The ids of new rows that do not stay: later rows of the batch let them go, or their age."""
+        """The ids of new rows that do not stay: because of later rows, or of their age."""
         if self.entries == len(self.new):
             return []
         stay = set(self.outcome.entered.tolist())
