@@ -365,8 +365,10 @@ class RowIndex:
         first = ids[0] if ids and self.start == self.stop else self.stop
         if not isinstance(first, int) or first < 0:
             return False
-        if not (ids == (first,) or list(ids) == list(range(first, first + len(ids)))):
-            return False
+        if ids != (first,):
+            numbers = range(first, first + len(ids))
+            if not (ids == numbers or list(ids) == list(numbers)):  # two ranges compare at once
+                return False
         self.start = first if self.start == self.stop else self.start
         self.stop = first + len(ids)
         if self._live is not None:
