@@ -13,9 +13,8 @@ from efface.engine.events.state import stream_state
 from efface.engine.events.stream import COMPACT, FOLD
 from efface.engine.jit.records import Record
 from efface.engine.jit.views import Matrix, Vector
-from efface.engine.linalg.spectrum import Spectrum
 from efface.engine.selection import selection_state as kernels
-from efface.engine.selection.direct import mean_spectrum, refit_selection, scaled_rows
+from efface.engine.selection.direct import refit_selection, scaled_rows
 from efface.engine.selection.selection_checks import selection_residues
 from efface.engine.selection.selection_fit import predict_selection
 from efface.engine.selection.selection_replay import gauge_selection, replay_selection
@@ -134,13 +133,6 @@ class SelectionSolver(TreeSolver):
             return super()._scores()
         halved = not (self.standardizes or self._average)
         return scaled_rows(rows.features, rows.weights, centred=self._centred, halved=halved)
-
-    def _spectrum(self) -> Spectrum:
-        if not self._average:
-            return super()._spectrum()
-        stream = kernels.open_selection(self._store)
-        rank = self.rank if stream.state.rank < 0 else int(stream.state.rank)
-        return mean_spectrum(stream, self.rows.features, self.rows.responses, rank)
 
 
 class StandardizedSelectionSolver(SelectionSolver):

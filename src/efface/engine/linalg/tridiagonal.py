@@ -79,15 +79,6 @@ def _rotate(factor: float, u: Vector, p: Vector, pull: Vector, v: Vector, w: Vec
 
 
 @numba.njit(**INNER)
-def to_basis(a: Matrix, factor: Vector, x: Vector) -> None:
-    """x <- Q' x."""
-    d = x.size
-    for k in range(d - 1):
-        u, rest = part(a[k], k + 1, d), part(x, k + 1, d)
-        add_row(-factor[k] * dot(u, rest), u, rest)
-
-
-@numba.njit(**INNER)
 def from_basis(a: Matrix, factor: Vector, x: Vector) -> None:
     """x <- Q x."""
     d = x.size

@@ -17,7 +17,6 @@ from efface.engine.jit.records import Record
 from efface.engine.jit.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector
 from efface.engine.linalg.dense import EPS
 from efface.engine.linalg.refit import refit
-from efface.engine.linalg.spectrum import Spectrum
 from efface.engine.selection.grid import COUNT, FIRST, STEP
 from efface.engine.selection.selection_state import SelectionStream, open_selection
 from efface.engine.standardized.zscores import Scores, scores
@@ -50,13 +49,6 @@ class Candidates(NamedTuple):
         """The mean of the coefficients over the grid."""
         shrunk = self.sigma / (self.sigma**2 + self.penalties[:, np.newaxis])
         return np.asarray((weights @ shrunk * self.pull) @ self.directions / self.unit)
-
-    def mean_inverse(self, weights: Vector) -> Matrix:
-        """The mean of (Phi + lam)^-1 over the grid."""
-        beyond = float(weights @ (1.0 / self.penalties))
-        inside = weights @ (1.0 / (self.sigma**2 + self.penalties[:, np.newaxis])) - beyond
-        found = (self.directions.T * inside) @ self.directions
-        return np.asarray((found + beyond * np.eye(len(found))) / self.unit**2)
 
 
 def candidates(rows: Matrix, y: Vector, n: float, freedom: float) -> Candidates | None:
@@ -149,10 +141,9 @@ class Problem(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """Coefficients, inverse and penalty averaged over the penalties of two scalings."""
+    """Coefficients averaged over the penalties of two scalings, and the mean penalty."""
 
     coef: Vector
-    inverse: Matrix
     penalty: float
 
     @classmethod
@@ -165,15 +156,13 @@ class Mean(NamedTuple):
         logs = np.array([each.log_weights for each in found if each is not None])
         weights = np.exp(logs - logs.max())
         weights /= weights.sum()
-        d = raw.size
-        coef, inverse = np.zeros(d), np.zeros((d, d))
+        d, coef = raw.size, np.zeros(raw.size)
         for each, scale, share in zip(found, scales, weights, strict=True):
             assert each is not None
             coef += scale * each.mean_coef(share)
-            inverse += np.outer(scale, scale) * each.mean_inverse(share)
         kept = float((weights / (1.0 + 2.0**-EXPONENTS)).sum())
         scatter = problem.n * np.count_nonzero(problem.z.rows.any(axis=0)) / d
-        return cls(coef, inverse, scatter * kept / (1.0 - kept))
+        return cls(coef, scatter * kept / (1.0 - kept))
 
 
 def refit_selection(x: Matrix, y: Responses, span: Ints, store: Vector) -> None:
@@ -217,17 +206,3 @@ def _refit_mean(s: SelectionStream, problem: Problem) -> None:
     s.coef[:], s.state.penalty, s.state.rank = 0.0, 0.0, 0
     if found is not None:
         s.coef[:], s.state.penalty, s.state.rank = found.coef, found.penalty, -1
-
-
-def mean_spectrum(s: SelectionStream, x: Matrix, y: Responses, rank: int) -> Spectrum:
-    """What leverages need, where coefficients are averaged: the inverse's own directions."""
-    problem = problem_of(s, x, y)
-    found, d = Mean.of(problem, bool(s.options.standardizes)), x.shape[1]
-    base = 1.0 / problem.n if s.state.has_intercept else 0.0
-    inverse = np.zeros((d, d)) if found is None else found.inverse
-    values, directions = np.linalg.eigh(inverse)
-    inside = values > 0.0
-    curvature = 1.0 / values[inside]
-    penalty = 0.5 * float(curvature.min(initial=0.0)) if inside.any() else 0.0
-    sigma = np.sqrt(curvature - penalty)
-    return Spectrum(np.zeros(d), np.ones(d), base, sigma, directions.T[inside], penalty, rank)

@@ -27,7 +27,7 @@ from efface.engine.jit.compilation import FAST, INNER, carving
 from efface.engine.jit.records import as_ints
 from efface.engine.jit.views import Ints, Matrix, Vector, part, take
 from efface.engine.linalg.dense import EPS, dot, fill
-from efface.engine.linalg.tridiagonal import from_basis, to_basis, tridiagonalise
+from efface.engine.linalg.tridiagonal import tridiagonalise
 
 FIRST, STEP, COUNT = -30, 2, 21  # exponents of two
 LAST = FIRST + STEP * (COUNT - 1)
@@ -46,7 +46,6 @@ class Grid(NamedTuple):
     vectors: Matrix  # (4, d): diagonal, beside, factor, pull
     scratch: Matrix  # (3, d)
     images: Matrix  # (2, d)
-    inverse: Matrix  # (d, COUNT): the inverse pivots of T + lam
     ratio: Matrix  # (d, COUNT): pivot rows over pivots
     forward: Matrix  # (d, COUNT): forward substitution of the pull
     columns: Matrix  # (12, COUNT): see the names below
@@ -61,8 +60,8 @@ def lay_out_grid(f: Vector, at: int, d: int) -> tuple[Grid, int]:
     """The grid that lies in a flat array, and the offset behind it."""
     reduced = at + d
     scale = reduced + d * d
-    inverse = scale + 10 * d
-    columns = inverse + 3 * d * COUNT
+    ratio = scale + 10 * d
+    columns = ratio + 2 * d * COUNT
     end = columns + _ROWS * COUNT
     grid = Grid(
         as_ints(part(f, at, reduced)),
@@ -71,9 +70,8 @@ def lay_out_grid(f: Vector, at: int, d: int) -> tuple[Grid, int]:
         take(f, scale + d, 4, d),
         take(f, scale + 5 * d, 3, d),
         take(f, scale + 8 * d, 2, d),
-        take(f, inverse, d, COUNT),
-        take(f, inverse + d * COUNT, d, COUNT),
-        take(f, inverse + 2 * d * COUNT, d, COUNT),
+        take(f, ratio, d, COUNT),
+        take(f, ratio + d * COUNT, d, COUNT),
         take(f, columns, _ROWS, COUNT),
     )
     return grid, end
@@ -84,7 +82,7 @@ def clear_grid(g: Grid) -> None:
     """Overwrite everything."""
     for j in range(g.order.size):
         g.order[j] = 0
-    for kept in (g.reduced, g.vectors, g.scratch, g.images, g.inverse, g.ratio, g.forward):
+    for kept in (g.reduced, g.vectors, g.scratch, g.images, g.ratio, g.forward):
         fill(kept, 0.0)
     fill(g.scale, 0.0)
     fill(g.columns, 0.0)
@@ -150,7 +148,7 @@ def _step(g: Grid, i: int, before: float, diagonal: float, pull: float) -> None:
     lam, slope, inverse, product = c[LAM], c[_SLOPE], c[_INVERSE], c[_PRODUCT]
     target, target_slope = c[_TARGET], c[_TARGET_SLOPE]
     explained, length, trace = c[EXPLAINED], c[LENGTH], c[TRACE]
-    kept, ratios, forward = g.inverse[i], g.ratio[i], g.forward[i]
+    ratios, forward = g.ratio[i], g.forward[i]
     for k in range(COUNT):
         ratio = before * inverse[k]
         bend = ratio * inverse[k] * slope[k]  # minus the slope of the ratio
@@ -165,7 +163,7 @@ def _step(g: Grid, i: int, before: float, diagonal: float, pull: float) -> None:
         product[k] *= pivot / lam[k]
         trace[k] += steep * turned
         target[k], target_slope[k], inverse[k], slope[k] = value, change, turned, steep
-        kept[k], ratios[k], forward[k] = turned, ratio, image
+        ratios[k], forward[k] = ratio, image
 
 
 @numba.njit(**INNER, fastmath=FAST)
@@ -187,27 +185,6 @@ def average(g: Grid, weights: Vector, out: Vector) -> None:
             behind = 0.0 if i == d - 1 else g.ratio[i + 1, k] * last[k]
             last[k] = g.forward[i, k] - behind
             out[i] += weights[k] * last[k]
-
-
-@numba.njit(**INNER)
-def average_image(g: Grid, weights: Vector, x: Vector, out: Vector) -> None:
-    """out <- the mean of (Phi + lam)^-1 x over the grid; x is overwritten by Q' x."""
-    d, target, last = x.size, g.columns[_TARGET], g.columns[_TARGET_SLOPE]
-    to_basis(g.reduced, g.vectors[2], x)
-    fill(out, 0.0)
-    for k in range(COUNT):
-        y = g.images[1]
-        y[0] = x[0]
-        for i in range(1, d):
-            y[i] = x[i] - g.ratio[i, k] * y[i - 1]
-        for i in range(d - 1, -1, -1):
-            y[i] *= g.inverse[i, k]
-            if i < d - 1:
-                y[i] -= g.ratio[i + 1, k] * y[i + 1]
-            out[i] += weights[k] * y[i]
-    fill(target, 0.0)
-    fill(last, 0.0)
-    from_basis(g.reduced, g.vectors[2], out)
 
 
 @numba.njit(**INNER)

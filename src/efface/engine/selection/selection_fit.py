@@ -8,7 +8,8 @@ factorisation with the selected penalty, whose margin says whether all digits ar
 are not, and where rows are few, the rows themselves decide (see ``direct``).
 
 With ``averages``, coefficients are the mean over the grid of penalties and over two scalings of the
-features: as they are, and divided by their largest deviation.
+features: as they are, and divided by their largest deviation. Leverages are then those of a ridge
+regression on standardised features whose penalty would shrink a feature as much on average.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from efface.engine.events.stream import (
 )
 from efface.engine.jit.compilation import INNER, KERNEL
 from efface.engine.jit.views import Ints, Matrix, Responses, Vector, take
-from efface.engine.linalg.dense import SAFE, copy, dot, factorise, fill, invert, solve
+from efface.engine.linalg.dense import SAFE, copy, dot, factorise, fill, solve
 from efface.engine.linalg.tridiagonal import from_basis
 from efface.engine.selection.grid import (
     COUNT,
@@ -41,7 +42,6 @@ from efface.engine.selection.grid import (
     WEIGHT_OF,
     Grid,
     average,
-    average_image,
     least_relevant,
     log_weights,
     mean_exponent,
@@ -198,7 +198,7 @@ def _average(s: SelectionStream, r: Rows, constant: bool) -> bool:
         _add_solution(each, each.images[0], f.coef)
     # The penalty that would shrink a feature of the mean scatter as much.
     state.penalty = f.state.weight * f.state.spreading / d * kept / (1.0 - kept)
-    return True
+    return factorise_products(f, state.penalty, f.system) > 0.0
 
 
 @numba.njit(**INNER)
@@ -211,30 +211,6 @@ def _margin_of(f: Frame, g: Grid, low: float) -> float:
         system[i, i] += low
         f.scale[i] = f.products[i, i] * f.inflation[i] * g.scale[i] * g.scale[i] + low
     return factorise(system, f.row, f.scale)
-
-
-@numba.njit(**INNER)
-def factorise_average(s: SelectionStream) -> bool:
-    """Let the frame hold the factors whose inverse is the mean of all inverses; for leverages."""
-    f, d = s.frame, s.frame.pull.size
-    system, unit, image = f.system, f.row, f.scale
-    for j in range(d):
-        fill(system[j], 0.0)
-        for g in (s.grid, s.other):
-            fill(unit, 0.0)
-            for i in range(d):
-                if g.order[i] == j:
-                    unit[i] = g.scale[j]
-            average_image(g, g.columns[WEIGHT_OF], unit, image)
-            for i in range(d):
-                system[j, g.order[i]] += image[i] * g.scale[g.order[i]]
-    for j in range(d):
-        f.scale[j] = system[j, j]
-    if not invert(system, f.scale, f.scratch) > 0.0:
-        return False
-    for j in range(d):
-        f.scale[j] = system[j, j]
-    return factorise(system, f.row, f.scale) > 0.0
 
 
 # -- one event -----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from efface.engine.events.rows import Rows, open_rows
 from efface.engine.events.stream import COMPACT, DONE
 from efface.engine.jit.compilation import INNER, KERNEL
 from efface.engine.jit.views import Ints, Matrix, Responses, Vector
-from efface.engine.selection.selection_fit import factorise_average, refresh_selection
+from efface.engine.selection.selection_fit import refresh_selection
 from efface.engine.selection.selection_state import SelectionStream, open_selection
 from efface.engine.standardized.standardized_fit import residuals_by_row
 from efface.engine.standardized.standardized_replay import (
@@ -47,7 +47,7 @@ def replay_selection(
         if t != measured:
             record(s.state, s.coef, r, events, t)
             if events.counts[2, t] > 0 and wanted != NOTHING:
-                if s.state.refit == 1 or not _ready(s):
+                if s.state.refit == 1:
                     return t, SPECTRAL
                 measure_row(s, r, events, t, wanted)
                 if events.gauges.shape[0] > 0:
@@ -59,13 +59,6 @@ def replay_selection(
         if not learn_event(r, events, t):
             return t, COMPACT
     return stop, DONE
-
-
-@numba.njit(**INNER)
-def _ready(s: SelectionStream) -> bool:
-    """Let the frame hold the factors that leverages need; False if there are none."""
-    averages = s.options.averages == 1 and s.frame.state.spreading > 0.0
-    return factorise_average(s) if averages else True
 
 
 @numba.njit(**INNER)
@@ -81,7 +74,7 @@ def gauge_selection(
 ) -> bool:
     """Gauges of each of ``rows``, of a stream that is up to date; False if it was refitted."""
     s, r = open_selection(store), open_rows(x, y, span)
-    if s.state.refit == 1 or not _ready(s):
+    if s.state.refit == 1:
         return False
     summarise_rows(s, r, gauges[0])
     _correct_residuals(s, r, gauges[0])
