@@ -19,6 +19,7 @@ from efface.engine.linalg.dense import EPS
 from efface.engine.sums.sliding import Sums, first_weighted, slide_to, turn_over
 
 _LEAST_KEPT = 1e-3  # of a feature's squares around the centre: with less, digits are missing
+_LEAST_SQUARES = 1e-240  # sums of squares below it have lost digits
 _VECTORS = 8
 
 frame_state, _STATE = record(
@@ -115,6 +116,35 @@ def _describe(f: Frame, s: Sums, n: int) -> bool:
 
 
 @numba.njit(**INNER)
+def scale_sums(f: Frame, s: Sums, y: Responses, a: int, b: int) -> bool:
+    """The frame of rows that are divided by their root mean squares, and not centred.
+
+    The sums are up to date, around 0 for features. False where digits are missing.
+    """
+    d, total = f.shift.size, s.total
+    weight, largest, spreading = total[d, d], 0.0, 0.0
+    for j in range(d):
+        f.shift[j], f.deviation[j], f.spreads[j], f.inflation[j] = 0.0, 1.0, 0.0, 1.0
+        reach = max(abs(s.bounds[0, j]), abs(s.bounds[1, j]))
+        if reach == 0.0:
+            continue
+        if not total[j, j] > _LEAST_SQUARES:
+            return False
+        f.deviation[j], f.spreads[j] = np.sqrt(total[j, j] / weight), 1.0
+        largest = max(largest, reach / f.deviation[j])
+        spreading += 1.0
+    f.state.weight, f.state.largest, f.state.spreading = weight, largest, spreading
+    for j in range(d):
+        unit = f.spreads[j] / f.deviation[j]
+        f.products[j, j] = weight * f.spreads[j]
+        f.pull[j] = (total[d + 1, j] + s.centre[d + 1] * total[d, j]) * unit
+        for i in range(j):
+            f.products[i, j] = total[j, i] * unit * (f.spreads[i] / f.deviation[i])
+    _describe_responses(f, s, y, a, b)
+    return largest < np.inf
+
+
+@numba.njit(**INNER)
 def _correlate(f: Frame, s: Sums) -> None:
     """Z'Z and Z'y from the sums."""
     d, total, weight = f.shift.size, s.total, f.state.weight
@@ -152,6 +182,12 @@ def standardise(f: Frame, s: Sums, x: Matrix, y: Responses, a: int, b: int) -> b
         if s.state.turn == b or not _off_centre(s):
             break
         turn_over(s, x, y, a, b, True)
+    return standardise_sums(f, s, y, a, b)
+
+
+@numba.njit(**INNER)
+def standardise_sums(f: Frame, s: Sums, y: Responses, a: int, b: int) -> bool:
+    """The frame of the rows [a, b), whose sums are up to date; False where digits are missing."""
     if not _describe(f, s, b - a):
         return False
     _correlate(f, s)
