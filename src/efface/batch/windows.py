@@ -1,7 +1,7 @@
 """The regression on the window that ends at each row, for every group.
 
-Windows of a fixed number of rows are solved by ``engine.windows``, all others by
-``varying_windows``.
+Windows of a fixed number of rows are solved by ``engine.windows``. All others, and those that
+select their penalty, are solved by ``varying_windows``.
 """
 
 from __future__ import annotations
@@ -90,12 +90,14 @@ def _starts(policy: Policy, rows: RowArrays) -> Ints:
 
 
 def _fit_group(task: Task, rows: RowArrays) -> WindowFits:
-    window = task.window_rows(len(rows.y))
-    return _fit_varying(task, rows) if window is None else _fit_fixed(task, rows, window)
+    window, alpha = task.window_rows(len(rows.y)), task.regression.alpha
+    if window is None or alpha is None:
+        return _fit_varying(task, rows)
+    return _fit_fixed(task, rows, window, alpha)
 
 
-def _fit_fixed(task: Task, rows: RowArrays, window: int) -> WindowFits:
-    alpha, intercept, standardize = task.regression
+def _fit_fixed(task: Task, rows: RowArrays, window: int, alpha: float) -> WindowFits:
+    _, intercept, standardize = task.regression
     first, (X, y, weights, _) = task.min_rows - 1, rows
     solve = slide_standardized if standardize else slide_windows
     coef, level, rank = solve(X, y, window, alpha, intercept, first, weights=weights)

@@ -32,9 +32,9 @@ from efface.engine.linalg.tridiagonal import tridiagonalise
 FIRST, STEP, COUNT = -30, 2, 21  # exponents of two
 LAST = FIRST + STEP * (COUNT - 1)
 FAINT = 1e-4  # weights below this share do not decide how many digits are needed
-_LEAST_SQUARE = 1e-30  # of y'y: with less, residuals are rounding
-_ROWS = 12
-_BETWEEN_LOGS = 8  # factors of a determinant: their product neither overflows nor underflows
+_LOG_2 = float(np.log(2.0))
+_ROWS = 13
+_BETWEEN_LOGS = 24  # factors of a determinant: their product stays below 2^1000
 
 
 class Grid(NamedTuple):
@@ -48,11 +48,11 @@ class Grid(NamedTuple):
     images: Matrix  # (2, d)
     ratio: Matrix  # (d, COUNT): pivot rows over pivots
     forward: Matrix  # (d, COUNT): forward substitution of the pull
-    columns: Matrix  # (12, COUNT): see the names below
+    columns: Matrix  # (13, COUNT): see the names below
 
 
 LAM, WEIGHT_OF, EXPLAINED, LENGTH, LOG_DET, TRACE, LEFT = range(7)
-_INVERSE, _SLOPE, _TARGET, _TARGET_SLOPE, _PRODUCT = range(7, _ROWS)
+_INVERSE, _SLOPE, _TARGET, _TARGET_SLOPE, _PRODUCT, _INVERSE_LAM = range(7, _ROWS)
 
 
 @carving
@@ -125,45 +125,64 @@ def scan(g: Grid, base: float) -> None:
     Slopes are derivatives by lam: b'theta has the slope -|theta|^2.
     """
     d, v, c = g.scale.size, g.vectors, g.columns
-    lam, product = c[LAM], c[_PRODUCT]
+    fill(c, 0.0)
+    lam = base * 2.0**FIRST
     for k in range(COUNT):
-        lam[k] = base * 2.0 ** (FIRST + STEP * k)
-    for row in range(1, _ROWS):
-        fill(c[row], 0.0)
-    fill(product, 1.0)
+        c[LAM, k], c[_INVERSE_LAM, k], c[_PRODUCT, k] = lam, 1.0 / lam, 1.0
+        lam *= 2.0**STEP
     before = 0.0
     for i in range(d):
-        _step(g, i, before, v[0, i], v[3, i])
+        _step(take(c, 0, 1, c.size)[0], g.ratio[i], g.forward[i], before, v[0, i], v[3, i])
         before = v[1, i]
         if i % _BETWEEN_LOGS == _BETWEEN_LOGS - 1 or i == d - 1:
             for k in range(COUNT):
-                c[LOG_DET, k] += np.log(product[k])
-                product[k] = 1.0
+                c[LOG_DET, k] += np.log(c[_PRODUCT, k])
+                c[_PRODUCT, k] = 1.0
 
 
 @numba.njit(**INNER, fastmath=FAST)
-def _step(g: Grid, i: int, before: float, diagonal: float, pull: float) -> None:
-    """One row of the factorisations of all T + lam, with its derivatives."""
-    c = g.columns
-    lam, slope, inverse, product = c[LAM], c[_SLOPE], c[_INVERSE], c[_PRODUCT]
-    target, target_slope = c[_TARGET], c[_TARGET_SLOPE]
-    explained, length, trace = c[EXPLAINED], c[LENGTH], c[TRACE]
-    ratios, forward = g.ratio[i], g.forward[i]
+def _step(
+    c: Vector, ratios: Vector, forward: Vector, before: float, diagonal: float, pull: float
+) -> None:
+    """One row of the factorisations of all T + lam, with its derivatives.
+
+    ``c`` has the columns in one array, so that the compiler knows how far apart they lie.
+    """
     for k in range(COUNT):
-        ratio = before * inverse[k]
-        bend = ratio * inverse[k] * slope[k]  # minus the slope of the ratio
-        pivot = diagonal + lam[k] - before * ratio
+        inverse, slope = c[_INVERSE * COUNT + k], c[_SLOPE * COUNT + k]
+        target, target_slope = c[_TARGET * COUNT + k], c[_TARGET_SLOPE * COUNT + k]
+        ratio = before * inverse
+        bend = ratio * inverse * slope  # minus the slope of the ratio
+        pivot = diagonal + c[LAM * COUNT + k] - before * ratio
         turned = 1.0 / pivot
         steep = 1.0 + before * bend
-        value = pull - ratio * target[k]
-        change = bend * target[k] - ratio * target_slope[k]
+        value = pull - ratio * target
+        change = bend * target - ratio * target_slope
         image = value * turned
-        explained[k] += value * image
-        length[k] -= image * (2.0 * change - image * steep)
-        product[k] *= pivot / lam[k]
-        trace[k] += steep * turned
-        target[k], target_slope[k], inverse[k], slope[k] = value, change, turned, steep
+        c[EXPLAINED * COUNT + k] += value * image
+        c[LENGTH * COUNT + k] -= image * (2.0 * change - image * steep)
+        c[_PRODUCT * COUNT + k] *= pivot * c[_INVERSE_LAM * COUNT + k]
+        c[TRACE * COUNT + k] += steep * turned
+        c[_TARGET * COUNT + k] = value
+        c[_TARGET_SLOPE * COUNT + k] = change
+        c[_INVERSE * COUNT + k] = turned
+        c[_SLOPE * COUNT + k] = steep
         ratios[k], forward[k] = ratio, image
+
+
+@numba.njit(**INNER)
+def solve_at(g: Grid, penalty: float, out: Vector) -> None:
+    """out <- theta for any penalty, in the basis of the tridiagonal form."""
+    d, v, ratio = out.size, g.vectors, g.images[1]
+    pivot, value = v[0, 0] + penalty, v[3, 0]
+    out[0] = value / pivot
+    for i in range(1, d):
+        ratio[i] = v[1, i - 1] / pivot
+        value = v[3, i] - ratio[i] * value
+        pivot = v[0, i] + penalty - v[1, i - 1] * ratio[i]
+        out[i] = value / pivot
+    for i in range(d - 2, -1, -1):
+        out[i] -= ratio[i + 1] * out[i + 1]
 
 
 @numba.njit(**INNER, fastmath=FAST)
@@ -206,7 +225,7 @@ def log_weights(g: Grid, square: float, n: float, freedom: float) -> float:
     """WEIGHT_OF <- log w for every lam, from LEFT; return the largest. y'y is ``square``."""
     d, c, top = g.scale.size, g.columns, -np.inf
     rho = max(0.0, 1.0 - d / freedom) if freedom > 0.0 else 0.0
-    floor = max(n, 1.0) * EPS * EPS
+    floor, u, log_u = max(n, 1.0) * EPS * EPS, n / d * 2.0**FIRST, np.log(n / d) + FIRST * _LOG_2
     for k in range(COUNT):
         lam, left = c[LAM, k], max(c[LEFT, k] / square, floor)
         criterion = (1.0 - rho) * (freedom * np.log(left) + c[LOG_DET, k])
@@ -214,9 +233,9 @@ def log_weights(g: Grid, square: float, n: float, freedom: float) -> float:
             free = freedom - d + lam * c[TRACE, k]
             residual = max(left - lam * c[LENGTH, k] / square, floor)
             criterion += rho * freedom * np.log(residual / (free * free))
-        log_u = np.log(n / d) + (FIRST + STEP * k) * np.log(2.0)
-        c[WEIGHT_OF, k] = -0.5 * criterion - np.log(1.0 + np.exp(log_u)) + 0.5 * log_u
+        c[WEIGHT_OF, k] = -0.5 * criterion - np.log(1.0 + u) + 0.5 * log_u
         top = max(top, c[WEIGHT_OF, k])
+        u, log_u = u * 2.0**STEP, log_u + STEP * _LOG_2
     return top
 
 
@@ -240,9 +259,9 @@ def mean_exponent(weights: Vector, total: float) -> float:
 
 
 @numba.njit(**INNER)
-def least_relevant(g: Grid, total: float) -> float:
-    """The smallest penalty whose weight counts."""
+def least_relevant(g: Grid, total: float) -> int:
+    """The smallest penalty whose weight counts, by its number."""
     for k in range(COUNT):
         if g.columns[WEIGHT_OF, k] > FAINT * total:
-            return g.columns[LAM, k]
-    return g.columns[LAM, COUNT - 1]
+            return k
+    return COUNT - 1

@@ -39,6 +39,7 @@ from efface.engine.selection.grid import (
     LAM,
     LEFT,
     STEP,
+    TRACE,
     WEIGHT_OF,
     Grid,
     average,
@@ -50,6 +51,7 @@ from efface.engine.selection.grid import (
     restore_left,
     scan,
     solution,
+    solve_at,
 )
 from efface.engine.selection.selection_state import SelectionStream, centred_rows, open_selection
 from efface.engine.standardized.correlations import (
@@ -66,6 +68,7 @@ from efface.engine.standardized.standardized_fit import (
 )
 from efface.engine.sums.sliding import NEVER, slide_to
 
+_EVEN = 1e4  # the largest ratio of squares of features that share one reduction
 _MOST, _LEAST = 1e200, 1e-200  # of the trace of Phi: squares beyond have lost digits
 
 
@@ -73,26 +76,15 @@ _MOST, _LEAST = 1e200, 1e-200  # of the trace of Phi: squares beyond have lost d
 def _describe(s: SelectionStream, r: Rows) -> bool:
     """The frame of the live rows; False where digits are missing."""
     f, head, end = s.frame, r.span.head, r.span.end
+    halved = s.options.standardizes == 0 and s.options.averages == 0
     if s.options.folded == 1:
         if centred_rows(s):
-            return standardise_sums(f, s.sums, r.y, head, end)
+            return standardise_sums(f, s.sums, r.y, head, end, halved)
     elif centred_rows(s):
-        return standardise(f, s.sums, r.x, r.y, head, end)
+        return standardise(f, s.sums, r.x, r.y, head, end, halved)
     else:
         slide_to(s.sums, r.x, r.y, head, end, 1, False)
-    return scale_sums(f, s.sums, r.y, head, end)
-
-
-@numba.njit(**INNER)
-def _halve_scaling(f: Frame) -> None:
-    """Scale the features of a frame by the square roots of their deviations."""
-    d = f.deviation.size
-    for j in range(d):
-        f.deviation[j] = np.sqrt(f.deviation[j])
-    for j in range(d):
-        f.pull[j] *= f.deviation[j]
-        for i in range(j + 1):
-            f.products[i, j] *= f.deviation[i] * f.deviation[j]
+    return scale_sums(f, s.sums, r.y, head, end, halved)
 
 
 @numba.njit(**INNER)
@@ -145,26 +137,68 @@ def _add_solution(g: Grid, theta: Vector, coef: Vector) -> None:
 
 
 @numba.njit(**INNER)
+def _margin_of(f: Frame, g: Grid, k: int) -> float:
+    """A lower bound of the margin with the k-th penalty, or the margin itself.
+
+    An entry of the inverse's diagonal is at most its trace, which is known.
+    """
+    d, low, largest = f.pull.size, g.columns[LAM, k], 0.0
+    for i in range(d):
+        square = f.products[i, i] * f.inflation[i] * g.scale[i] * g.scale[i]
+        f.scale[i] = square + low
+        largest = max(largest, f.scale[i])
+    bound = 1.0 / (largest * g.columns[TRACE, k])
+    if bound >= SAFE:
+        return bound
+    system = take(f.scratch, 0, d, d)
+    for i in range(d):
+        for j in range(i, d):
+            system[i, j] = f.products[i, j] * g.scale[i] * g.scale[j]
+        system[i, i] += low
+    return factorise(system, f.row, f.scale)
+
+
+@numba.njit(**INNER)
 def _select(s: SelectionStream, r: Rows, constant: bool) -> bool:
     """Solve with the selected penalty; False where digits are missing."""
     f, g, state = s.frame, s.grid, s.state
-    if s.options.standardizes == 0:
-        _halve_scaling(f)
     fill(g.scale, 1.0)
     base, top = _weigh(s, g, r, constant)
     if base == 0.0:
         return False
     total = normalise(g, top)
     state.penalty = base * 2.0 ** mean_exponent(g.columns[WEIGHT_OF], total)
-    margin = factorise_products(f, state.penalty, f.system)
-    low, d = least_relevant(g, total), f.pull.size
-    if margin * low < SAFE * state.penalty:
-        margin = factorise_products(f, low, take(f.scratch, 0, d, d))
-    if not margin >= SAFE:
+    if not _margin_of(f, g, least_relevant(g, total)) >= SAFE:
         return False
+    if not _graded(f):
+        theta = g.images[0]
+        solve_at(g, state.penalty, theta)
+        fill(f.coef, 0.0)
+        _add_solution(g, theta, f.coef)
+        return True
     copy(f.pull, f.coef)
+    factorise_products(f, state.penalty, f.system)
+    s.options.factorised = 1
     solve(f.system, f.coef)
     return True
+
+
+@numba.njit(**INNER)
+def _graded(f: Frame) -> bool:
+    """Do the squares of features differ so much that reflections cost digits of the smaller?"""
+    low, high = np.inf, 0.0
+    for j in range(f.pull.size):
+        if f.spreads[j] == 1.0:
+            low, high = min(low, f.products[j, j]), max(high, f.products[j, j])
+    return high > _EVEN * low
+
+
+@numba.njit(**INNER)
+def factorise_frame(s: SelectionStream) -> None:
+    """Let the frame hold the factors of Phi + penalty, which leverages need."""
+    if s.options.factorised == 0:
+        factorise_products(s.frame, s.state.penalty, s.frame.system)
+        s.options.factorised = 1
 
 
 # -- the mean over penalties and scalings --------------------------------------------------------
@@ -198,19 +232,7 @@ def _average(s: SelectionStream, r: Rows, constant: bool) -> bool:
         _add_solution(each, each.images[0], f.coef)
     # The penalty that would shrink a feature of the mean scatter as much.
     state.penalty = f.state.weight * f.state.spreading / d * kept / (1.0 - kept)
-    return factorise_products(f, state.penalty, f.system) > 0.0
-
-
-@numba.njit(**INNER)
-def _margin_of(f: Frame, g: Grid, low: float) -> float:
-    """The margin of the scaled products with a penalty; 1 if no penalty of the grid counts."""
-    d, system = f.pull.size, take(f.scratch, 0, f.pull.size, f.pull.size)
-    for i in range(d):
-        for j in range(i, d):
-            system[i, j] = f.products[i, j] * g.scale[i] * g.scale[j]
-        system[i, i] += low
-        f.scale[i] = f.products[i, i] * f.inflation[i] * g.scale[i] * g.scale[i] + low
-    return factorise(system, f.row, f.scale)
+    return True
 
 
 # -- one event -----------------------------------------------------------------------------------
@@ -239,13 +261,12 @@ def refresh_selection(s: SelectionStream, r: Rows) -> int:
         return FOLD
     if not _describe(s, r):
         return REFIT
-    constant, rank = _is_constant(s, r), -1
+    constant, rank, s.options.factorised = _is_constant(s, r), -1, 0
     if constant:
         fill(f.pull, 0.0)
     if f.state.spreading == 0.0:
         fill(f.coef, 0.0)
         rank, state.penalty = 0, 0.0
-        factorise_products(f, 0.0, f.system)
     elif not (_average(s, r, constant) if s.options.averages == 1 else _select(s, r, constant)):
         return REFIT
     state.intercept = unscale(f, s.sums, state.has_intercept == 1, s.coef)

@@ -14,7 +14,7 @@ from efface.engine.events.rows import Rows, open_rows
 from efface.engine.events.stream import COMPACT, DONE
 from efface.engine.jit.compilation import INNER, KERNEL
 from efface.engine.jit.views import Ints, Matrix, Responses, Vector
-from efface.engine.selection.selection_fit import refresh_selection
+from efface.engine.selection.selection_fit import factorise_frame, refresh_selection
 from efface.engine.selection.selection_state import SelectionStream, open_selection
 from efface.engine.standardized.standardized_fit import residuals_by_row
 from efface.engine.standardized.standardized_replay import (
@@ -49,6 +49,7 @@ def replay_selection(
             if events.counts[2, t] > 0 and wanted != NOTHING:
                 if s.state.refit == 1:
                     return t, SPECTRAL
+                factorise_frame(s)
                 measure_row(s, r, events, t, wanted)
                 if events.gauges.shape[0] > 0:
                     _correct_residuals(s, r, events.gauges[t])
@@ -76,6 +77,7 @@ def gauge_selection(
     s, r = open_selection(store), open_rows(x, y, span)
     if s.state.refit == 1:
         return False
+    factorise_frame(s)
     summarise_rows(s, r, gauges[0])
     _correct_residuals(s, r, gauges[0])
     for t in range(rows.shape[0]):

@@ -32,9 +32,9 @@ from efface.engine.sums.sliding import (
 from efface.engine.tree.shape import open_tree, refresh_tree, root_of
 from efface.engine.tree.walls import fold_from
 
-# What is fixed at allocation: are coefficients averaged, are features standardised; and whether
-# ``total`` holds the sums of the tree.
-options_of, _OPTIONS = record(ints=["averages", "standardizes", "folded"])
+# What is fixed at allocation: are coefficients averaged, are features standardised; then whether
+# ``total`` holds the sums of the tree, and whether the frame holds the factors of Phi + penalty.
+options_of, _OPTIONS = record(ints=["averages", "standardizes", "folded", "factorised"])
 
 
 class SelectionStream(NamedTuple):
@@ -121,7 +121,7 @@ def _release(s: SelectionStream, head: int) -> None:
     release_stream(s, head)
     if s.sums.state.seen == NEVER:  # the sums of the tree have a centre of their own
         fill(s.sums.centre, 0.0)
-    s.options.folded = 0
+    s.options.folded = s.options.factorised = 0
     clear_grid(s.grid)
     clear_grid(s.other)
 
