@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.engine.windows.inference import Inference
+from efface.engine.windows.robust_errors import RobustVariances
 from efface.inputs.times import Times
 from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.live_rows import LiveRows
@@ -34,11 +35,13 @@ class WindowFits(NamedTuple):
     lower: Vector | None
     upper: Vector | None
     inference: Inference | None = None
+    robust: RobustVariances | None = None
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
         """All arrays that are not None."""
-        return [a for a in (*self[:-1], *(self.inference or ())) if a is not None]
+        found = *self[:-2], *(self.inference or ()), *(self.robust or ())
+        return [each for each in found if each is not None]
 
 
 class Regression(NamedTuple):

@@ -18,6 +18,7 @@ from efface.batch.varying_windows import Regression, WindowFits, fit_varying_win
 from efface.engine.standardized.standardized_fit import slide_standardized
 from efface.engine.windows.every_window import slide_windows
 from efface.engine.windows.inference import Inference, infer_windows
+from efface.engine.windows.robust_errors import RobustErrors, RobustVariances, robust_variances
 from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.policies import FIFD, KeepAll, Policy
 from efface.models.intervals import Method
@@ -33,6 +34,7 @@ class Task(NamedTuple):
     min_rows: int  # a window with fewer rows has no result
     rank: bool = True
     stats: bool = False
+    robust: RobustErrors | None = None  # the kind of standard errors
     method: Method | None = None  # of the prediction intervals
 
     def window_rows(self, n: int) -> int | None:
@@ -50,6 +52,7 @@ class Task(NamedTuple):
             np.empty(n) if self.method else None,
             np.empty(n) if self.method else None,
             Inference(np.empty((n, d)), *(np.empty(n) for _ in range(3))) if self.stats else None,
+            RobustVariances(np.empty((n, d)), np.empty(n)) if self.robust else None,
         )
 
 
@@ -112,7 +115,8 @@ def _fit_fixed(task: Task, rows: RowArrays, window: int, alpha: float) -> Window
         if task.method:
             fits = fit_varying_windows(X, y, starts, task.regression, task.method, weights)
             lower, upper = fits.lower, fits.upper
-    return WindowFits(coef, level, rank if task.rank else None, lower, upper, inference)
+    robust = _robust(task, rows, inference)
+    return WindowFits(coef, level, rank if task.rank else None, lower, upper, inference, robust)
 
 
 def _fit_varying(task: Task, rows: RowArrays) -> WindowFits:
@@ -127,7 +131,18 @@ def _fit_varying(task: Task, rows: RowArrays) -> WindowFits:
     for values in (fits.coef, fits.intercept, rank, *(inference or ())):
         if values is not None:
             values[too_short] = -1 if values.dtype.kind == "i" else np.nan
-    return fits._replace(rank=rank if task.rank else None, inference=inference)
+    robust = _robust(task, rows, inference)
+    return fits._replace(rank=rank if task.rank else None, inference=inference, robust=robust)
+
+
+def _robust(task: Task, rows: RowArrays, inference: Inference | None) -> RobustVariances | None:
+    """Robust variances of the windows that have an inference."""
+    if task.robust is None or inference is None:
+        return None
+    (X, y, weights, _), starts = rows, _starts(task.policy, rows)
+    ends = np.flatnonzero(~np.isnan(inference.unexplained))
+    intercept = task.regression.fit_intercept
+    return robust_variances(X, y, starts, ends, intercept, task.robust, weights)
 
 
 def _inference(
