@@ -177,11 +177,11 @@ class Solver(ABC):
         """Make the state a function of the live rows alone."""
         self.keep(np.arange(self.rows.n_rows))
 
-    def replace(self, X: Matrix, y: Vector) -> None:
+    def replace(self, X: Matrix, y: Vector, weights: Vector | None = None) -> None:
         """Other rows in the place of all, of which nothing remains."""
         if self.rows.reserve(y.size):
             self._allocate()
-        self.rows.replace(X, weighed(y))
+        self.rows.replace(X, weighed(y, weights))
         self._reset()
 
     def values(self, at: NDArray[np.intp] | None = None) -> tuple[Matrix, Vector, Vector]:
