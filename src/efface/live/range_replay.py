@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from efface.engine.jit.views import Ints, Matrix, Vector, weighed
 from efface.engine.linalg.dense import SAFE
-from efface.engine.linalg.spectrum import conditioning, numerical_rank
+from efface.engine.linalg.spectrum import numerical_rank
 from efface.engine.windows.ranges import ALONE, RangeFits, Ranges, solve_ranges
 from efface.engine.windows.systems import MOST_UNKNOWNS
 from efface.live.penalties import Fixed, Lemma3
@@ -28,7 +28,9 @@ _NEAR = 32  # rows between two unsafe ranges: these are replayed with them
 _SHARE = 4096  # ranges that a thread takes at once
 
 
-class Windows(NamedTuple):
+@final
+@dataclass(frozen=True, eq=False)
+class RowRanges:
     """Ranges lo..hi of rows; neither end moves back within a key."""
 
     X: Matrix
@@ -37,14 +39,14 @@ class Windows(NamedTuple):
     lo: Ints
     hi: Ints
 
-    def __iter__(self) -> Iterator[tuple[Matrix, Vector, Vector]]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[tuple[Matrix, Vector, Vector]]:
         for a, b in zip(self.lo.tolist(), self.hi.tolist(), strict=True):
             yield self.X[a:b], self.y[a:b], self.weights[a:b]
 
     @property
     def empty(self) -> NDArray[np.bool_]:
         """Which ranges have no row."""
-        return self.lo == self.hi
+        return np.asarray(self.lo == self.hi)
 
     @property
     def weighted(self) -> Ints:
@@ -77,7 +79,7 @@ class RangeReplay:
     >>> from efface.live.event_solver import EventSolver
     >>> solver = EventSolver(1, Fixed(1.0), intercept=False)
     >>> rows, ends = (np.ones((3, 1)), np.arange(3.0), np.ones(3)), np.array([0, 1, 2])
-    >>> windows = Windows(*rows, np.array([0, 0, 1]), ends)
+    >>> windows = RowRanges(*rows, np.array([0, 0, 1]), ends)
     >>> nothing = Asked(False, False, False)
     >>> RangeReplay(solver).replay(windows, nothing).prediction
     array([0. , 0. , 0.5])
@@ -92,7 +94,7 @@ class RangeReplay:
         few = solver.width + solver.intercepts <= MOST_UNKNOWNS
         return few and solver.batched and isinstance(solver.penalty, Fixed | Lemma3)
 
-    def replay(self, windows: Windows, asked: Asked, marks: Sequence[int] = ()) -> Trace:
+    def replay(self, windows: RowRanges, asked: Asked, marks: Sequence[int] = ()) -> Trace:
         """What predicts row hi of each range, and the prediction.
 
         phi2 and condition are given for the ranges ``marks``.
@@ -101,12 +103,12 @@ class RangeReplay:
         trace = self._trace(windows, fits, asked)
         for run in self._unsafe(windows, fits.margin):
             self._correct(windows, trace, asked, *run)
-        self._wipe()
         if asked.diagnostics:
             trace = self._conditioned(windows, trace, marks)
+        self._wipe()
         return trace
 
-    def fit(self, windows: Windows) -> KeyFits:
+    def fit(self, windows: RowRanges) -> KeyFits:
         """The regression on each range."""
         alone = Asked(coef=True, diagnostics=False, gauges=False)
         fits = self._solve(windows, windows.X, np.minimum(windows.lo, len(windows.y) - 1), alone)
@@ -118,7 +120,7 @@ class RangeReplay:
         self._wipe()
         return found
 
-    def gauge(self, windows: Windows, rows: Matrix, at: Ints) -> tuple[Vector, Gauges]:
+    def gauge(self, windows: RowRanges, rows: Matrix, at: Ints) -> tuple[Vector, Gauges]:
         """The predictions of rows[at[k]] by range k, and what an interval around it needs."""
         asked, d = Asked(coef=False, diagnostics=False, gauges=True), self.solver.width
         fits = self._solve(windows, rows, at, asked)
@@ -136,7 +138,7 @@ class RangeReplay:
     # -- compiled batches ------------------------------------------------------------------------
 
     def _solve(
-        self, windows: Windows, rows: Matrix, at: Ints, asked: Asked, *, unit: int = ALONE
+        self, windows: RowRanges, rows: Matrix, at: Ints, asked: Asked, *, unit: int = ALONE
     ) -> RangeFits:
         solver, n = self.solver, windows.lo.size
         wanted = {"coef": asked.coef, "gauges": asked.gauges, "rank": asked.diagnostics}
@@ -159,7 +161,7 @@ class RangeReplay:
             found.margin[windows.uneven > 0] = 0.0
         return found
 
-    def _trace(self, windows: Windows, fits: RangeFits, asked: Asked) -> Trace:
+    def _trace(self, windows: RowRanges, fits: RangeFits, asked: Asked) -> Trace:
         """The trace of the ranges that were solved; for a range without rows, of zeros."""
         solver, empty = self.solver, windows.empty
         states = np.concatenate([fits.states, np.full((2, empty.size), np.nan)])
@@ -181,7 +183,7 @@ class RangeReplay:
             gauges=gauges if asked.gauges else None,
         )
 
-    def _rank(self, windows: Windows, fits: RangeFits, rank: Ints) -> None:
+    def _rank(self, windows: RowRanges, fits: RangeFits, rank: Ints) -> None:
         """Fill in the rank of ranges whose penalty hides it."""
         hidden = (rank < 0) & (fits.margin >= SAFE)
         rank[hidden & (fits.unpenalised >= SAFE)] = self.solver.width
@@ -191,7 +193,7 @@ class RangeReplay:
 
     # -- by a solver -----------------------------------------------------------------------------
 
-    def _unsafe(self, windows: Windows, margin: Vector) -> Iterator[tuple[int, int]]:
+    def _unsafe(self, windows: RowRanges, margin: Vector) -> Iterator[tuple[int, int]]:
         """Runs of ranges that are not safe, joined where only a few safe ones lie between."""
         places = np.flatnonzero(~(margin >= SAFE) & ~windows.empty)
         if not places.size:
@@ -202,7 +204,9 @@ class RangeReplay:
         for run in np.split(places, np.flatnonzero(apart) + 1):
             yield int(run[0]), int(run[-1]) + 1
 
-    def _correct(self, windows: Windows, trace: Trace, asked: Asked, first: int, last: int) -> None:
+    def _correct(
+        self, windows: RowRanges, trace: Trace, asked: Asked, first: int, last: int
+    ) -> None:
         """Overwrite the trace of a run by a replay of its rows one by one."""
         solver, came = self._holding(windows, first), windows.hi[first:last]
         after = np.diff(windows.lo[first:last], append=windows.lo[last - 1])
@@ -211,7 +215,7 @@ class RangeReplay:
         for target, source in zip(trace.arrays, right.arrays, strict=True):
             target[first:last] = source
 
-    def _holding(self, windows: Windows, k: int) -> Solver:
+    def _holding(self, windows: RowRanges, k: int) -> Solver:
         """The solver, with the rows of range k."""
         rows = slice(windows.lo[k], windows.hi[k])
         self.solver.replace(windows.X[rows], windows.y[rows], windows.weights[rows])
@@ -220,11 +224,9 @@ class RangeReplay:
     def _wipe(self) -> None:
         self.solver.replace(np.zeros((0, self.solver.width)), np.zeros(0))
 
-    def _conditioned(self, windows: Windows, trace: Trace, marks: Sequence[int]) -> Trace:
+    def _conditioned(self, windows: RowRanges, trace: Trace, marks: Sequence[int]) -> Trace:
         found = np.full((2, windows.lo.size), np.nan)
         for k in marks:
-            rows = slice(windows.lo[k], windows.hi[k])
-            if rows.stop > rows.start:
-                weights = windows.weights[rows]
-                found[:, k] = conditioning(windows.X[rows], weights, self.solver.intercepts)
+            if windows.hi[k] > windows.lo[k]:
+                found[:, k] = self._holding(windows, k).conditioning()
         return trace._replace(phi2=found[0], condition=found[1])
