@@ -11,9 +11,9 @@ The header holds ``arrays`` (name, dtype and shape of each), ``features`` (names
 null), ``model`` (the class), ``parameters``, ``owners`` (their table), and ``keys`` and ``ids``
 where these are not all ints of 64 bits. The arrays are ``counts`` and ``phases``, one entry per
 key, and the columns of the rows: ``X``, ``y``, and ``weights``, ``times``, ``until`` and ``owners``
-where some row has them. Keys are sorted, numbers before texts; the rows of a key follow each other, oldest first. An
-owner is a place in the table of owners, which lists them in the order of their first row; -1 is no
-owner. Nothing else is kept, and nothing of a row that has left.
+where some row has them. Keys are sorted, numbers before texts; the rows of a key follow each other,
+oldest first. An owner is a place in the table of owners, which lists them in the order of their
+first row; -1 is no owner. Nothing else is kept, and nothing of a row that has left.
 """
 
 from __future__ import annotations
