@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from efface.batch.fleet import Fleet
     from efface.batch.replay import replay
     from efface.batch.results import Replay, Rolling
     from efface.batch.rolling import rolling
@@ -31,6 +32,7 @@ __all__ = [
     "AutoRidge",
     "Diagnosis",
     "EffaceError",
+    "Fleet",
     "Forecast",
     "Held",
     "Interval",
@@ -67,6 +69,7 @@ _MODULES = {
     "efface.live.policies": ("FIFD", "AddDrop", "KeepAll", "KeepFor"),
     "efface.models.scaler": ("WindowScaler",),
     "efface.batch.results": ("Replay", "Rolling"),
+    "efface.batch.fleet": ("Fleet",),
     "efface.batch.replay": ("replay",),
     "efface.batch.rolling": ("rolling",),
 }

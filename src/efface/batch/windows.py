@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from efface.batch.groups import GroupedRows, RowArrays
-from efface.batch.threads import share_out
 from efface.batch.varying_windows import Regression, WindowFits, fit_varying_windows
 from efface.engine.standardized.standardized_fit import slide_standardized
 from efface.engine.windows.every_window import slide_windows
@@ -21,6 +20,7 @@ from efface.engine.windows.inference import Inference, infer_windows
 from efface.engine.windows.robust_errors import RobustErrors, RobustVariances, robust_variances
 from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.policies import FIFD, KeepAll, Policy
+from efface.live.threads import share_out
 from efface.models.intervals import Method
 
 _FEW_ROWS = 64  # per group: below this, threads mostly wait for the interpreter lock

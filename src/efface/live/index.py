@@ -142,9 +142,7 @@ class RowIndex:
         for id in ids:
             position = self._position(id)
             if position is None:
-                raise UnknownId(
-                    f"'id' is {id!r}: no live row has it; 'ids_' lists those that can be forgotten."
-                )
+                raise unknown(id)
             found.append(position)
         found.sort()
         return np.array(found, np.intp)
@@ -209,10 +207,8 @@ class RowIndex:
 
     def refuse_time(self, kind: type | None) -> None:
         """Raise unless a row with a time of this type, or with none, may join the live rows."""
-        if len(self) and kind is not self.kind:
-            got, had = kind_name(kind), kind_name(self.kind)
-            advice = "give every row a time of the same kind, or none at all"
-            raise BadTime(f"'at' is {got}: expected {had}, as for the live rows; {advice}.")
+        if len(self):
+            refuse_other_kind(kind, self.kind)
 
     # -- rows come -------------------------------------------------------------------------------
 
@@ -406,6 +402,21 @@ class RowIndex:
 def _ones(bits: bytearray, value: int = 1) -> NDArray[np.intp]:
     """The positions that have a value."""
     return np.flatnonzero(np.frombuffer(bits, np.uint8) == value)
+
+
+def refuse_other_kind(kind: type | None, had: type | None) -> None:
+    """Raise unless a row with a time of this type may join rows with times of the type ``had``."""
+    if kind is not had:
+        advice = "give every row a time of the same kind, or none at all"
+        text = f"'at' is {kind_name(kind)}: expected {kind_name(had)}, as for the live rows"
+        raise BadTime(f"{text}; {advice}.")
+
+
+def unknown(id: Id) -> UnknownId:
+    """The error for an id that no live row has."""
+    return UnknownId(
+        f"'id' is {id!r}: no live row has it; 'ids_' lists those that can be forgotten."
+    )
 
 
 def repeated(id: Id) -> RepeatedId:

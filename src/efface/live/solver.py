@@ -177,11 +177,11 @@ class Solver(ABC):
         """Make the state a function of the live rows alone."""
         self.keep(np.arange(self.rows.n_rows))
 
-    def replace(self, X: Matrix, y: Vector) -> None:
+    def replace(self, X: Matrix, y: Vector, weights: Vector | None = None) -> None:
         """Other rows in the place of all, of which nothing remains."""
         if self.rows.reserve(y.size):
             self._allocate()
-        self.rows.replace(X, weighed(y))
+        self.rows.replace(X, weighed(y, weights))
         self._reset()
 
     def values(self, at: NDArray[np.intp] | None = None) -> tuple[Matrix, Vector, Vector]:
@@ -305,6 +305,10 @@ class Solver(ABC):
         n_rows, rank = (np.full(len(X), value) for value in (weighted, state.rank))
         return Gauges(n_rows, rank, np.full(len(X), state.penalty), *columns.T)
 
+    def conditioning(self) -> tuple[float, float]:
+        """phi2 and condition of the live rows, by their singular values."""
+        return conditioning(self._scores().rows, self.rows.weights, self._centred)
+
     @property
     def working_store(self) -> int:
         """Bytes kept beside the live rows."""
@@ -332,8 +336,7 @@ class Solver(ABC):
         for end in [*(self.marks(n) if asked.diagnostics else []), n]:
             row = self._measure_until(end, row, events, asked)
             if asked.diagnostics and row < n:
-                weights = self.rows.weights
-                events.states[6:, row] = conditioning(self._scores().rows, weights, self._centred)
+                events.states[6:, row] = self.conditioning()
 
     def _unsolve(self) -> None:
         for store in self.stores:
