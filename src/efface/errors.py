@@ -85,7 +85,7 @@ class MissingExtra(EffaceError, ImportError):
 
     def __init__(self, library: str, extra: str) -> None:
         advice = f'run pip install "efface[{extra}]", or pip install "efface[all]"'
-        text = f"'{library}' is not installed: this command needs it; {advice} for all commands."
+        text = f"'{library}' is not installed: it is needed here; {advice} for everything."
         super().__init__(text, name=library)
         self.extra = extra
 

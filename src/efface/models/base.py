@@ -126,10 +126,22 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
         >>> model.held("bob").ids, model.held("bob").features
         ([1], {'x0': array([2.])})
         """
-        live = self._alive()
-        names = getattr(self, "feature_names_in_", range(live.shape[0]))
-        found = [f"x{name}" if isinstance(name, int) else str(name) for name in names]
-        return held_rows(live, as_id(owner, "owner"), found)
+        return held_rows(self._alive(), as_id(owner, "owner"), self._feature_names())
+
+    def __contains__(self, id: object) -> bool:
+        """Whether a live row has this id.
+
+        >>> from efface import OLS
+        >>> model = OLS(window=2).fit([[1.0], [2.0], [3.0]], [2.0, 4.0, 6.0])
+        >>> 0 in model, 2 in model
+        (False, True)
+        """
+        return self._live is not None and as_id(id) in self._live.index
+
+    def _feature_names(self) -> list[str]:
+        """The names of the features: "x0", "x1", ... if they have none."""
+        names = getattr(self, "feature_names_in_", range(self._alive().shape[0]))
+        return [f"x{name}" if isinstance(name, int) else str(name) for name in names]
 
     @property
     def n_rows_(self) -> int:
