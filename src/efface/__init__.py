@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from efface.live.policies import FIFD, AddDrop, KeepAll, KeepFor
     from efface.models.held import Held
     from efface.models.intervals import Interval
-    from efface.models.linear import OLS, AdaptiveRidge, Ridge, SwitchingRidge, load
+    from efface.models.linear import OLS, AdaptiveRidge, AutoRidge, Ridge, SwitchingRidge, load
     from efface.models.scaler import WindowScaler
 
 __version__ = "0.1.0"
@@ -29,6 +29,7 @@ __all__ = [
     "AdaptiveRidge",
     "AddDrop",
     "Audit",
+    "AutoRidge",
     "Diagnosis",
     "EffaceError",
     "Fleet",
@@ -57,7 +58,14 @@ _MODULES = {
     "efface.diagnostics.forecast": ("Forecast", "forecast_forgetting"),
     "efface.models.held": ("Held",),
     "efface.models.intervals": ("Interval",),
-    "efface.models.linear": ("OLS", "AdaptiveRidge", "Ridge", "SwitchingRidge", "load"),
+    "efface.models.linear": (
+        "OLS",
+        "AdaptiveRidge",
+        "AutoRidge",
+        "Ridge",
+        "SwitchingRidge",
+        "load",
+    ),
     "efface.live.policies": ("FIFD", "AddDrop", "KeepAll", "KeepFor"),
     "efface.models.scaler": ("WindowScaler",),
     "efface.batch.results": ("Replay", "Rolling"),

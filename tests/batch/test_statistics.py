@@ -217,3 +217,60 @@ def test_statistics_of_a_penalised_fit_are_refused():
 
 def test_no_statistics_unless_requested():
     assert rolling([[1.0]], [1.0], 1).stats is None
+
+
+@pytest.mark.parametrize("kind", ["HC0", "HC1", "HC2", "HC3", "HAC"])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("name", ["macrodata", "grunfeld"])
+def test_robust_statistics_equal_those_of_statsmodels(name, intercept, kind):
+    X, y = table(name)
+    design = sm.add_constant(X, prepend=False) if intercept else X
+    ours, d = rolling(X, y, 40, fit_intercept=intercept, stats=kind).stats, X.shape[1]
+    options = {"cov_kwds": {"maxlags": None}} if kind == "HAC" else {}
+    for t in range(39, len(y), 20):
+        rows = slice(t - 39, t + 1)
+        theirs = sm.OLS(y[rows], design[rows]).fit(cov_type=kind, use_t=True, **options)
+        for field in ("bse", "tvalues", "pvalues"):
+            np.testing.assert_allclose(
+                getattr(ours, field)[t], getattr(theirs, field)[:d], rtol=1e-9
+            )
+        if intercept:
+            np.testing.assert_allclose(ours.intercept_bse[t], theirs.bse[d], rtol=1e-9)
+            np.testing.assert_allclose(ours.intercept_pvalue[t], theirs.pvalues[d], rtol=1e-9)
+        np.testing.assert_allclose(ours.rsquared[t], theirs.rsquared, rtol=1e-9)
+
+
+@pytest.mark.parametrize("lags", [0, 1, 7])
+def test_the_lags_of_hac_can_be_given(lags):
+    X, y = table("macrodata")
+    w = np.random.default_rng(0).uniform(0.2, 5.0, size=len(y))
+    design = sm.add_constant(X, prepend=False)
+    model = sm.WLS(y[100:140], design[100:140], weights=w[100:140])
+    theirs = model.fit(cov_type="HAC", use_t=True, cov_kwds={"maxlags": lags})
+    options = {"fit_intercept": True, "stats": "HAC", "lags": lags, "sample_weight": w}
+    ours = rolling(X, y, 40, **options).stats
+    np.testing.assert_allclose(ours.bse[139], theirs.bse[:3], rtol=1e-9)
+    np.testing.assert_allclose(ours.intercept_bse[139], theirs.bse[3], rtol=1e-9)
+
+
+def test_robust_statistics_of_durations_groups_and_gaps_are_those_of_the_rows():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(90, 2)), rng.normal(size=90)
+    X[33, 0] = np.nan
+    groups, at = rng.integers(0, 3, size=90), np.arange(90).astype("M8[s]")
+    options = {"fit_intercept": True, "stats": "HC3", "missing": "skip", "min_rows": 8}
+    ours = rolling(X, y, "40s", groups=groups, at=at, **options)
+    for t in (60, 75, 89):
+        rows = np.flatnonzero((groups == groups[t]) & (np.arange(90) <= t) & ~np.isnan(X[:, 0]))
+        rows = rows[rows > t - 40]
+        theirs = sm.OLS(y[rows], sm.add_constant(X[rows])).fit(cov_type="HC3", use_t=True)
+        np.testing.assert_allclose(ours.stats.bse[t], theirs.bse[1:], rtol=1e-9)
+
+
+def test_unknown_statistics_are_refused():
+    with pytest.raises(InvalidValue, match="'stats' is 'HC4': expected True, False or one of"):
+        rolling([[1.0]], [1.0], 1, stats="HC4")
+    with pytest.raises(InvalidValue, match="'lags' is 2: expected None unless stats='HAC'"):
+        rolling([[1.0]], [1.0], 1, stats="HC0", lags=2)
+    with pytest.raises(InvalidValue, match="'lags' is -1"):
+        rolling([[1.0]], [1.0], 1, stats="HAC", lags=-1)

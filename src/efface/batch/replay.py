@@ -32,6 +32,7 @@ def replay(
     sample_weight: Any = None,
     owners: Any = None,
     until: Any = None,
+    one_hot: Any = None,
 ) -> Replay:
     """Predict each row, then learn it; the model ends as if it had learned the rows one by one.
 
@@ -43,8 +44,9 @@ def replay(
     ``predict_interval`` of the models. Conformal intervals cost a replay of the live rows per row.
 
     If X is a frame, ``y``, ``ids``, ``at``, ``sample_weight``, ``owners`` and ``until`` may be
-    column names, and ``x`` names the features (default: all other columns). The results are then
-    columns of the same kind.
+    column names, and ``x`` names the features (default: all other columns). ``one_hot`` names
+    features that are encoded as 0/1 columns, as in ``rolling``. The results are then columns of the
+    same kind.
 
     >>> from efface import OLS
     >>> model = OLS(window=2, fit_intercept=False)
@@ -52,7 +54,7 @@ def replay(
     array([0., 2., 3.])
     """
     given = {"ids": ids, "at": at, "owners": owners, "until": until}
-    roles = column_roles(X, x, y=y, sample_weight=sample_weight, **given)
+    roles = column_roles(X, x, one_hot, y=y, sample_weight=sample_weight, **given)
     widths = None if interval is None else as_method(interval, method, "interval").widths
 
     def run(live: LiveRows, new: Arrivals) -> Trace:
