@@ -206,7 +206,38 @@ def test_many_small_groups():
     for label in (0, 999, 1_999):
         rows = labels == label
         alone = rolling(X[rows], y[rows], 4, min_rows=1)
-        assert np.array_equal(result.coef[rows], alone.coef)
+        close(result.coef[rows], alone.coef)
+        assert np.array_equal(result.rank[rows], alone.rank)
+    some = labels < 500
+    fewer = rolling(X[some], y[some], 4, groups=labels[some], min_rows=1, threads=1)
+    assert np.array_equal(result.coef[some], fewer.coef)
+
+
+@pytest.mark.parametrize("window", [6, KeepFor(9.0), AddDrop(3, 2), None])
+@pytest.mark.parametrize("alpha", [0.0, 0.7])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("kind", ["plain", "shifted", "giant", "constant", "constant in groups"])
+def test_many_short_groups_equal_single_groups(window, alpha, intercept, kind):
+    rng, n = np.random.default_rng(3), 2_000
+    X, y = data(n, 3)
+    X += np.array([0.0, 1e5, 3.0]) if kind == "shifted" else 0.0
+    X[rng.integers(0, n, 20)] *= 1e8 if kind == "giant" else 1.0
+    labels = rng.integers(0, 90, size=n)
+    X[:, 1] = {"constant": 2.0, "constant in groups": labels % 4}.get(kind, X[:, 1])
+    weights = rng.choice([0.0, 0.5, 1.0, 3.0], size=n)
+    given = {"alpha": alpha, "fit_intercept": intercept, "min_rows": 5, "outputs": OUTPUTS}
+    given["stats"] = alpha == 0.0
+    at = np.arange(n) / 90
+    result = rolling(X, y, window, groups=labels, at=at, sample_weight=weights, **given)
+    for label in range(0, 90, 8):
+        rows = labels == label
+        own = {"at": at[rows], "sample_weight": weights[rows]}
+        alone = rolling(X[rows], y[rows], window, **own, **given)
+        for name in ("coef", "intercept", "rank") if kind == "giant" else OUTPUTS:
+            close(getattr(result, name)[rows], getattr(alone, name))
+        if alpha == 0.0:
+            close(result.stats.bse[rows], alone.stats.bse)
+            close(result.stats.rsquared[rows], alone.stats.rsquared)
 
 
 @pytest.mark.usefixtures("always_threads")

@@ -47,8 +47,8 @@ class Fleet:
     its own is faster where a single key gets one row at a time.
 
     In each method ``keys`` has one key per row. If X is a frame, ``by`` names the column of the
-    keys instead, other arguments may be column names, and ``x`` names the features (default: all
-    other columns).
+    keys instead, other arguments may be column names, and ``x`` and ``one_hot`` name the features,
+    as in ``efface.replay``.
 
     >>> from efface import Ridge
     >>> fleet = Fleet(Ridge(window=20, alpha=1.0))
@@ -79,7 +79,7 @@ class Fleet:
         """Learn rows, each under its key, as if one by one.
 
         ``ids``, ``at``, ``sample_weight``, ``owners``, ``until`` are as in ``partial_fit`` of the
-        models; ``by`` and ``x`` as above.
+        models.
         """
         self.apply(self.plan(keys, X, y, **given))
 
@@ -96,13 +96,14 @@ class Fleet:
         owners: Any = None,
         until: Any = None,
         x: Any = None,
+        one_hot: Any = None,
     ) -> Plan:
         """Check rows and say what happens when they are learned; nothing changes yet.
 
         ``apply`` learns them. A plan is outdated once other rows have come or left.
         """
         given = {"ids": ids, "at": at, "owners": owners, "until": until}
-        roles = _roles(keys, by, X, x, y=y, sample_weight=sample_weight, **given)
+        roles = _roles(keys, by, X, (x, one_hot), y=y, sample_weight=sample_weight, **given)
         return self._plan(roles, None)
 
     def apply(self, plan: Plan) -> None:
@@ -126,6 +127,7 @@ class Fleet:
         sample_weight: Any = None,
         owners: Any = None,
         until: Any = None,
+        one_hot: Any = None,
     ) -> Replay:
         """Predict each row by the model of its key, then learn it; see ``efface.replay``.
 
@@ -138,7 +140,7 @@ class Fleet:
         array([0., 0., 2.])
         """
         given = {"ids": ids, "at": at, "owners": owners, "until": until}
-        roles = _roles(keys, by, X, x, y=y, sample_weight=sample_weight, **given)
+        roles = _roles(keys, by, X, (x, one_hot), y=y, sample_weight=sample_weight, **given)
         chosen = None if interval is None else as_method(interval, method, "interval")
         asked = Asked(bool(coef), bool(diagnostics), chosen is not None)
         widths = None if chosen is None else chosen.widths
@@ -228,6 +230,7 @@ class Fleet:
         *,
         by: Any = None,
         x: Any = None,
+        one_hot: Any = None,
         missing: str = "raise",
     ) -> Any:
         """The prediction for each row of X by the model of its key.
@@ -235,7 +238,7 @@ class Fleet:
         A key without live rows is an error, unless ``missing`` is "ok": then the prediction is 0.0,
         as for a model without rows. For a frame the predictions are a column of its kind.
         """
-        roles, rows, slots = self._asked(keys, X, by, x, missing)
+        roles, rows, slots = self._asked(keys, X, by, (x, one_hot), missing)
         known, inverse = np.unique(slots, return_inverse=True)
         fits = self._alive().fit(known, self._threads)
         prediction = np.einsum("ij,ij->i", rows, fits.coef[inverse]) + fits.intercept[inverse]
@@ -251,6 +254,7 @@ class Fleet:
         *,
         by: Any = None,
         x: Any = None,
+        one_hot: Any = None,
         missing: str = "raise",
     ) -> Interval:
         """Prediction intervals for new rows, each by the model of its key.
@@ -259,7 +263,7 @@ class Fleet:
         infinite, and ``reason`` says so.
         """
         chosen = as_method(level, method)
-        roles, rows, slots = self._asked(keys, X, by, x, missing)
+        roles, rows, slots = self._asked(keys, X, by, (x, one_hot), missing)
         held = self._alive()
         prediction, half = held.intervals(slots, rows, chosen.widths, self._threads)
         wide = np.flatnonzero(np.isinf(half))
@@ -280,9 +284,9 @@ class Fleet:
         return self.fits(keys).coef
 
     def _asked(
-        self, keys: Any, X: Any, by: Any, x: Any, missing: str
+        self, keys: Any, X: Any, by: Any, features: tuple[Any, Any], missing: str
     ) -> tuple[ColumnRoles, Matrix, Ints]:
-        roles = _roles(keys, by, X, x, y=None)
+        roles = _roles(keys, by, X, features, y=None)
         rows = as_matrix(roles.X)
         self._alive()
         self._model._name_features(
@@ -350,6 +354,19 @@ class Fleet:
             return []
         codes = held.table.owners[held.places(held.slots())]
         return [name for name in dict.fromkeys(held.owners.decode(codes)) if name is not None]
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features."""
+        return self._alive().rows.width
+
+    def residues(self) -> list[str]:
+        """The names of arrays that hold more than the live rows: none, if sound.
+
+        Every array of the fleet is looked at. ``audit(fleet[key])`` compares the coefficients of a
+        key with a refit.
+        """
+        return self._alive().residues()
 
     @property
     def nbytes(self) -> int:
@@ -430,9 +447,9 @@ def _known(names: list[Id | None]) -> list[Id]:
     return [name for name in names if name is not None]
 
 
-def _roles(keys: Any, by: Any, X: Any, x: Any, **given: Any) -> ColumnRoles:
+def _roles(keys: Any, by: Any, X: Any, features: tuple[Any, Any], **given: Any) -> ColumnRoles:
     """The columns of a call; the keys are ``keys``, or the column ``by``."""
     if (keys is None) == (by is None):
         advice = "pass one key per row, or by= with a frame"
         raise invalid("keys", keys, "keys or 'by', one of them", advice)
-    return column_roles(X, x, keys=keys if by is None else by, **given)
+    return column_roles(X, *features, keys=keys if by is None else by, **given)

@@ -2,7 +2,7 @@
 
 Ranges are solved in compiled batches (see ``efface.engine.windows.ranges``). Those for which that
 is not safe, and all ranges of a penalty without such a kernel, are handed to a solver, one after
-the other. The solver holds no row afterwards.
+the other, or go through it (``Solver.walk``). The solver holds no row afterwards.
 """
 
 from __future__ import annotations
@@ -99,10 +99,13 @@ class RangeReplay:
 
         phi2 and condition are given for the ranges ``marks``.
         """
-        fits = self._solve(windows, windows.X, windows.hi, asked, unit=1)
-        trace = self._trace(windows, fits, asked)
-        for run in self._unsafe(windows, fits.margin):
-            self._correct(windows, trace, asked, *run)
+        if self.solver.walks:
+            trace = self._walk(windows, windows.X, windows.hi, asked)
+        else:
+            fits = self._solve(windows, windows.X, windows.hi, asked, unit=1)
+            trace = self._trace(windows, fits, asked)
+            for run in self._unsafe(windows, fits.margin):
+                self._correct(windows, trace, asked, *run)
         if asked.diagnostics:
             trace = self._conditioned(windows, trace, marks)
         self._wipe()
@@ -110,8 +113,13 @@ class RangeReplay:
 
     def fit(self, windows: RowRanges) -> KeyFits:
         """The regression on each range."""
-        alone = Asked(coef=True, diagnostics=False, gauges=False)
-        fits = self._solve(windows, windows.X, np.minimum(windows.lo, len(windows.y) - 1), alone)
+        asked = Asked(coef=True, diagnostics=False, gauges=False)
+        first = np.minimum(windows.lo, len(windows.y) - 1)  # any row: it is predicted in vain
+        if self.solver.walks:
+            trace = self._walk(windows, windows.X, first, asked)
+            assert trace.coef is not None
+            return KeyFits(trace.coef, trace.intercept, trace.penalty)
+        fits = self._solve(windows, windows.X, first, asked, unit=1)
         found = KeyFits(fits.coef, fits.states[2], fits.states[1])
         for k in np.flatnonzero(~(fits.margin >= SAFE)).tolist():
             solver = self._holding(windows, k)
@@ -123,6 +131,10 @@ class RangeReplay:
     def gauge(self, windows: RowRanges, rows: Matrix, at: Ints) -> tuple[Vector, Gauges]:
         """The predictions of rows[at[k]] by range k, and what an interval around it needs."""
         asked, d = Asked(coef=False, diagnostics=False, gauges=True), self.solver.width
+        if self.solver.walks:
+            trace = self._walk(windows, rows, at, asked)
+            assert trace.gauges is not None
+            return trace.prediction, trace.gauges
         fits = self._solve(windows, rows, at, asked)
         prediction, penalty = fits.states[0], fits.states[1]
         rank = np.where(penalty == 0.0, d, -1)
@@ -192,6 +204,12 @@ class RangeReplay:
             rank[k] = numerical_rank(windows.X[rows], windows.weights[rows], self.solver.intercepts)
 
     # -- by a solver -----------------------------------------------------------------------------
+
+    def _walk(self, windows: RowRanges, rows: Matrix, at: Ints, asked: Asked) -> Trace:
+        """All ranges by a solver that goes through them."""
+        responses = weighed(windows.y, windows.weights)
+        ranges = Ranges(windows.X, responses, windows.lo, windows.hi, rows, at)
+        return self.solver.walk(ranges, asked)
 
     def _unsafe(self, windows: RowRanges, margin: Vector) -> Iterator[tuple[int, int]]:
         """Runs of ranges that are not safe, joined where only a few safe ones lie between."""

@@ -12,7 +12,7 @@ from efface.engine.events.leverage import SPECTRAL, UNRANKED
 from efface.engine.events.state import stream_state
 from efface.engine.events.stream import COMPACT, FOLD
 from efface.engine.jit.records import Record
-from efface.engine.jit.views import Matrix, Vector
+from efface.engine.jit.views import WEIGHT, Ints, Matrix, Vector
 from efface.engine.selection import selection_state as kernels
 from efface.engine.selection.direct import refit_selection, scaled_rows
 from efface.engine.selection.selection_checks import selection_residues
@@ -21,8 +21,9 @@ from efface.engine.selection.selection_replay import gauge_selection, replay_sel
 from efface.engine.standardized.standardized_replay import DIAGNOSED, GAUGED, NOTHING
 from efface.engine.standardized.zscores import Scores
 from efface.engine.tree.walls import fold_from
+from efface.engine.windows.ranges import Ranges
 from efface.live.selected_penalty import Selected
-from efface.live.trace import Asked
+from efface.live.trace import Asked, Trace
 from efface.live.tree_solver import TreeSolver
 
 
@@ -39,6 +40,7 @@ class SelectionSolver(TreeSolver):
     """
 
     standardizes: ClassVar[bool] = False
+    walks = True
     _bounded = True
 
     def _allocate(self) -> None:
@@ -97,18 +99,37 @@ class SelectionSolver(TreeSolver):
         else:
             refit_selection(*rows, store)
 
+    def walk(self, ranges: Ranges, asked: Asked) -> Trace:
+        rows, nothing = ranges.rows[ranges.at], np.zeros((ranges.lo.size, 3))
+        empty = np.zeros(ranges.lo.size, np.int64)
+        coef, diagnostics, gauges = asked
+        events = Events.of(rows, nothing, empty, coef=coef, gauges=gauges)
+        wanted = DIAGNOSED if diagnostics else GAUGED if gauges else NOTHING
+        upto = np.concatenate([[0], np.cumsum(ranges.y[:, WEIGHT] == 0.0)])
+        spans = np.column_stack([ranges.lo, ranges.hi, upto[ranges.hi] - upto[ranges.lo]])
+        self.rows.borrow(ranges.x, ranges.y)
+        try:
+            self._allocate()
+            self._replay(events, 0, len(rows), wanted, spans)
+        finally:
+            self.rows.give_back()
+            self._allocate()
+        return self._trace_of(events, asked)
+
     def _run(self, events: Events) -> None:
         self._replay(events, 0, len(events.responses), NOTHING)
 
     def _measure_until(self, end: int, row: int, events: Events, asked: Asked) -> int:
         return self._replay(events, row, end, DIAGNOSED if asked.diagnostics else GAUGED)
 
-    def _replay(self, events: Events, row: int, end: int, wanted: int) -> int:
+    def _replay(
+        self, events: Events, row: int, end: int, wanted: int, spans: Ints | None = None
+    ) -> int:
         measured = -1
 
         def step(row: int) -> tuple[int, int]:
-            bounds = row, end, measured
-            return replay_selection(*self.rows.arrays, self._store, events, bounds, wanted)  # type: ignore[no-any-return]
+            rows, bounds = self.rows.arrays, (row, end, measured)
+            return replay_selection(*rows, self._store, events, bounds, wanted, spans)  # type: ignore[no-any-return]
 
         def note(row: int, code: int) -> None:
             nonlocal measured

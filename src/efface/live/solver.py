@@ -30,6 +30,7 @@ from efface.engine.linalg.spectrum import (
     summary,
 )
 from efface.engine.standardized.zscores import Scores
+from efface.engine.windows.ranges import Ranges
 from efface.live.penalties import Penalty
 from efface.live.rows import RowStore
 from efface.live.summation import Walls
@@ -47,6 +48,7 @@ class Solver(ABC):
     """
 
     batched = False  # can windows be solved side by side, see ``batches``?
+    walks = False  # can ``walk`` go through ranges of rows?
     gaps_from: int | None = None  # from how many rows on ``blank`` may leave gaps between rows
     walls: Walls | None = None  # says which rows are walls of the tree of sums
     stores: tuple[Vector, ...]  # the arrays that hold what was derived from the live rows
@@ -277,15 +279,23 @@ class Solver(ABC):
             self._run(events)
         self.rows.count()
         self._release()
-        states, counts = events.states, events.counts
+        return self._trace_of(events, asked)
+
+    def _trace_of(self, events: Events, asked: Asked) -> Trace:
+        states, counts, measures = events.states, events.counts, events.gauges.T
+        shown = asked.diagnostics or self.penalty.unpenalised
         return Trace.of(
             states,
             counts[0],
             asked,
-            rank=counts[1] if diagnostics or self.penalty.unpenalised else None,
-            coef=events.coef if coef else None,
-            gauges=Gauges(counts[2], counts[1], states[1], *events.gauges.T) if gauges else None,
+            rank=counts[1] if shown else None,
+            coef=events.coef if asked.coef else None,
+            gauges=Gauges(counts[2], counts[1], states[1], *measures) if asked.gauges else None,
         )
+
+    def walk(self, ranges: Ranges, asked: Asked) -> Trace:
+        """Solve each of some ranges of rows, and predict its row; no row may be alive."""
+        raise NotImplementedError
 
     def marks(self, n: int) -> list[int]:
         """The rows of a replay of n at which phi2 and condition are given: every m-th and the last.
