@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from efface.cli.replay_file import levels_of, split_names
+from efface.cli.replay_file import as_number, levels_of, split_names
 from efface.cli.store_options import (
     Folder,
     Json,
@@ -26,7 +26,7 @@ from efface.cli.store_options import (
     read_key,
     show,
 )
-from efface.files.model_options import MODELS, OPTIONS
+from efface.files.model_options import DEFAULT, MODELS, OPTIONS
 
 if TYPE_CHECKING:
     from efface.store import Store
@@ -84,7 +84,7 @@ def add(
     one_hot: OneHot = None,
     model: Annotated[
         str, typer.Option(help="Regression model.", metavar=f"<{'|'.join(MODELS)}>")
-    ] = "adaptive",
+    ] = DEFAULT,
     window: Annotated[
         int | None, typer.Option(help="Keep the newest ROWS rows.", metavar="ROWS")
     ] = None,
@@ -97,8 +97,9 @@ def add(
     alpha: Annotated[float | None, typer.Option(help=OPTIONS["alpha"].help)] = None,
     delta: Annotated[float | None, typer.Option(help=OPTIONS["delta"].help)] = None,
     noise: Annotated[str | None, typer.Option(help=OPTIONS["noise"].help)] = None,
-    theta_max: Annotated[float | None, typer.Option(help=OPTIONS["theta_max"].help)] = None,
+    theta_max: Annotated[str | None, typer.Option(help=OPTIONS["theta_max"].help)] = None,
     switch_at: Annotated[float | None, typer.Option(help=OPTIONS["switch_at"].help)] = None,
+    average: Annotated[bool | None, typer.Option("--average", help=OPTIONS["average"].help)] = None,
     fit_intercept: Annotated[
         bool | None, typer.Option("--intercept/--no-intercept", help=OPTIONS["fit_intercept"].help)
     ] = None,
@@ -112,7 +113,7 @@ def add(
     from efface.files.model_options import factory
     from efface.files.window_options import WindowOptions
 
-    options = {option: context.params.get(option) for option in OPTIONS}
+    options = {option: as_number(context.params[option]) for option in OPTIONS}
     made = factory(model, WindowOptions(window, keep, policy).chosen(), options)()
     names = [*(split_names(features) or [])]
     for column, levels in levels_of(one_hot or []).items():
@@ -179,6 +180,7 @@ def learn(
     from efface.files.schema import RequestedColumns, resolve_schema
     from efface.files.stored_tables import check_features, columns_of, parts
     from efface.files.terminal import progress
+    from efface.files.text_readers import TextFormat
 
     levels = levels_of(one_hot or [])
     with open_store(folder, master_key, master_key_command) as opened:
@@ -193,7 +195,7 @@ def learn(
             owner=owner,
             until=until,
         )
-        table = open_table(file, delimiter, time_format)
+        table = open_table(file, TextFormat(delimiter, time_format))
         schema = resolve_schema(table, roles)
         check_features(schema, names)
         learned = skipped = 0
@@ -236,10 +238,11 @@ def predict(
     """Predict the rows of a file: CSV on standard output, one line per row."""
     from efface.files.readers import open_table
     from efface.files.stored_tables import feature_rows
+    from efface.files.text_readers import TextFormat
 
     columns = ("prediction", "lower", "upper")
     with open_store(folder, master_key, master_key_command) as opened:
-        table, names = open_table(file, delimiter), _features(opened, name)
+        table, names = open_table(file, TextFormat(delimiter)), _features(opened, name)
         if not json:
             print(",".join(columns))
         for X in feature_rows(table, names, levels_of(one_hot or [])):
