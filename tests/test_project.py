@@ -70,6 +70,8 @@ USERS = {  # the optional packages of each part: the extra that a user installs 
     "service": ("files", "service", "store"),
     "store": ("store",),
     "models/river.py": ("river",),
+    "models/plots.py": ("plot",),
+    "polars.py": ("polars",),
 }
 DEVELOPERS = {"tests": "test", "benchmarks": "bench", "examples": "test", "docs": "docs"}
 

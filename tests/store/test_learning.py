@@ -58,6 +58,15 @@ def test_rows_that_left_do_not_come_back_for_seven_days(tmp_path, monkeypatch):
         store.learn("demand", X[:1], y[:1], ids=["order-0"])
 
 
+def test_rows_that_passed_through_a_window_do_not_come_back_either(tmp_path):
+    X, y = data(10)
+    with Store(tmp_path / "orders") as store:
+        store.add("demand", Ridge(window=4), features=NAMES)
+        store.learn("demand", X, y, ids=range(10))
+        assert store.learn("demand", X, y, ids=range(10), left="skip")[1:] == (0, 10)
+        assert store._models["demand"].model.ids_ == [6, 7, 8, 9]
+
+
 def test_owners_forgotten_for_ever_are_refused_also_after_opening_again(tmp_path):
     with filled(tmp_path / "orders") as store:
         store.forget(owner="person 0", forever=True)

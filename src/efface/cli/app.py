@@ -7,7 +7,16 @@ from typing import Annotated
 import typer
 
 import efface
-from efface.cli import access_tokens, replay_file, reproduce, serve
+from efface.cli import (
+    access_tokens,
+    receipt_commands,
+    replay_file,
+    reproduce,
+    serve,
+    store_commands,
+    store_copies,
+    store_people,
+)
 
 app = typer.Typer(
     help="Linear regression that forgets exactly.",
@@ -39,3 +48,8 @@ app.command(epilog=replay_file.SAMPLE_EXAMPLE)(replay_file.sample)
 app.command(epilog=reproduce.EXAMPLE)(reproduce.reproduce)
 app.command(epilog=serve.EXAMPLE)(serve.serve)
 app.add_typer(access_tokens.app, name="token")
+app.add_typer(store_commands.store, name="store")
+for _command, _example in store_people.COMMANDS + store_copies.COMMANDS:
+    store_commands.store.command(epilog=_example)(_command)
+app.add_typer(receipt_commands.receipt, name="receipt")
+app.add_typer(receipt_commands.receipts, name="receipts")

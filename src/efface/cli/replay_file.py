@@ -59,9 +59,11 @@ _column, _model, _output = (
 def replay(
     context: typer.Context,
     file: Annotated[
-        str,
+        list[str],
         typer.Argument(
-            help="CSV, TSV, JSON Lines, Parquet or Arrow file; - for CSV from standard input.",
+            help="CSV, TSV, JSON Lines, Parquet or Arrow file, perhaps compressed; - for standard "
+            "input. Several files, or a quoted pattern such as 'rides-*.csv', are read one after "
+            "another.",
             show_default=False,
         ),
     ],
@@ -116,9 +118,20 @@ def replay(
         str | None,
         _column(help="Format of times that are not ISO 8601: '%d/%m/%Y %H:%M'.", metavar="FORMAT"),
     ] = None,
+    decimal: Annotated[
+        str, _column(help="Decimal mark of CSV numbers; ',' reads 1,5.", metavar="CHARACTER")
+    ] = ".",
+    thousands: Annotated[
+        str | None,
+        _column(help="Separator of thousands in CSV numbers: 1.234.", metavar="CHARACTER"),
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        _column(help="Encoding of text other than UTF-8, UTF-16: cp1252, latin-1.", metavar="NAME"),
+    ] = None,
     model: Annotated[
         str | None,
-        _model(help="Regression model; adaptive by default.", metavar=f"<{'|'.join(MODELS)}>"),
+        _model(help="Regression model; auto by default.", metavar=f"<{'|'.join(MODELS)}>"),
     ] = None,
     window: Annotated[
         int | None,
@@ -147,8 +160,11 @@ def replay(
     noise: Annotated[
         str | None, _model(help=OPTIONS["noise"].help, metavar="<residual|response>")
     ] = None,
-    theta_max: Annotated[float | None, _model(help=OPTIONS["theta_max"].help)] = None,
+    theta_max: Annotated[
+        str | None, _model(help=OPTIONS["theta_max"].help, metavar="<number|auto>")
+    ] = None,
     switch_at: Annotated[float | None, _model(help=OPTIONS["switch_at"].help)] = None,
+    average: Annotated[bool | None, _model("--average", help=OPTIONS["average"].help)] = None,
     fit_intercept: Annotated[
         bool | None, _model("--intercept/--no-intercept", help=OPTIONS["fit_intercept"].help)
     ] = None,
@@ -211,15 +227,17 @@ def replay(
 ) -> None:
     """Stream the rows of a file through a model: predict, learn, forget, and write a report."""
     from efface.files.job import Job
+    from efface.files.number_text import NumberFormat
     from efface.files.schema import RequestedColumns
+    from efface.files.text_readers import TextFormat
 
     roles = RequestedColumns(
         target,
-        _split(features),
+        split_names(features),
         time=time,
         id=id,
         group=group,
-        one_hot=_levels(one_hot or []),
+        one_hot=levels_of(one_hot or []),
         weight=weight,
         owner=owner,
         until=until,
@@ -228,7 +246,7 @@ def replay(
         file,
         roles,
         model=model,
-        options={name: context.params[name] for name in OPTIONS},
+        options={name: as_number(context.params[name]) for name in OPTIONS},
         window=window,
         keep=keep,
         policy=policy,
@@ -241,10 +259,14 @@ def replay(
         start=start,
         save=save,
         missing=missing.value,
-        delimiter={"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter),
-        time_format=time_format,
+        text=TextFormat(
+            {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter),
+            time_format,
+            encoding,
+            NumberFormat(decimal, thousands),
+        ),
     )
-    folder = out or Path(f"{'stdin' if file == '-' else Path(file).name.split('.')[0]}-replay")
+    folder = out or Path(f"{_stem(job.files[0])}-replay")
     try:
         summary = _run(job, folder, form=format.value, overwrite=overwrite, json=json)
     except KeyboardInterrupt:
@@ -253,6 +275,10 @@ def replay(
         _leave(int(stop.code or 0))
     if summary["audits"]["failed"]:
         raise typer.Exit(1)
+
+
+def _stem(file: str) -> str:
+    return "stdin" if file == "-" else Path(file).name.split(".")[0]
 
 
 def _leave(code: int) -> NoReturn:
@@ -282,14 +308,23 @@ def _run(job: Job, folder: Path, *, form: Any, overwrite: bool, json: bool) -> d
     return summary
 
 
-def _split(names: str | None) -> list[str] | None:
+def as_number(given: Any) -> Any:
+    """The number that was typed; anything else as it is."""
+    try:
+        return float(given) if isinstance(given, str) else given
+    except ValueError:
+        return given
+
+
+def split_names(names: str | None) -> list[str] | None:
+    """Comma-separated names as a list."""
     return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
 
 
-def _levels(texts: list[str]) -> dict[str, tuple[str, ...]]:
+def levels_of(texts: list[str]) -> dict[str, tuple[str, ...]]:
     """``COL`` or ``COL=a,b`` as a column and its levels; () means those in the file."""
     pairs = (text.partition("=") for text in texts)
-    return {column.strip(): tuple(_split(levels) or ()) for column, _, levels in pairs}
+    return {column.strip(): tuple(split_names(levels) or ()) for column, _, levels in pairs}
 
 
 def sample(

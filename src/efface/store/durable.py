@@ -239,6 +239,11 @@ class Store:
             self.close()
             raise
 
+    def resolve(self, names: Sequence[str], *, owners: bool = True) -> list[Id]:
+        """Texts as the live rows have them: whole numbers where rows have the number."""
+        with self._committed():
+            return [_resolved(name, list(self._models.values()), owners) for name in names]
+
     # -- answers ---------------------------------------------------------------------------------
 
     def predict(self, name: str, X: Any) -> Any:
@@ -375,6 +380,13 @@ class Store:
             self._queue.commit()
             self._writer.refuse_stopped()
             yield
+
+
+def _resolved(name: str, models: Sequence[StoredModel], owners: bool) -> Id:
+    if not name.removeprefix("-").isdecimal():
+        return name
+    known = [each.owns if owners else each.knows for each in models]
+    return int(name) if any(has(int(name)) for has in known) else name
 
 
 def _refuse_unknown(wanted: RequestedRows, models: Sequence[StoredModel]) -> None:

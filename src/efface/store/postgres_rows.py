@@ -39,14 +39,18 @@ class PostgresRows(RowDatabase):
         self._schema = f"efface_{store}"
         self._epoch = 0
         try:
-            self._connection = psycopg.connect(address, autocommit=True)
+            self._connection = psycopg.connect(address, autocommit=True, client_encoding="utf8")
         except psycopg.Error as error:
             raise StorageFailure(
                 f"'rows' is a PostgreSQL database that cannot be reached ({type(error).__name__}): "
                 "check its address, and that the server runs."
             ) from error
-        with self._reading():
-            self._configure()
+        try:
+            with self._reading():
+                self._configure()
+        except BaseException:
+            self._connection.close()
+            raise
 
     def _configure(self) -> None:
         self._connection.execute("set synchronous_commit to on")

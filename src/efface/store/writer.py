@@ -58,6 +58,13 @@ class PlannedRows(NamedTuple):
         """How many rows enter."""
         return len(self.outcome.entered)
 
+    def passing(self) -> list[Id]:
+        """The ids of new rows that do not stay: because of later rows, or of their age."""
+        if self.entries == len(self.new):
+            return []
+        stay = set(self.outcome.entered.tolist())
+        return [id for row, id in enumerate(self.new.ids) if row not in stay]
+
     def entering(self) -> StoredRows:
         """The rows that enter, in the order of their arrival."""
         kept = self.new
@@ -110,9 +117,10 @@ class Writer:
         """Make planned rows durable, then let the models learn them."""
         disk, first = self.disk, self.disk.state.next_seq
         leaving = [(plan.stored, plan.outcome.left) for plan in plans if plan.outcome.left]
+        passing = [(plan.stored, ids) for plan in plans if (ids := plan.passing())]
         total = sum(plan.entries for plan in plans)
         note = None
-        if total or leaving:
+        if total or leaving or passing:
             with failures("keys"):
                 disk.reserve(total)
             keys = os.urandom(SLOT * total)
@@ -121,6 +129,7 @@ class Writer:
                 change = self._change(
                     inserts=self._encrypted(plans, keys),
                     leaving=leaving,
+                    passing=passing,
                     note=note,
                     next_seq=first + total,
                     phases=self._phases(plans),
@@ -222,6 +231,7 @@ class Writer:
         *,
         inserts: Sequence[Body] = (),
         leaving: Leaving = (),
+        passing: Leaving = (),
         note: Note | None = None,
         puts: dict[str, Any] | None = None,
         **state: Any,
@@ -233,8 +243,8 @@ class Writer:
         records = dict(puts or {})
         if note is not None:
             records[note.name] = note.to_plain()
-        if leaving:
-            ids = [(stored.definition.number, found) for stored, found in leaving]
+        if leaving or passing:
+            ids = [(stored.definition.number, found) for stored, found in (*leaving, *passing)]
             records[f"{LeftIds.PREFIX}{after.transaction:020d}"] = disk.left.record(ids, now)
         drops = [*self._finished, *disk.left.outdated(now)]
         return Change(after, inserts, _numbers(leaving), records, drops)
