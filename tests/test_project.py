@@ -61,6 +61,7 @@ DISTRIBUTIONS = {  # of imports that have another name than the package to insta
     "prometheus_client": "prometheus-client",
     "sklearn": "scikit-learn",
     "typing_extensions": "typing-extensions",
+    "yaml": "pyyaml",
 }
 USERS = {  # the optional packages of each part: the extra that a user installs for it
     "cli": ("cli",),

@@ -63,7 +63,7 @@ def test_a_model_is_created_once_and_another_of_its_name_is_refused(tmp_path):
             await backend.create("demand", NewModel(kind="OLS", features=FEATURES))
         with pytest.raises(InvalidValue, match="'kind' is 'Lasso'"):
             await backend.create("other", NewModel(kind="Lasso", features=2))
-        with pytest.raises(InvalidValue, match="cannot be used by Ridge"):
+        with pytest.raises(InvalidValue, match="cannot be used by AutoRidge"):
             await backend.create("other", NewModel(parameters={"beta": 1}, features=2))
         with pytest.raises(UnknownModel):
             backend.model("other")
@@ -121,9 +121,9 @@ def test_an_erasure_draws_a_secret_if_none_is_given(tmp_path):
     async def use(backend):
         receipt, secret = await backend.forget(Erasure(owner="person 1"))
         assert receipt.names(secret, "person 1")
-        found = await backend.receipts()
+        status, found = await backend.chain()
         assert [each.number for each in found] == [1]
-        assert chain_verdict(found, backend.status["public_key"]) is None
+        assert chain_verdict(found, status["public_key"]) is None
         assert "another key" in chain_verdict(found, "00" * 32)
 
     with_backend(tmp_path / "orders", use)

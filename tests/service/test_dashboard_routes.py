@@ -7,11 +7,11 @@ import re
 
 import pytest
 from browser import launched
+from command_line import run
 from service_cases import Running, add_demand, rows
 
 from efface.errors import UnknownOwner
 from efface.service.dashboard_routes import style
-from efface.store.receipts import Receipt
 
 SCRIPT = "<script>alert(1)</script>"
 
@@ -107,11 +107,22 @@ def test_a_person_is_looked_up_and_forgotten_and_the_receipt_verifies(
         tab.check()
         with pytest.raises(UnknownOwner):
             running.store.held("person 3")
-    kept = Receipt.parse(receipt)
-    kept.verify(public_key)
-    assert kept.rows == 13
-    assert kept.names(bytes.fromhex(secret.strip()), "person 3")
-    assert not kept.names(bytes.fromhex(secret.strip()), "person 2")
+    (tmp_path / "receipt.json").write_text(receipt)
+    (tmp_path / "secret").write_text(secret)
+    verified = verify(tmp_path, public_key, "person 3")
+    assert "13 rows forgotten (demand 13)" in verified.stdout
+    assert "unaltered, and signed by this key" in verified.stdout
+    assert verified.returncode == 0
+    assert verify(tmp_path, public_key, "person 2").returncode == 2
+
+
+def verify(folder, public_key, owner):
+    """``efface receipt verify`` on what was downloaded."""
+    return run(
+        *("receipt", "verify", str(folder / "receipt.json"), "--public-key", public_key),
+        *("--secret", str(folder / "secret"), "--owner-stdin"),
+        input=f"{owner}\n",
+    )
 
 
 def downloaded(page, title):

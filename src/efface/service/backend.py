@@ -68,7 +68,6 @@ class Backend:
         self._commits, self._looked = 0, dict[str, float]()
         self.models: dict[str, PublishedModel] = {}
         self.past = RecentPast()
-        self.status: dict[str, Any] = {}
         self.failed = False
         self._publish(store.models())
         self._queue = WriteQueue(self._commit)
@@ -124,10 +123,11 @@ class Backend:
             found = await self._call(lambda: self._diagnosed(name))
         return {**self.model(name).described(), **found}
 
-    async def receipts(self) -> list[Receipt]:
-        """All receipts, oldest first."""
-        count, path = int(self.status["receipts"]), self._store.path
-        return await asyncio.to_thread(_read_receipts, path, count)
+    async def chain(self) -> tuple[dict[str, Any], list[Receipt]]:
+        """The status of the store, and all receipts, oldest first."""
+        status = await self._call(self._store.status)
+        path, count = self._store.path, int(status["receipts"])
+        return status, await asyncio.to_thread(_read_receipts, path, count)
 
     async def expire(self) -> None:
         """Let rows leave that are due. Over half of a model's rows stay, and the metrics say so."""
@@ -227,6 +227,7 @@ class Backend:
         receipt = self._store.forget(
             body.ids,
             owner=body.owner,
+            owners=body.owners,
             model=body.model,
             missing=body.missing,
             forever=body.forever,
@@ -249,7 +250,6 @@ class Backend:
             if asked:
                 self.past.drop(name, now)
             self.past.add(self._publish_one(name), None, now)
-        self.status = self._store.status()
         self._metrics.rows.set(sum(model.rows for model in self.models.values()))
 
     def _diagnosed(self, name: str) -> dict[str, Any]:
@@ -268,7 +268,6 @@ class Backend:
             with self._store.reading(name) as model:
                 found = published(name, about[name], model, self._commits)
             self.models = {**self.models, name: found}
-        self.status = self._store.status()
         self._metrics.rows.set(sum(model.rows for model in self.models.values()))
 
     def _publish_one(self, name: str) -> PublishedModel:

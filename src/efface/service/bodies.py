@@ -57,7 +57,7 @@ class _Body(BaseModel):
 class NewModel(_Body):
     """A model to create; ``kind`` is a class of the library, ``parameters`` its arguments."""
 
-    kind: Annotated[str, Field(max_length=100)] = "Ridge"
+    kind: Annotated[str, Field(max_length=100)] = "AutoRidge"
     parameters: dict[str, Any] = {}
     features: (
         Annotated[int, Field(ge=1, le=MOST_FEATURES)]
@@ -89,9 +89,10 @@ class AccessRequest(_Body):
 
 
 class Erasure(_Body):
-    """What to forget: the rows of an owner, or rows by id."""
+    """What to forget: the rows of owners, or rows by id."""
 
     owner: Name | None = None
+    owners: Annotated[list[Name], Field(min_length=1, max_length=MOST_ROWS)] | None = None
     ids: Annotated[list[Name], Field(min_length=1, max_length=MOST_ROWS)] | None = None
     model: Annotated[str, Field(max_length=200)] | None = None
     forever: bool = False

@@ -79,7 +79,8 @@ class Client:
 
     def models(self) -> dict[str, dict[str, Any]]:
         """What is known of each model."""
-        return {each["name"]: each for each in self._ask("GET", "/models")["models"]}
+        found = self._ask("GET", "/models")["models"]
+        return {each["name"]: {"model": each["kind"], **each} for each in found}
 
     def coefficients(self, name: str) -> tuple[dict[str, float], float]:
         """The coefficient of each feature, and the intercept."""
@@ -162,18 +163,19 @@ class Client:
         ids: AnyId | Iterable[AnyId] | None = None,
         *,
         owner: AnyId | None = None,
+        owners: Iterable[AnyId] | None = None,
         model: str | None = None,
         missing: str = "raise",
         forever: bool = False,
         secret: bytes | None = None,
     ) -> Receipt:
-        """Forget rows by id, or all of a person; return the receipt.
+        """Forget rows by id, or all of a person or of several; return the receipt.
 
         Without a ``secret`` one is drawn and dropped: pass ``os.urandom(32)`` to keep it.
         """
-        wanted = requested(ids, owner, None)
+        wanted = requested(ids, owner, owners)
         body: dict[str, Any] = {
-            "owner": wanted.owners[0] if wanted.owners else None,
+            "owners": wanted.owners or None,
             "ids": wanted.ids or None,
             "model": model,
             "missing": missing,
@@ -181,6 +183,14 @@ class Client:
             "secret": (os.urandom(32) if secret is None else secret).hex(),
         }
         return Receipt.parse(self._ask("POST", "/erasures", body)["receipt"])
+
+    def resolve(self, names: Sequence[str], *, owners: bool = True) -> list[Id]:
+        """Texts as the service has them: as texts."""
+        return list(names)
+
+    def expire(self, now: Any = None, *, force: bool = False) -> dict[str, int]:
+        """A service lets rows leave by itself, by its own clock."""
+        raise invalid("expire", "asked of a service", "a folder", "it expires rows by itself")
 
     # -- proofs ----------------------------------------------------------------------------------
 
@@ -208,16 +218,8 @@ class Client:
 
     def status(self) -> dict[str, Any]:
         """Counts, and the head of the chain of receipts."""
-        models = {name: each["rows"] for name, each in self.models().items()}
-        chain = self._ask("GET", "/receipts")
-        return {
-            "models": models,
-            "rows": sum(models.values()),
-            "store": chain["store"],
-            "receipts": chain["count"],
-            "head": chain["head"],
-            "public_key": chain["public_key"],
-        }
+        found: dict[str, Any] = self._ask("GET", "/receipts")["status"]
+        return found
 
     # -- inside ----------------------------------------------------------------------------------
 
@@ -274,10 +276,15 @@ def _times(times: Times | None) -> list[str | float | None] | None:
 
 
 def _held(owner: Id, plain: dict[str, Any]) -> Held:
-    features = {name: np.array(values) for name, values in plain["features"].items()}
-    times, until = _moments(plain["at"]), _moments(plain["until"])
-    y, weights = np.array(plain["responses"]), np.array(plain["weights"])
-    return Held(owner, plain["ids"], times, until, features, y, weights)
+    return Held(
+        owner=owner,
+        ids=plain["ids"],
+        times=_moments(plain["at"]),
+        until=_moments(plain["until"]),
+        features={name: np.array(values) for name, values in plain["features"].items()},
+        responses=np.array(plain["responses"]),
+        weights=np.array(plain["weights"]),
+    )
 
 
 def _moments(given: list[Any] | None) -> Any:

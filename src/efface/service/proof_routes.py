@@ -27,12 +27,11 @@ router = APIRouter(route_class=GuardedRoute)
 async def list_receipts(request: Request) -> Response:
     """The newest receipts, newest first, and the state of the chain."""
     service = request.app.state.service
-    status = service.backend.status
-    found: list[Receipt] = await service.backend.receipts()
+    status, found = await service.backend.chain()
     wrong = await service.in_thread(chain_verdict, found, status["public_key"])
     return answer(
         {
-            "store": status["store"],
+            "status": status,
             "public_key": status["public_key"],
             "count": len(found),
             "head": status["head"],
@@ -48,7 +47,7 @@ async def list_receipts(request: Request) -> Response:
 async def show_receipt(request: Request) -> Response:
     """One receipt."""
     number = request.path_params["number"]
-    found: list[Receipt] = await request.app.state.service.backend.receipts()
+    _, found = await request.app.state.service.backend.chain()
     if not (number.isascii() and number.isdigit() and 0 < int(number[:12]) <= len(found)):
         raise RefusedRequest(404, f"No receipt has this number: there are {len(found)}.")
     return answer(plain_receipt(found[int(number[:12]) - 1]))
