@@ -49,6 +49,7 @@ def test_the_page_has_the_walks():
         "One `forget`",
         "One `rolling` call",
         "One file: `efface replay`",
+        "A durable row: `Store.learn` and `Store.forget`",
         "One request: `efface serve`",
     ]
     for walk in walks:

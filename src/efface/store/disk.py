@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -144,6 +144,14 @@ class StoreDisk:
     def use_keys(self, about: About, keys: KeySegments) -> None:
         """Go on with the keys of another epoch."""
         self.about, self.keys = about, keys
+
+    def keep_logs(self, places: Mapping[str, str | os.PathLike[str]]) -> None:
+        """Write the log of destroyed numbers, and the heads of the chain, to these files too."""
+        known: dict[str, Any] = {name: os.path.abspath(place) for name, place in places.items()}
+        about = replace(self.about, **known)
+        if about != self.about:
+            about.write(self.folder)
+            self.about = about
 
     # -- steps -----------------------------------------------------------------------------------
 

@@ -212,12 +212,12 @@ def _merged(parts: list[StoredRows], order: NDArray[np.intp]) -> StoredRows:
 
     timed = all(part.times is not None for part in parts)
     ends = [part.untils for part in parts if part.untils is not None]
-    untils = None
+    untils: Any = None
     if ends:
         none = np.full(1, never(kind_of(ends[0])), dtype=ends[0].dtype)
         columns = [np.repeat(none, len(p)) if p.untils is None else p.untils for p in parts]
         untils = np.concatenate(columns)[order]
-    times = array("times") if timed else None
+    times: Any = array("times") if timed else None
     values = array("X"), array("y"), array("weights")
     return StoredRows(*values, names("ids") or [], times, untils, names("owners"), names("keys"))
 
