@@ -21,6 +21,7 @@ from efface.engine.events.pilot import (
     predict_piloted,
     refit_pilot,
 )
+from efface.engine.events.precise_refit import refit_precisely
 from efface.engine.events.state import (
     allocate,
     open_stream,
@@ -36,6 +37,7 @@ from efface.engine.jit.views import Ints, Matrix, Vector
 from efface.engine.linalg.spectrum import interpolated, rank_of
 from efface.engine.tree.tree_checks import wrong_nodes
 from efface.engine.tree.walls import fold_from
+from efface.live.precise_fits import PreciseFits
 from efface.live.solver import Solver
 from efface.live.summation import SummationTree, Walls
 from efface.live.trace import Asked
@@ -75,10 +77,12 @@ class EventSolver(Solver):
         self.stores = (self._store,) if self._pilot is None else (self._store, self._pilot)
         self._centred = self.intercepts
         self.gaps_from = fold_from(self.width)
+        self._precise = PreciseFits(self.width, centred=self.intercepts)
         self._discard_tree()
         self._reset()
 
     def _reset(self) -> None:
+        self._precise.clear()
         if self._tree is not None:
             self._tree.clear()
         reset(self._store, self.penalty.applied)
@@ -98,11 +102,12 @@ class EventSolver(Solver):
         (x, y, _), span = self.rows.arrays, self.rows.span
         found = [name for store in self.stores for name in residues(*self.rows.arrays, store)]
         tree = np.zeros(0) if self._tree is None else self._tree.store
-        return [*found, *wrong_nodes(tree, x, y, span[0])]
+        return [*found, *self._precise.residues(self.rows), *wrong_nodes(tree, x, y, span[0])]
 
     @property
     def working_store(self) -> int:
-        return super().working_store + (0 if self._tree is None else self._tree.store.nbytes)
+        tree = 0 if self._tree is None else self._tree.store.nbytes
+        return super().working_store + tree + self._precise.nbytes
 
     def use_walls(self, walls: Walls | None) -> None:
         super().use_walls(walls)
@@ -117,7 +122,8 @@ class EventSolver(Solver):
         tree = self._tree
         if tree is None:
             tree = SummationTree(self.width, self.penalty.adapts)
-            self._tree, self._releases = tree, True
+            self._tree = tree
+            self._note_releases()
         if tree.covered == self.rows.arrays[2][1]:  # the frequent case
             return tree.store
         return tree.cover(*self.rows.span, self.walls)
@@ -125,12 +131,18 @@ class EventSolver(Solver):
     def _discard_tree(self) -> None:
         if self._tree is not None:
             self._tree.clear()
-        self._tree, self._releases = None, len(self.stores) > 1
+        self._tree = None
+        self._note_releases()
+
+    def _note_releases(self) -> None:
+        several = len(self.stores) > 1 or self._tree is not None
+        self._releases = several or self._precise.active
 
     def blank(self, positions: NDArray[np.intp], cut: tuple[int, int]) -> None:
         assert self._tree is not None
         rows = self.rows
         blank_rows(*rows.arrays, self._store, self._tree.store, positions)
+        self._precise.clear()
         if self._pilot is not None:
             discard_rows(self._pilot)
         oldest, newest = cut
@@ -147,10 +159,12 @@ class EventSolver(Solver):
             stream.release_rows(span, store)
         if self._tree is not None:
             self._tree.release(int(span[0]))
+        self._release_precise()
 
     def _disturb(self, place: int) -> None:
         for store in self.stores:
             stream.disturb_rows(store, place)
+        self._precise.disturb(place)
         if self._tree is not None:
             head = self.rows.span[0]
             self._tree.insert(place - head, head, self.walls)
@@ -174,13 +188,23 @@ class EventSolver(Solver):
         elif code == FORM_DUAL:
             stream.form_dual_rows(*rows, store, watched)
         elif code == REFIT:
-            (refit_pilot if store is self._pilot else stream.refit_rows)(*rows, store)
+            self._refit(store)
         elif code == COMPACT:
             self._compact()
 
+    def _refit(self, store: Vector) -> None:
+        """Refit from the sums in double-double precision, or else from the rows."""
+        rows, pilot = self.rows.arrays, store is self._pilot
+        if self._precise.serve(self.rows):
+            sums = self._precise.store_for(self.rows)
+            self._releases = True
+            if refit_precisely(*rows, store, sums, pilot):
+                return
+        (refit_pilot if pilot else stream.refit_rows)(*rows, store)
+
     def _run(self, events: Events) -> None:
         def step(row: int) -> tuple[int, int]:
-            rows, stores = self.rows.arrays, (self._store, self._pilot)
+            rows, stores = self.rows.arrays, (self._store, self._pilot, self._precise.kept)
             return replay_rows(*rows, *stores, events, row, self._watched)  # type: ignore[no-any-return]
 
         self._serve(step, *step(0))

@@ -31,6 +31,7 @@ from efface.engine.linalg.spectrum import (
 )
 from efface.engine.standardized.zscores import Scores
 from efface.live.penalties import Penalty
+from efface.live.precise_fits import PreciseFits
 from efface.live.rows import RowStore
 from efface.live.summation import Walls
 from efface.live.trace import Asked, Gauges, Trace
@@ -53,6 +54,7 @@ class Solver(ABC):
     _predict: Callable[..., tuple[float, int]]  # the kernel that predicts
     _learn: Callable[..., bool]  # the kernel that appends a row and drops the oldest
     _centred: bool  # is the rank that of the rows around their mean?
+    _precise: PreciseFits  # for windows where float64 sums are not enough
 
     def __init__(
         self, width: int, penalty: Penalty, *, intercept: bool, shrinks: bool = True
@@ -199,7 +201,19 @@ class Solver(ABC):
         return copy.deepcopy(self, {id(each): each for each in shared})
 
     def _compact(self) -> None:
-        self._shift(self.rows.compact())
+        by = self.rows.compact()
+        self._precise.release(by, by + self.rows.span[1], by)
+        self._shift(by)
+
+    def _release_precise(self) -> None:
+        """Overwrite the sums in double-double precision that contain rows that have left."""
+        if self._precise.active:
+            self._precise.release(*self.rows.span)
+            self._note_releases()
+
+    def _note_releases(self) -> None:
+        """Note whether more than the first store depends on rows."""
+        self._releases = self._precise.active
 
     # -- the solution ----------------------------------------------------------------------------
 

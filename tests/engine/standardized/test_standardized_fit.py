@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from twins import scaling as naive_scaling
 
-from efface.engine.standardized.standardized_fit import slide_standardized
+from efface.engine.standardized.standardized_windows import slide_standardized
 
 
 def rows_like(kind, n=60, d=3):
