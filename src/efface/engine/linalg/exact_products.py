@@ -1,7 +1,7 @@
 """Gram matrices in double-double arithmetic, eight columns at a time.
 
-A matrix is kept as two: the sums, and what they lack because of rounding. Both have rows of a
-length that ``padded`` gives, and lie one behind the other in a flat array.
+A matrix is kept as two lower triangles, one behind the other in a flat array: the sums, and what
+they lack because of rounding. A row of a triangle is padded to a multiple of LANES numbers.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
 
@@ -22,6 +23,13 @@ from efface.engine.linalg.double_double import two_product, two_sum
 def padded_columns(columns: int) -> int:
     """The length of a row: a multiple of LANES."""
     return (columns + LANES - 1) // LANES * LANES
+
+
+@carving
+def row_start(i: int) -> int:
+    """Where row i of a triangle begins; for i rows, the length of the triangle."""
+    blocks = i // LANES
+    return (blocks + 1) * (LANES * LANES * blocks // 2 + LANES * (i - LANES * blocks))
 
 
 def _emit(
@@ -73,9 +81,23 @@ def add_exact_products(
 
 @numba.njit(**INNER)
 def add_exact_gram(rows: Matrix, count: int, q: int, out: Vector) -> None:
-    """out += the Gram matrix of the first ``count`` rows of q columns: its lower triangle."""
-    step = rows.shape[1]
+    """out += the Gram matrix of the first ``count`` rows of q columns, as two triangles."""
+    step, rest = rows.shape[1], row_start(q)
     for i in range(q):
         for j in range(0, i + 1, LANES):
-            at = i * step + j
-            add_exact_products(rows, out, at, q * step + at, j, i, step, count)
+            at = row_start(i) + j
+            add_exact_products(rows, out, at, rest + at, j, i, step, count)
+
+
+def unpacked(triangles: Vector, q: int) -> tuple[Matrix, Matrix]:
+    """The lower triangle of the sums and of what they lack, as q x q matrices.
+
+    >>> [part.shape for part in unpacked(np.zeros(2 * row_start(3)), 3)]
+    [(3, 3), (3, 3)]
+    """
+    high, low = np.zeros((q, q)), np.zeros((q, q))
+    for i in range(q):
+        at = row_start(i)
+        high[i, : i + 1] = triangles[at : at + i + 1]
+        low[i, : i + 1] = triangles[row_start(q) + at : row_start(q) + at + i + 1]
+    return high, low

@@ -110,7 +110,7 @@ def solve_precisely(
             return 0.0, OFF_CENTRE
     if not _set_metric(s, high, centre, asked):
         return 0.0, UNSOLVED
-    _set_system(s, high, low, asked.penalty)
+    _set_system(s, high, low, asked)
     independent = _factorise(s)
     fill(s.theta, 0.0)
     if not _refine(s, True):
@@ -191,34 +191,44 @@ def _set_metric(s: System, high: Matrix, centre: Vector, asked: Window) -> bool:
 
 
 @numba.njit(**INNER)
-def _set_system(s: System, high: Matrix, low: Matrix, penalty: float) -> None:
+def _set_system(s: System, high: Matrix, low: Matrix, asked: Window) -> None:
     """The matrix with its penalty and the target, at a common scale."""
-    d, w, metric, unit = s.theta.size, s.high.shape[1], s.metric, s.unit
+    d, w, metric, unit, penalty = s.theta.size, s.high.shape[1], s.metric, s.unit, asked.penalty
     for j in range(d):
         square = high[j, j] * metric[j] * metric[j] + penalty
         unit[j] = math.ldexp(1.0, -(math.frexp(square)[1] // 2)) if square > 0.0 else 1.0
+        s.row[j] = unit[j] * (1.0 if asked.standardized else metric[j])
     for i in range(d):
-        a, b, m, u = s.high[i], s.low[i], metric[i], unit[i]
-        for j in range(i + 1):
-            x, y = _scaled(high[i, j], low[i, j], m, metric[j])
-            if i == j:
-                x, y = plus(x, y, penalty, 0.0)
-                if x == 0.0:
-                    x = 1.0  # without spread: the coefficient is 0
-            a[j], b[j] = x * u * unit[j], y * u * unit[j]
+        if asked.standardized:
+            _scale(high[i], low[i], metric[i], part(metric, 0, i + 1))
+        _set_scaled(high[i], low[i], s.row[i], part(s.row, 0, i + 1), s.high[i], s.low[i])
+        share, less = two_product(penalty * unit[i], unit[i])
+        s.high[i, i], s.low[i, i] = plus(s.high[i, i], s.low[i, i], share, less)
+        if s.high[i, i] == 0.0:
+            s.high[i, i] = 1.0  # without spread: the coefficient is 0
         for j in range(i):
-            s.high[j, i], s.low[j, i] = a[j], b[j]
-        x, y = _scaled(high[d + 1, i], low[d + 1, i], m, 1.0)
-        s.target[i], s.target[w + i] = x * u, y * u
+            s.high[j, i], s.low[j, i] = s.high[i, j], s.low[i, j]
+    if asked.standardized:
+        _scale(high[d + 1], low[d + 1], 1.0, metric)
+    _set_scaled(high[d + 1], low[d + 1], 1.0, s.row, s.target, part(s.target, w, 2 * w))
 
 
 @numba.njit(**INNER)
-def _scaled(high: float, low: float, a: float, b: float) -> tuple[float, float]:
-    """(high + low) a b."""
-    if a == 1.0 and b == 1.0:  # the frequent case
-        return high, low
-    factor, rest = two_product(a, b)
-    return times(high, low, factor, rest)
+def _scale(high: Vector, low: Vector, factor: float, metric: Vector) -> None:
+    """(high, low) *= factor metric."""
+    for j in range(metric.size):
+        product, rest = two_product(factor, metric[j])
+        high[j], low[j] = times(high[j], low[j], product, rest)
+
+
+@numba.njit(**INNER)
+def _set_scaled(
+    high: Vector, low: Vector, unit: float, units: Vector, out: Vector, rest: Vector
+) -> None:
+    """out + rest <- (high + low) unit units, for powers of two: nothing is rounded."""
+    for j in range(units.size):
+        out[j] = high[j] * (unit * units[j])
+        rest[j] = low[j] * (unit * units[j])
 
 
 @numba.njit(**INNER, fastmath=FAST)

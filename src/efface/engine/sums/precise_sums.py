@@ -31,7 +31,7 @@ from efface.engine.jit.views import (
 )
 from efface.engine.linalg.dense import copy, fill
 from efface.engine.linalg.double_double import plus
-from efface.engine.linalg.exact_products import add_exact_gram, padded_columns
+from efface.engine.linalg.exact_products import add_exact_gram, padded_columns, row_start
 from efface.engine.linalg.precise_solve import (
     OFF_CENTRE,
     System,
@@ -51,29 +51,30 @@ precise_state, _STATE = record(
 
 
 class PreciseSums(NamedTuple):
-    """The sums of a sliding range; q = d + 2, w is q padded, an entry has 2 q w numbers."""
+    """The sums of a sliding range; q = d + 2, w is q padded. An entry is two packed triangles."""
 
     # d; is there an intercept?; room on the stack; turn; seen: the rows before it are in the sums;
     # entries in use; the last row that the centre depends on
     state: Record
     recent: Vector  # over [turn, seen)
-    stack: Matrix  # (depth, 2 q w): over [start, turn), nearest last
+    stack: Matrix  # one entry per row: over [start, turn), nearest last
     starts: Ints  # (depth,)
     centre: Vector  # (q,): c, 0, cy
     rows: Matrix  # (_CHUNK, w) scratch: zeros between calls, as all that follows
-    total: Vector  # over the range
+    total: Vector  # (2 q w,): over the range; two matrices with rows of w numbers
     system: System
 
 
 @carving
 def _lay_out(f: Vector, at: int, d: int, depth: int) -> tuple[PreciseSums, int]:
     q, w = d + 2, padded_columns(d + 2)
-    size, starts = 2 * q * w, at + _STATE
+    size, starts = 2 * row_start(q), at + _STATE
     recent = starts + depth
-    stack = recent + 2 * size
+    stack = recent + size
     centre = stack + depth * size
     rows = centre + q
-    system, end = lay_out_system(f, rows + _CHUNK * w, d)
+    total = rows + _CHUNK * w
+    system, end = lay_out_system(f, total + 2 * q * w, d)
     sums = PreciseSums(
         precise_state(part(f, at, starts)),
         part(f, recent, recent + size),
@@ -81,7 +82,7 @@ def _lay_out(f: Vector, at: int, d: int, depth: int) -> tuple[PreciseSums, int]:
         as_ints(part(f, starts, recent)),
         part(f, centre, rows),
         take(f, rows, _CHUNK, w),
-        part(f, recent + size, stack),
+        part(f, total, total + 2 * q * w),
         system,
     )
     return sums, end
@@ -166,12 +167,21 @@ def slide_precise(s: PreciseSums, x: Matrix, y: Responses, a: int, b: int) -> No
     state.seen = b
     _pop_before(s, a)
     _reach_back(s, x, y, a)
-    if state.entries == 0:
-        copy(s.recent, s.total)
-        return
-    half, top = s.total.size // 2, s.stack[state.entries - 1]
-    for k in range(half):
-        s.total[k], s.total[half + k] = plus(s.recent[k], s.recent[half + k], top[k], top[half + k])
+    top = s.stack[max(state.entries - 1, 0)]  # zeros, if none is in use
+    _set_total(s.recent, top, x.shape[1] + 2, s.total)
+
+
+@numba.njit(**INNER)
+def _set_total(a: Vector, b: Vector, q: int, out: Vector) -> None:
+    """out <- a + b, as two matrices."""
+    rest, lag, w = row_start(q), out.size // 2, padded_columns(q)
+    for i in range(q):
+        at = row_start(i)
+        high, low = part(out, i * w, i * w + i + 1), part(out, lag + i * w, lag + i * w + i + 1)
+        one, other = part(a, at, at + i + 1), part(b, at, at + i + 1)
+        less, lack = part(a, rest + at, rest + at + i + 1), part(b, rest + at, rest + at + i + 1)
+        for k in range(i + 1):
+            high[k], low[k] = plus(one[k], less[k], other[k], lack[k])
 
 
 @numba.njit(**INNER)

@@ -69,7 +69,6 @@ def _fit(
             continue
         asked = Window(rows, penalty, intercept, standardized)
         found, size = fit_range(sums, x, y, a, b, asked, coef[ends[i]])
-        clear_system(sums.system, sums.total)
         if size != UNSOLVED:
             level[ends[i]], rank[ends[i]], solved[i] = found, size, True
 

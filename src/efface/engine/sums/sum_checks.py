@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from efface.engine.jit.views import ROOT, VALUE, Matrix, Responses, Vector
+from efface.engine.linalg.exact_products import unpacked
 from efface.engine.sums.precise_sums import open_precise
 from efface.engine.sums.sliding import NEVER, Sums
 
@@ -49,8 +50,8 @@ def wrong_precise_sums(store: Vector, x: Matrix, y: Responses, head: int) -> Ite
     for k, entry in enumerate(s.stack):
         ranges[f"stack[{k}]"] = (entry, (int(s.starts[k]), turn) if k < used else None)
     for name, (entry, span) in ranges.items():
-        high, low = entry.reshape(2, q, -1)[:, :, :q]
-        if not _follows(s.centre, x, y, head, span, high + low):
+        high, low = unpacked(entry, q)
+        if not _follows(s.centre, x, y, head, span, high + low) or (span is None and entry.any()):
             yield f"precise sums.{name}"
     for name, scratch in (("rows", s.rows), ("total", s.total), ("system", s.system.scratch)):
         if scratch.any():
