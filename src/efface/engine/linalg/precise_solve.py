@@ -110,21 +110,24 @@ def solve_precisely(
             return 0.0, OFF_CENTRE
     if not _set_metric(s, high, centre, asked):
         return 0.0, UNSOLVED
+    present = 0
+    for j in range(d):
+        present += s.metric[j] != 0.0
     _set_system(s, high, low, asked)
     independent = _factorise(s)
+    if asked.penalty == 0.0 and min(present, independent) < d and _is_lopsided(s, high):
+        return 0.0, UNSOLVED  # the rank depends on the units
     fill(s.theta, 0.0)
     if not _refine(s, True):
         return 0.0, UNSOLVED
     copy(s.theta, coef)
-    if independent < d and not _without_null_part(s, high, asked, coef, d - independent):
+    if independent < d and not _without_null_part(s, asked, coef, d - independent):
         return 0.0, UNSOLVED
     level, n = 0.0, high[d, d]
     if asked.intercept:
         level = centre[d + 1] + high[d + 1, d] / n
-    present = 0
     for j in range(d):
         coef[j] *= s.unit[j] * s.metric[j]
-        present += s.metric[j] != 0.0
         if centred:
             level -= coef[j] * (centre[j] + high[d, j] / n)
     return level, present - (d - independent) if asked.penalty == 0.0 else -1
@@ -306,10 +309,10 @@ def _refine(s: System, targeted: bool) -> bool:
 
 
 @numba.njit(**INNER)
-def _without_null_part(s: System, high: Matrix, asked: Window, coef: Vector, count: int) -> bool:
+def _without_null_part(s: System, asked: Window, coef: Vector, count: int) -> bool:
     """Subtract from a solution its part in the null directions; False if one is not certain."""
     d, found = coef.size, 0
-    if asked.penalty > 0.0 or _is_lopsided(s, high):
+    if asked.penalty > 0.0:
         return False
     for f in range(d):
         if s.factor[f, f] != 0.0:
