@@ -62,8 +62,9 @@ DEPENDENT = {
     "two one-hots": lambda rng, n: np.hstack([categories(rng, n, 3), categories(rng, n, 3)]),
     "rare flag": lambda rng, n: np.column_stack([rng.random(n) < 0.02, rng.normal(size=(n, 2))]),
     "copied column": lambda rng, n: rng.normal(size=(n, 3))[:, [0, 1, 0, 2]],
-    "the same length in two units": lambda rng, n: rng.normal(size=(n, 2))[:, [0, 1, 0]]
-    * [1.0, 1.0, 1024.0],
+    "the same length in two units": lambda rng, n: (
+        rng.normal(size=(n, 2))[:, [0, 1, 0]] * [1.0, 1.0, 1024.0]
+    ),
     "total and parts": lambda rng, n: with_total(rng.integers(0, 9, size=(n, 3))),
     "rank swings": lambda rng, n: flags(n, 4, 37),
 }

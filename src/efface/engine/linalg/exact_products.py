@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
 
-from efface.engine.jit.compilation import INNER, carving
+from efface.engine.jit.compilation import carving, shared
 from efface.engine.jit.simd import LANES, VECTOR, Emitter, compiled_by
 from efface.engine.jit.views import Matrix, Vector
 from efface.engine.linalg.double_double import two_product, two_sum
@@ -79,7 +78,7 @@ def add_exact_products(
     high[:] = total
 
 
-@numba.njit(**INNER)
+@shared()
 def add_exact_gram(rows: Matrix, count: int, q: int, out: Vector) -> None:
     """out += the Gram matrix of the first ``count`` rows of q columns, as two triangles."""
     step, rest = rows.shape[1], row_start(q)
