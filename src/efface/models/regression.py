@@ -30,7 +30,7 @@ from efface.inputs.arrays import (
 from efface.inputs.frames import FrameColumns, eager
 from efface.inputs.ids import AnyId
 from efface.inputs.parameters import boolean, choice
-from efface.inputs.types import Vector
+from efface.inputs.types import Matrix, Vector
 from efface.live.arrivals import Arrivals
 from efface.live.live_rows import LiveRows
 from efface.live.penalties import Penalty
@@ -40,6 +40,7 @@ from efface.models.coefficient_errors import CoefficientErrors, coefficient_erro
 from efface.models.intervals import Interval, MethodName, as_method
 from efface.models.plots import plot_coefficients
 from efface.models.summary_tables import SummaryTable
+from efface.models.units import ROWS, warn_of_uneven_features
 
 T = TypeVar("T")
 
@@ -70,6 +71,8 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
     fit_intercept: bool
     standardize: bool
     short_name: ClassVar[str]  # the value of the option --model
+    _shrinks_by_units: ClassVar[bool] = True  # do units decide how much a feature is shrunk?
+    _units_seen = False  # are the first rows looked at? See ``units``
 
     @abstractmethod
     def _penalty(self) -> Penalty:
@@ -113,6 +116,8 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         ):
             x, y = as_weighted_row(x, y, live.shape[0], weight)
         live.learn_one(x, y, id, at, weight, owner, until)
+        if not self._units_seen:
+            self._look_at_units(live.solver.rows.features, ROWS)
 
     def predict_one(self, x: ArrayLike | Mapping[str, float]) -> float:
         """The prediction for one row; 0.0 if there is no live row.
@@ -163,6 +168,8 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         if weights is not None and not weights.any():
             expected, advice = "some weight above 0", "fit at least one row that counts"
             raise invalid("sample_weight", "zero at every row", expected, advice)
+        self._units_seen = False
+        self._look_at_units(rows)
         return self._fit_batch(X, batch, Keys(ids, at, owners, until))
 
     def partial_fit(
@@ -250,7 +257,22 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
     ) -> T:
         """Check a batch, then call ``process`` on the live rows and the batch."""
         X = eager(X)
-        return self._process_batch(process, X, self._batch(X, y, sample_weight), keys)
+        batch = self._batch(X, y, sample_weight)
+        if not self._units_seen:
+            self._look_at_units(batch[0])
+        return self._process_batch(process, X, batch, keys)
+
+    def _look_at_units(self, X: Matrix, least: int = 2) -> None:
+        """Warn once of features whose units decide how much they are shrunk."""
+        fixed = self.standardize or not self._shrinks_by_units
+        if fixed or len(X) >= least:
+            warned = not fixed and warn_of_uneven_features(type(self).__name__, X)
+            self._units_seen = fixed or warned or len(X) >= ROWS
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state.pop("_units_seen", None)  # not a function of the live rows
+        return state
 
     def _named_row(self, x: Mapping[str, Any]) -> list[Any]:
         """The values of a row in the order of the features."""
