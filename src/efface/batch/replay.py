@@ -28,6 +28,8 @@ def replay(
     diagnostics: bool = False,
     interval: float | None = None,
     method: MethodName = "gaussian",
+    lower: float | None = None,
+    upper: float | None = None,
     x: Any = None,
     sample_weight: Any = None,
     owners: Any = None,
@@ -41,6 +43,7 @@ def replay(
 
     ``interval`` is the level of the prediction intervals, computed by ``method``; see
     ``predict_interval`` of the models. Conformal intervals cost a replay of the live rows per row.
+    Intervals end at the limits ``lower`` and ``upper``; predictions are not limited.
 
     If X is a frame, ``y``, ``ids``, ``at``, ``sample_weight``, ``owners`` and ``until`` may be
     column names, and ``x`` names the features (default: all other columns). The results are then
@@ -53,10 +56,12 @@ def replay(
     """
     given = {"ids": ids, "at": at, "owners": owners, "until": until}
     roles = column_roles(X, x, y=y, sample_weight=sample_weight, **given)
-    widths = None if interval is None else as_method(interval, method, "interval").widths
+    limits: Any = {"lower": lower, "upper": upper, "subject": "interval"}
+    intervals = None if interval is None else as_method(interval, method, **limits)
+    wanted: Any = {"coef": bool(coef), "diagnostics": bool(diagnostics), "intervals": intervals}
 
     def run(live: LiveRows, new: Arrivals) -> Trace:
-        return replay_rows(live, new, coef=bool(coef), diagnostics=bool(diagnostics), widths=widths)
+        return replay_rows(live, new, **wanted)
 
     rows = X if roles.features is None else roles.features.native
     keys = Keys(*(roles.one(role) for role in Keys._fields))

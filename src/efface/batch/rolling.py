@@ -48,6 +48,8 @@ def rolling(
     at: Any = None,
     interval: float | None = None,
     method: MethodName = "gaussian",
+    lower: float | None = None,
+    upper: float | None = None,
     sample_weight: Any = None,
     standardize: bool = False,
 ) -> Rolling:
@@ -67,7 +69,7 @@ def rolling(
     default only if ``alpha`` is 0, because with a penalty it costs a second pass. ``stats=True``
     adds standard errors, t- and p-values and R², for least squares only. ``interval`` is the level
     of an interval around each prediction, computed by ``method`` as ``predict_interval`` of a model
-    fitted to the previous window does.
+    fitted to the previous window does, and ends at the limits ``lower`` and ``upper``.
 
     With ``standardize`` each window is fitted to features minus the window's mean, divided by its
     standard deviation. ``alpha`` and the rank refer to the standardised features, the coefficients
@@ -87,7 +89,8 @@ def rolling(
     regression = _regression(alpha, fit_intercept, standardize, stats)
     policy, least = _policy(window, min_rows)
     wanted = _wanted(outputs, regression.alpha)
-    intervals = None if interval is None else as_method(interval, method, "interval")
+    limits: Any = {"lower": lower, "upper": upper, "subject": "interval"}
+    intervals = None if interval is None else as_method(interval, method, **limits)
     skip = choice("missing", missing, ("raise", "skip")) == "skip"
     workers = os.cpu_count() or 1 if threads is None else whole("threads", threads, 1)
     roles = column_roles(X, x, y=y, groups=_either(groups, by), at=at, sample_weight=sample_weight)
