@@ -27,28 +27,31 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from efface.engine.jit.blas import multiply, subtract_products
+from efface.engine.jit.blas import subtract_products
 from efface.engine.jit.compilation import FAST, INNER
+from efface.engine.jit.simd import BLOCKS, LANES, quadratic_forms
 from efface.engine.jit.views import ROOT, VALUE, WEIGHT, Matrix, Responses, Vector, block, part
 from efface.engine.linalg.dense import add_row, copy, dot, fill, invert
+from efface.engine.sums.sliding import Sums
 
 FIT, CURVE, LEVEL, ENDS, AGE = range(5)
 COLUMNS = 5
-ERROR, LEVERAGE, CENTRED, SPREAD, SCORE, PLACE, WEIGHTS, ROOTS = range(5, 13)  # of ``columns``
-_VECTORS = 13
+ERROR, LEVERAGE, CENTRED, SPREAD, SCORE, PLACE, WEIGHTS, ROOTS, WORK = range(5, 14)
+_VECTORS = 14  # rows of ``Room.columns``
 _LEAST, _MOST = 0.75, 4.0 / 3.0  # of the root of a spread: from 1/100 to 100 mean errors
 _OFFSET = 0.05  # mean errors, added before roots are taken
 _LARGEST = 4.0  # local spreads: larger errors count as this in the second fit
 _RIDGE = 1e-9  # of the squared length of a feature or column, so that every system has an inverse
 _ALONE = 1e-6  # 1 - h of a row that no other row predicts
 _TINY = 1e-300
+_SIDE = BLOCKS * LANES  # columns whose leverages are computed side by side
+_KEPT = 1e-6  # of a sum of squares: with less left around the mean, the rows are summed again
 
 
 class Room(NamedTuple):
     """Scratch, and the result, for windows of up to m rows."""
 
-    z: Matrix  # (d, m): features minus their mean, times the roots of the weights
-    images: Matrix  # (d, m): the inverse times z
+    z: Matrix  # (d + 1, m): features minus their mean, times the roots of the weights; leverages
     columns: Matrix  # (_VECTORS, m)
     inverse: Matrix  # (d, d)
     features: Matrix  # (4, d): means, diagonal, coefficients of FIT, scratch
@@ -65,7 +68,8 @@ _MEANS, _DIAGONAL, _COEF, _SHRUNK, _NEW = range(5)
 
 def room_for(d: int, rows: int) -> Room:
     """Scratch for windows of d features and up to so many rows."""
-    shapes = (d, rows), (d, rows), (_VECTORS, rows), (d, d), (4, d), (COLUMNS, COLUMNS)
+    rows = -(-rows // _SIDE) * _SIDE + LANES  # rows 4,096 bytes apart would share cache lines
+    shapes = (d + 1, rows), (_VECTORS, rows), (d, d), (4, d), (COLUMNS, COLUMNS)
     size = max(d, COLUMNS)
     vectors = np.zeros((5, COLUMNS)), np.zeros(_NUMBERS), np.zeros(size * size + 96 * size)
     return Room(*map(np.zeros, shapes), *vectors)
@@ -105,49 +109,66 @@ def _bounded(root: float) -> float:
 
 
 @numba.njit(**INNER, fastmath=FAST)
-def gather(
-    x: Matrix, y: Responses, lo: int, hi: int, centred: bool, r: Room
-) -> tuple[int, float]:
-    """Copy the rows that have weight into z, minus their mean; how many, and their weight.
+def gather(x: Matrix, y: Responses, lo: int, hi: int, sums: Sums, centred: bool, r: Room) -> int:
+    """Copy the rows that have weight into z, minus their mean; how many.
 
     PLACE gets their places, from which ages follow.
     """
     places, weights, roots = r.columns[PLACE], r.columns[WEIGHTS], r.columns[ROOTS]
-    count, heft = 0, 0.0
+    count, d = 0, x.shape[0]
     for i in range(lo, hi):
         if y[i, WEIGHT] > 0.0:
             places[count], weights[count], roots[count] = i, y[i, WEIGHT], y[i, ROOT]
-            heft += weights[count]
             count += 1
-    weights, roots = part(weights, 0, count), part(roots, 0, count)
-    for j in range(x.shape[0]):
-        z = part(r.z[j], 0, count)
+    roots = part(roots, 0, count)
+    for j in range(d):
+        z, mean = part(r.z[j], 0, count), 0.0
         if count == hi - lo:
             copy(part(x[j], lo, hi), z)
         else:
             for i in range(count):
                 z[i] = x[j, int(places[i])]
-        mean = dot(weights, z) / heft if centred else 0.0
+        if centred:
+            mean = sums.centre[j] + sums.total[d, j] / sums.total[d, d]
         r.features[0, j] = mean
         for i in range(count):
             z[i] = (z[i] - mean) * roots[i]
-    return count, heft
+    return count
 
 
 @numba.njit(**INNER)
-def invert_system(r: Room, count: int, share: float, heft: float, penalty: float, power: float) -> bool:
+def _scatter(r: Room, count: int, sums: Sums, centred: bool) -> None:
+    """inverse <- Z'Z, the lower triangle, from the sums unless that loses digits."""
+    a, d, total = r.inverse, r.inverse.shape[0], sums.total
+    lossy = False
+    for j in range(d):
+        share = total[d, j] / total[d, d] if centred else 0.0
+        for k in range(j + 1):
+            a[j, k] = total[j, k] - share * total[d, k]
+        lossy |= a[j, j] < _KEPT * total[j, j]
+    if lossy:
+        fill(a, 0.0)
+        subtract_products(block(r.z, 0, d, 0, count), a)
+        for j in range(d):
+            for k in range(j + 1):
+                a[j, k] *= -1.0
+
+
+@numba.njit(**INNER)
+def invert_system(
+    r: Room, count: int, sums: Sums, centred: bool, share: float, penalty: float, power: float
+) -> bool:
     """inverse <- (Z'Z / share + penalties)^-1; False if it has none.
 
     ``share`` of the live rows are in Z. The penalty of a feature is multiplied by its deviation to
     the power of ``power``.
     """
-    a, d, diagonal = r.inverse, r.z.shape[0], r.features[1]
-    fill(a, 0.0)
-    subtract_products(block(r.z, 0, d, 0, count), a)
+    a, d, diagonal, heft = r.inverse, r.inverse.shape[0], r.features[1], sums.total
+    _scatter(r, count, sums, centred)
     for j in range(d):
         for k in range(j + 1):
-            a[j, k] *= -1.0 / share
-        deviation = np.sqrt(a[j, j] * share / heft)
+            a[j, k] /= share
+        deviation = np.sqrt(a[j, j] * share / heft[d, d])
         a[j, j] += penalty * deviation**power
         a[j, j] = a[j, j] * (1.0 + _RIDGE) if a[j, j] > _TINY else 1.0
         diagonal[j] = a[j, j]
@@ -155,20 +176,7 @@ def invert_system(r: Room, count: int, share: float, heft: float, penalty: float
 
 
 @numba.njit(**INNER, fastmath=FAST)
-def _leverages(r: Room, count: int) -> None:
-    """LEVERAGE <- z' inverse z of each row; the images of all rows are one product."""
-    d, leverage = r.z.shape[0], part(r.columns[LEVERAGE], 0, count)
-    images, z = block(r.images, 0, d, 0, count), block(r.z, 0, d, 0, count)
-    multiply(r.inverse, z, images, 1.0, 0.0)
-    fill(leverage, 0.0)
-    for j in range(d):
-        one, other = z[j], images[j]
-        for i in range(count):
-            leverage[i] += one[i] * other[i]
-
-
-@numba.njit(**INNER, fastmath=FAST)
-def _predict(x: Matrix, y: Responses, r: Room, count: int, coef: Vector, intercept: float) -> None:
+def _predict(y: Responses, r: Room, count: int, coef: Vector, intercept: float) -> None:
     """LEVEL <- the prediction of each row, ERROR <- its residual for a weight of 1."""
     places, roots = r.columns[PLACE], r.columns[ROOTS]
     predicted, error = part(r.columns[LEVEL], 0, count), r.columns[ERROR]
@@ -197,19 +205,35 @@ def measure_errors(
 
     ``constant`` is 1 / weight of all rows, or 0 without an intercept. Returns the rows that remain.
     """
-    _leverages(r, count)
-    _predict(x, y, r, count, coef, intercept)
+    d = x.shape[0]
+    for at in range(0, count, _SIDE):
+        quadratic_forms(r.z, r.inverse, at, r.z.shape[1], d)
+    _predict(y, r, count, coef, intercept)
+    c, own, free, least = r.columns, r.z[d], r.columns[WORK], 1.0
+    for i in range(count):
+        free[i] = 1.0 - own[i] - constant * c[WEIGHTS, i]
+        least = min(least, free[i])
+    if not least > _ALONE:
+        count = _leave_out(r, count)
+    error, level, place = c[ERROR], c[LEVEL], c[PLACE]
+    leverage, ends, ages = c[LEVERAGE], c[ENDS], c[AGE]
+    for i in range(count):
+        age = (last - 1.0 - place[i]) / (last - first)
+        error[i], level[i], leverage[i] = error[i] / np.sqrt(free[i]), abs(level[i]), own[i]
+        ends[i], ages[i] = (1.0 - 2.0 * age) ** 2, age
+    return count
+
+
+@numba.njit(**INNER)
+def _leave_out(r: Room, count: int) -> int:
+    """Move the rows that other rows predict together; how many."""
     c, kept = r.columns, 0
     for i in range(count):
-        free = 1.0 - c[LEVERAGE, i] - constant * c[WEIGHTS, i]
-        if free > _ALONE:
-            if kept < i:
-                for j in range(x.shape[0]):
-                    r.z[j, kept] = r.z[j, i]
-            age = (last - 1.0 - c[PLACE, i]) / (last - first)
-            c[ERROR, kept], c[LEVEL, kept] = c[ERROR, i] / np.sqrt(free), abs(c[LEVEL, i])
-            c[LEVERAGE, kept], c[ROOTS, kept] = c[LEVERAGE, i], c[ROOTS, i]
-            c[ENDS, kept], c[AGE, kept] = (1.0 - 2.0 * age) ** 2, age
+        if c[WORK, i] > _ALONE:
+            for j in range(r.z.shape[0]):
+                r.z[j, kept] = r.z[j, i]
+            c[ERROR, kept], c[LEVEL, kept] = c[ERROR, i], c[LEVEL, i]
+            c[PLACE, kept], c[ROOTS, kept], c[WORK, kept] = c[PLACE, i], c[ROOTS, i], c[WORK, i]
             kept += 1
     return kept
 
@@ -262,7 +286,7 @@ def _regress(r: Room, n: int) -> None:
     r.numbers[MIDDLE] = _centre(target)
     _fit_features(r, n)
     _shrink(r, n, _solve(r, n))
-    coef, shrunk, own = r.small[_COEF], r.small[_SHRUNK], part(r.images[0], 0, n)
+    coef, shrunk, own = r.small[_COEF], r.small[_SHRUNK], part(r.columns[WORK], 0, n)
     fill(spread, 0.0)
     fill(own, 1.0 / n)
     for k in range(COLUMNS):
@@ -281,10 +305,10 @@ def _regress(r: Room, n: int) -> None:
 @numba.njit(**INNER, fastmath=FAST)
 def _fit_features(r: Room, n: int) -> None:
     """FIT <- the regression of the target on the features, each row by the other rows; CURVE."""
-    c, d = r.columns, r.z.shape[0]
+    c, d = r.columns, r.inverse.shape[0]
     target, root = part(c[CENTRED], 0, n), part(c[ROOTS], 0, n)
     fit, curve, own = part(c[FIT], 0, n), part(c[CURVE], 0, n), part(c[LEVERAGE], 0, n)
-    coef, products, weighted = r.features[2], r.features[3], part(r.images[0], 0, n)
+    coef, products, weighted = r.features[2], r.features[3], part(c[WORK], 0, n)
     for i in range(n):
         weighted[i] = root[i] * target[i]
     for j in range(d):

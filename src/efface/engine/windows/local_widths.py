@@ -12,9 +12,11 @@ import numba
 import numpy as np
 
 from efface.engine.jit.compilation import KERNEL
+from efface.engine.jit.records import words
 from efface.engine.jit.views import Ints, Matrix, Responses, Vector, part, weighed
 from efface.engine.linalg.dense import dot
 from efface.engine.linalg.quantiles import upper_quantile
+from efface.engine.sums.sliding import depth_for, lay_out_sums, slide_to, start_sums
 from efface.engine.windows.local_spread import (
     QUANTILE,
     SCORE,
@@ -71,15 +73,20 @@ def local_widths(
     room, out = room_for(d, max(1, min(most, rows))), np.full(len(fits.rows), np.nan)
     by_feature = np.ascontiguousarray(X.T)
     arrays = Fits(*map(np.ascontiguousarray, fits))
-    limits = most, alpha, normal
-    _local_widths(by_feature, weighed(y, weights), *arrays, room, *form, *limits, out)
+    depth, limits = depth_for(rows), (most, alpha, normal)
+    store = np.zeros(words(lay_out_sums, d, depth))
+    rows_and_sums = np.ascontiguousarray(X), by_feature, weighed(y, weights), store, depth
+    _local_widths(*rows_and_sums, *arrays, room, *form, *limits, out)
     return out
 
 
 @numba.njit(**KERNEL, nogil=True)
 def _local_widths(
     x: Matrix,
+    by_feature: Matrix,
     y: Responses,
+    store: Vector,
+    depth: int,
     rows: Matrix,
     first: Ints,
     last: Ints,
@@ -95,18 +102,19 @@ def _local_widths(
     normal: float,
     out: Vector,
 ) -> None:
-    count = 0
+    count, sums = 0, lay_out_sums(store, 0, x.shape[1], depth)[0]
+    start_sums(sums, False)
     for t in range(out.size):
         a, b = first[t], last[t]
         if t == 0 or a != first[t - 1] or b != last[t - 1]:
             count, lo = 0, max(a, b - most)
-            used, heft = gather(x, y, lo, b, centred, room)
-            share = (b - lo) / (b - a)
-            if used >= LEAST_ROWS and invert_system(room, used, share, heft, penalty[t], power):
-                constant = share / heft if has_intercept else 0.0
-                count = measure_errors(
-                    x, y, a, b, coef[t], intercept[t], room, used, constant
-                )
+            slide_to(sums, x, y, lo, b, 1, centred)
+            used, share = gather(by_feature, y, lo, b, sums, centred, room), (b - lo) / (b - a)
+            system = room, used, sums, centred, share, penalty[t], power
+            if used >= LEAST_ROWS and invert_system(*system):
+                constant, fit = share / sums.total[x.shape[1], x.shape[1]], (coef[t], intercept[t])
+                constant *= 1.0 if has_intercept else 0.0
+                count = measure_errors(by_feature, y, a, b, *fit, room, used, constant)
             if count >= LEAST_ROWS:
                 fit_spread(room, count)
                 scores = part(room.columns[SCORE], 0, count)
