@@ -30,6 +30,7 @@ from efface.engine.linalg.spectrum import (
     summary,
 )
 from efface.engine.standardized.zscores import Scores
+from efface.engine.windows.local_widths import Penalisation
 from efface.engine.windows.ranges import Ranges
 from efface.live.penalties import Penalty
 from efface.live.rows import RowStore
@@ -55,6 +56,7 @@ class Solver(ABC):
     _predict: Callable[..., tuple[float, int]]  # the kernel that predicts
     _learn: Callable[..., bool]  # the kernel that appends a row and drops the oldest
     _centred: bool  # is the rank that of the rows around their mean?
+    _scaling = 0.0  # the penalty of a feature is multiplied by its deviation to this power
 
     def __init__(
         self, width: int, penalty: Penalty, *, intercept: bool, shrinks: bool = True
@@ -318,6 +320,11 @@ class Solver(ABC):
     def conditioning(self) -> tuple[float, float]:
         """phi2 and condition of the live rows, by their singular values."""
         return conditioning(self._scores().rows, self.rows.weights, self._centred)
+
+    @property
+    def penalisation(self) -> Penalisation:
+        """How the regression is penalised."""
+        return Penalisation(self.intercepts, self._centred, self._scaling)
 
     @property
     def working_store(self) -> int:

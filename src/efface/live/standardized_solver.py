@@ -40,6 +40,7 @@ class StandardizedSolver(Solver):
     """
 
     _centred = True
+    _scaling = 2.0
 
     def _allocate(self) -> None:
         self._store = kernels.allocate_standard(self.width, self.intercepts, self.rows.capacity)

@@ -224,13 +224,20 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         return self._output_config().get("predict", "default")
 
     def predict_interval(
-        self, X: Any, level: float = 0.95, method: MethodName = "gaussian"
+        self,
+        X: Any,
+        level: float = 0.95,
+        method: MethodName = "gaussian",
+        *,
+        lower: float | None = None,
+        upper: float | None = None,
     ) -> Interval:
         """Prediction intervals (prediction, lower, upper) for the responses of new rows.
 
         docs/intervals.md says what each method assumes. If there are too few live rows the interval
         is infinite, and its ``reason`` says why. It is a function of the live rows alone. For a
-        frame the three are columns of its kind.
+        frame the three are columns of its kind. Intervals end at ``lower`` and ``upper``, limits
+        that no response can exceed, such as 0 for counts; the prediction is not limited.
 
         >>> from efface import OLS
         >>> model = OLS().fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 4.0])
@@ -240,7 +247,7 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         >>> OLS().fit([[0.0]], [1.0]).predict_interval([[4.0]]).upper
         array([inf])
         """
-        chosen = as_method(level, method)
+        chosen = as_method(level, method, lower, upper)
         live, X = self._alive(), eager(X)
         rows, frame = as_matrix(X), FrameColumns.of(X)
         self._name_features(X, reset=False)
