@@ -9,6 +9,7 @@
     │   ├── RepeatedId                 a new row has the id of a live row
     │   ├── UnknownId (LookupError)    no live row has this id
     │   ├── UnknownOwner (LookupError) no live row has this owner
+    │   ├── UnknownKey (LookupError)   no live row of a fleet has this key
     │   ├── BadTime                    a time that is missing, or not of the kind of the others
     │   └── BadTable                   a file of rows that cannot be used
     ├── NotFitted (ValueError,         the model has not learned a row yet
@@ -63,6 +64,10 @@ class UnknownOwner(InvalidValue, LookupError):
     """No live row has this owner."""
 
 
+class UnknownKey(InvalidValue, LookupError):
+    """No live row of a fleet has this key."""
+
+
 class BadTime(InvalidValue):
     """A time that is missing, or not of the kind of the others."""
 
@@ -80,7 +85,7 @@ class MissingExtra(EffaceError, ImportError):
 
     def __init__(self, library: str, extra: str) -> None:
         advice = f'run pip install "efface[{extra}]", or pip install "efface[all]"'
-        text = f"'{library}' is not installed: this command needs it; {advice} for all commands."
+        text = f"'{library}' is not installed: it is needed here; {advice} for everything."
         super().__init__(text, name=library)
         self.extra = extra
 

@@ -102,9 +102,10 @@ class Method(ABC):
     ) -> tuple[Vector, Vector]:
         """The ends of each interval, within the limits."""
         half = self.widths(gauges, live, windows)
-        return self._limited(prediction - half), self._limited(prediction + half)
+        return self.limited(prediction - half), self.limited(prediction + half)
 
-    def _limited(self, bound: Vector) -> Vector:
+    def limited(self, bound: Vector) -> Vector:
+        """Bounds within the limits."""
         if self.lower is None and self.upper is None:
             return bound
         return np.asarray(np.clip(bound, self.lower, self.upper))
@@ -125,7 +126,7 @@ class Method(ABC):
             windows = windows._replace(coef=fits[0], intercept=fits[1])
         prediction, half = X @ coef + intercept, self.widths(gauges, live, windows)
         reason = None if np.isfinite(half).all() else self._reason(gauges, live)
-        lower, upper = self._limited(prediction - half), self._limited(prediction + half)
+        lower, upper = self.limited(prediction - half), self.limited(prediction + half)
         return Interval(prediction, lower, upper, reason)
 
     def _reason(self, gauges: Gauges, live: LiveRows) -> str:
@@ -338,8 +339,7 @@ class Local(Method):
         X, y, weights, first, last, new, coef, intercept = windows
         assert coef is not None
         assert intercept is not None
-        per_row = new, first, last, coef, intercept, gauges.penalty
-        fits = Fits(*(each if at.size == len(new) else each[at] for each in per_row))
+        fits = Fits(new, first, last, coef, intercept, gauges.penalty).at(at)
         form = live.solver.penalisation
         return local_widths(X, y, weights, fits, form, self.alpha, self._normal)
 
