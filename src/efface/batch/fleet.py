@@ -275,8 +275,8 @@ class Fleet:
         if wide.size:
             text = f"The live rows of {wide.size} keys or rows are too few, row {wide[0]} first"
             reason = f"{text}: predict_interval of fleet[key] says why."
-        lower_end, upper_end = (chosen.limited(prediction + side) for side in (-half, half))
-        found = Interval(prediction, lower_end, upper_end, reason)
+        bounds = chosen.limited(prediction - half), chosen.limited(prediction + half)
+        found = Interval(prediction, *bounds, reason)
         return found if roles.features is None else found.as_columns(roles.features)
 
     def fits(self, keys: Any = None) -> KeyFits:

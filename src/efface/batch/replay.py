@@ -64,9 +64,9 @@ def replay(
     given = {"ids": ids, "at": at, "owners": owners, "until": until}
     if isinstance(model, Fleet):
         told: Any = {"coef": coef, "diagnostics": diagnostics, "interval": interval}
-        told |= {"lower": lower, "upper": upper}
+        told |= {"method": method, "lower": lower, "upper": upper}
         columns: Any = {"x": x, "one_hot": one_hot, "sample_weight": sample_weight}
-        return model.replay(X=X, y=y, by=by, method=method, **given, **told, **columns)
+        return model.replay(X=X, y=y, by=by, **given, **told, **columns)
     if by is not None:
         raise invalid("by", by, "None for a single model", "pass a Fleet of the model")
     roles = column_roles(X, x, one_hot, y=y, sample_weight=sample_weight, **given)

@@ -76,7 +76,7 @@ def rolling(
     ``outputs`` names what to compute. The default is all but residual and error. The rank is a
     default only if ``alpha`` is 0, because with a penalty it costs a second pass. ``interval`` is
     the level of an interval around each prediction, computed by ``method`` as ``predict_interval``
-    of a model fitted to the previous window does; it ends at the limits ``lower`` and ``upper``.
+    of a model fitted to the previous window does, and ends at the limits ``lower`` and ``upper``.
 
     ``stats=True`` adds standard errors, t- and p-values and R², for least squares only. "HC0" to
     "HC3" make the standard errors robust to noise of varying variance, "HAC" (Newey and West) also

@@ -35,6 +35,7 @@ SAMPLE_EXAMPLE = """[bold]Example[/bold]
 
 
 class _Method(StrEnum):
+    local = "local"
     gaussian = "gaussian"
     conformal = "conformal"
     self_normalized = "self-normalized"
@@ -191,7 +192,14 @@ def replay(
     interval: Annotated[float, _model(help="Level of the prediction intervals.")] = 0.95,
     method: Annotated[
         _Method, _model(help="Method of the intervals; conformal is the slowest.")
-    ] = _Method.gaussian,
+    ] = _Method.local,
+    lower: Annotated[
+        float | None,
+        _model(help="Limit that no response is below, such as 0: intervals end there."),
+    ] = None,
+    upper: Annotated[
+        float | None, _model(help="Limit that no response is above: intervals end there.")
+    ] = None,
     compare: Annotated[
         bool,
         _output(
@@ -252,6 +260,8 @@ def replay(
         policy=policy,
         level=interval,
         method=method.value,
+        lower=lower,
+        upper=upper,
         forget=forget,
         redact=redact,
         compare=compare,

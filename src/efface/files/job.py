@@ -47,9 +47,8 @@ from efface.files.tables import Table
 from efface.files.text_readers import PLAIN, TextFormat
 from efface.files.window_options import DEFAULT as DEFAULT_WINDOW
 from efface.files.window_options import WindowOptions, written
-from efface.inputs.parameters import probability
 from efface.live.policies import FIFD, KeepFor, as_policy
-from efface.models.intervals import MethodName
+from efface.models.intervals import MethodName, as_method
 from efface.models.linear import Ridge
 from efface.models.regression import Model
 
@@ -72,7 +71,9 @@ class Job:
     keep: str | None = None
     policy: str | None = None
     level: float = 0.95
-    method: MethodName = "gaussian"
+    method: MethodName = "local"
+    lower: float | None = None
+    upper: float | None = None
     forget: str | None = None
     redact: bool = False
     compare: bool = False
@@ -86,6 +87,12 @@ class Job:
     def files(self) -> list[str]:
         """The files to read, in order."""
         return expand([self.file] if isinstance(self.file, str) else self.file)
+
+    @property
+    def intervals(self) -> dict[str, Any]:
+        """The options of the intervals, as they are in the summary."""
+        limits = {"lower": self.lower, "upper": self.upper}
+        return {"level": self.level, "method": self.method, **limits}
 
     @property
     def windows(self) -> WindowOptions:
@@ -111,7 +118,7 @@ def run(
 ) -> dict[str, Any]:
     """Do a job and return its summary; the folder ``out`` appears when everything is written."""
     models = _Models(job)
-    probability("interval", job.level)
+    as_method(**job.intervals, subject="interval")
     check_folder(out, overwrite)
     check_target(job.save, grouped=job.roles.group is not None, overwrite=overwrite)
     names = job.files
@@ -134,7 +141,7 @@ def run(
             file=short_name(names),
             schema=schema,
             model=models.described(),
-            interval={"level": job.level, "method": job.method},
+            interval=job.intervals,
             redact=job.redact,
         )
         seconds = time.perf_counter() - start
@@ -229,7 +236,7 @@ def _stream(job: Job, models: _Models, schema: Schema) -> StreamRun:
     return StreamRun(
         models.make,
         models.name,
-        Outputs(job.level, job.method, job.coefficients, job.redact, named),
+        Outputs(*job.intervals.values(), job.coefficients, job.redact, named),
         requests=_requests(job, schema),
         compare=models.baselines,
         warm_up=len(schema.names) + 1,

@@ -36,7 +36,7 @@ from efface.live.policies import KeepFor
 from efface.live.range_replay import KeyFits, RangeReplay, RowRanges
 from efface.live.replays import Intervals, replay_rows
 from efface.live.row_table import RowTable, joined
-from efface.live.trace import Asked, Trace
+from efface.live.trace import Asked, RowWindows, Trace
 from efface.live.trace import joined as joined_traces
 
 
@@ -64,12 +64,6 @@ class Wanted(NamedTuple):
     asked: Asked
     intervals: Intervals | None = None
     workers: int = 1
-
-    @property
-    def needed(self) -> Asked:
-        """What is to be told of each row, for the intervals too."""
-        needs_coef = self.intervals is not None and self.intervals.needs_coef
-        return self.asked._replace(coef=self.asked.coef or needs_coef)
 
 
 @final
@@ -134,14 +128,17 @@ class KeyedModels:
         ranges = RowRanges(rows.X, rows.y, rows.weights, before, at)
         replay = RangeReplay(self._live.solver, wanted.workers)
         marks = np.isin(grouped.order, self._live.solver.marks(len(at)))
-        trace = replay.replay(ranges, wanted.needed, np.flatnonzero(marks).tolist())
-        if wanted.intervals is not None and trace.gauges is not None:
-            windows = ranges.before(rows.X[at], trace.coef, trace.intercept)
-            bounds = wanted.intervals.bounds
-            lower, upper = bounds(trace.prediction, trace.gauges, self._live, windows)
-            coef = trace.coef if wanted.asked.coef else None
-            trace = trace._replace(lower=lower, upper=upper, gauges=None, coef=coef)
-        return trace
+        asked, intervals = wanted.asked, wanted.intervals
+        if intervals is not None:
+            asked = asked._replace(coef=asked.coef or intervals.needs_coef)
+        trace = replay.replay(ranges, asked, np.flatnonzero(marks).tolist())
+        if intervals is None or trace.gauges is None:
+            return trace
+        fit = rows.X[at], trace.coef, trace.intercept
+        windows = RowWindows(rows.X, rows.y, rows.weights, before, at, *fit)
+        lower, upper = intervals.bounds(trace.prediction, trace.gauges, self._live, windows)
+        coef = trace.coef if wanted.asked.coef else None
+        return trace._replace(lower=lower, upper=upper, gauges=None, coef=coef)
 
     def _plan_irregular(self, grouped: GroupedArrivals, wanted: Wanted | None) -> _Part:
         """Rows that come late or become due, one key after the other."""
@@ -175,8 +172,8 @@ class KeyedModels:
                 live.learn(coming)
             else:
                 coef, diagnostics, _ = wanted.asked
-                choice = {"coef": coef, "diagnostics": diagnostics, "intervals": wanted.intervals}
-                trace = replay_rows(live, coming, **choice)  # type: ignore[arg-type]
+                choice: Any = {"coef": coef, "diagnostics": diagnostics}
+                trace = replay_rows(live, coming, **choice, intervals=wanted.intervals)
             return np.array(live.index.ids, np.int64), live.phase, trace
         finally:
             self._wipe()
@@ -250,7 +247,7 @@ class KeyedModels:
         """Predictions of rows, each by the key of its slot, and half the widths of intervals."""
         ranges, replay = self._ranges(slots), RangeReplay(self._live.solver, workers)
         prediction, gauges = replay.gauge(ranges, rows, np.arange(len(rows)))
-        windows = ranges.before(rows)
+        windows = RowWindows(ranges.X, ranges.y, ranges.weights, ranges.lo, ranges.hi, rows)
         if intervals.needs_coef:
             fits = replay.fit(ranges)
             windows = windows._replace(coef=fits.coef, intercept=fits.intercept)

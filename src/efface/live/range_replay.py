@@ -22,7 +22,7 @@ from efface.engine.windows.systems import MOST_UNKNOWNS
 from efface.live.penalties import Fixed, Lemma3
 from efface.live.solver import Solver
 from efface.live.threads import share_out
-from efface.live.trace import Asked, Gauges, RowWindows, Trace
+from efface.live.trace import Asked, Gauges, Trace
 
 _NEAR = 32  # rows between two unsafe ranges: these are replayed with them
 _SHARE = 4096  # ranges that a thread takes at once
@@ -39,11 +39,9 @@ class RowRanges:
     lo: Ints
     hi: Ints
 
-    def before(
-        self, new: Matrix, coef: Matrix | None = None, intercept: Vector | None = None
-    ) -> RowWindows:
-        """The ranges as the live rows of new rows, one each, and their regressions."""
-        return RowWindows(self.X, self.y, self.weights, self.lo, self.hi, new, coef, intercept)
+    def __iter__(self) -> Iterator[tuple[Matrix, Vector, Vector]]:
+        for a, b in zip(self.lo.tolist(), self.hi.tolist(), strict=True):
+            yield self.X[a:b], self.y[a:b], self.weights[a:b]
 
     @property
     def empty(self) -> NDArray[np.bool_]:

@@ -26,7 +26,7 @@ class Intervals(Protocol):
         """Does it need the coefficients that predicted each row?"""
 
     def widths(self, gauges: Gauges, live: LiveRows, windows: RowWindows) -> Vector:
-        """Half the width of each interval; infinite if there are too few rows."""
+        """Half the width of each interval."""
 
     def bounds(
         self, prediction: Vector, gauges: Gauges, live: LiveRows, windows: RowWindows
@@ -103,10 +103,10 @@ def _replay_in_order(
     live.solver.use_walls(None)  # the index follows at the end: until then rows have no ids
     replay = SlidingReplay(live.solver, asked)
     step = replay.batched if live.replayed >= LONG else replay.one_by_one
-    rows = new.X, new.y, plan.before, plan.after, new.weights
     parts, size = [], max(1, len(new)) if bounded is None else bounded.size
     for first in range(0, max(1, len(new)), size):
-        trace = step(*(array[first : first + size] for array in rows))
+        some, at = new.part(first, first + size), slice(first, first + size)
+        trace = step(some.X, some.y, plan.before[at], plan.after[at], some.weights)
         parts.append(trace if bounded is None else bounded.part(trace, first))
     live.settle(new, plan)
     live.solver.use_walls(live.index.walls)

@@ -105,7 +105,7 @@ class Method(ABC):
         return self.limited(prediction - half), self.limited(prediction + half)
 
     def limited(self, bound: Vector) -> Vector:
-        """Ends of intervals, within the limits."""
+        """Bounds within the limits."""
         if self.lower is None and self.upper is None:
             return bound
         return np.asarray(np.clip(bound, self.lower, self.upper))
@@ -339,8 +339,7 @@ class Local(Method):
         X, y, weights, first, last, new, coef, intercept = windows
         assert coef is not None
         assert intercept is not None
-        per_row = new, first, last, coef, intercept, gauges.penalty
-        fits = Fits(*(each if at.size == len(new) else each[at] for each in per_row))
+        fits = Fits(new, first, last, coef, intercept, gauges.penalty).at(at)
         form = live.solver.penalisation
         return local_widths(X, y, weights, fits, form, self.alpha, self._normal)
 

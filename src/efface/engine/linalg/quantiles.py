@@ -54,11 +54,9 @@ def upper_quantile(scores: Vector, alpha: float) -> float:
     above = np.inf
     for i in range(below + 1, scores.size):
         above = min(above, scores[i])
-    return (
-        scores[below]
-        if below == last
-        else scores[below] + (place - below) * (above - scores[below])
-    )
+    if below == last:
+        return scores[below]
+    return scores[below] + (place - below) * (above - scores[below])
 
 
 @numba.njit(**INNER)

@@ -13,9 +13,9 @@ AGE     0 for the newest row, 1 for the oldest
 ======  ============================================================================================
 
 Each coefficient is multiplied by max(0, 1 - 1/t^2), t its t-statistic, so that columns that explain
-nothing have no influence. The regression is in sixteenth roots (``_spread``), close to logarithms:
-these need no library function, and every operation is one that rounds alike everywhere. It is fitted
-twice: to the roots of the errors, then by one scoring step for their mean.
+nothing have no influence. The regression is in sixteenth roots (``root_of``), which are close to
+logarithms and need no library function, so that all machines round alike. It is fitted twice: to
+the roots of the errors, then by one scoring step for their mean.
 
 Arrays are by feature, (d, rows), so that inner loops run along the rows.
 """
@@ -69,15 +69,22 @@ _MEANS, _DIAGONAL, _COEF, _SHRUNK, _NEW = range(5)
 def room_for(d: int, rows: int) -> Room:
     """Scratch for windows of d features and up to so many rows."""
     rows = -(-rows // _SIDE) * _SIDE + LANES  # rows 4,096 bytes apart would share cache lines
-    shapes = (d + 1, rows), (_VECTORS, rows), (d, d), (4, d), (COLUMNS, COLUMNS)
-    size = max(d, COLUMNS)
-    vectors = np.zeros((5, COLUMNS)), np.zeros(_NUMBERS), np.zeros(size * size + 96 * size)
-    return Room(*map(np.zeros, shapes), *vectors)
+    most = max(d, COLUMNS)
+    return Room(
+        np.zeros((d + 1, rows)),
+        np.zeros((_VECTORS, rows)),
+        np.zeros((d, d)),
+        np.zeros((4, d)),
+        np.zeros((COLUMNS, COLUMNS)),
+        np.zeros((5, COLUMNS)),
+        np.zeros(_NUMBERS),
+        np.zeros(most * most + 96 * most),
+    )
 
 
 @numba.njit(**INNER)
 def root_of(value: float) -> float:
-    """The inverse of ``_spread``: about the logarithm."""
+    """The inverse of ``spread_of``: about the logarithm."""
     return 16.0 * (np.sqrt(np.sqrt(np.sqrt(np.sqrt(value)))) - 1.0)
 
 

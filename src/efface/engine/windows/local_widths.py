@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from efface.engine.jit.compilation import KERNEL
 from efface.engine.jit.records import words
@@ -45,6 +46,17 @@ class Fits(NamedTuple):
     intercept: Vector  # (k,)
     penalty: Vector  # (k,)
 
+    def at(self, places: NDArray[np.intp]) -> Fits:
+        """Some of the new rows; contiguous arrays."""
+        return Fits(
+            np.ascontiguousarray(self.rows[places]),
+            self.first[places],
+            self.last[places],
+            np.ascontiguousarray(self.coef[places]),
+            self.intercept[places],
+            self.penalty[places],
+        )
+
 
 class Penalisation(NamedTuple):
     """The form of a regression."""
@@ -72,11 +84,10 @@ def local_widths(
     rows = int((fits.last - fits.first).max(initial=1))
     room, out = room_for(d, max(1, min(most, rows))), np.full(len(fits.rows), np.nan)
     by_feature = np.ascontiguousarray(X.T)
-    arrays = Fits(*map(np.ascontiguousarray, fits))
     depth, limits = depth_for(rows), (most, alpha, normal)
     store = np.zeros(words(lay_out_sums, d, depth))
     rows_and_sums = np.ascontiguousarray(X), by_feature, weighed(y, weights), store, depth
-    _local_widths(*rows_and_sums, *arrays, room, *form, *limits, out)
+    _local_widths(*rows_and_sums, *fits, room, *form, *limits, out)
     return out
 
 
