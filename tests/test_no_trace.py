@@ -9,19 +9,29 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-from efface import OLS, AdaptiveRidge, Ridge, SwitchingRidge, WindowScaler, audit, replay
+from efface import (
+    OLS,
+    AdaptiveRidge,
+    AutoRidge,
+    Fleet,
+    Ridge,
+    SwitchingRidge,
+    WindowScaler,
+    audit,
+    replay,
+)
 from efface.models.river import Regressor
 
 EVENTS = 500  # per model
 EVERY = 25  # events between two checks
 START = np.datetime64("2024-01-01")
 MODELS = {
+    "AutoRidge": AutoRidge,
+    "AutoRidge, averaged": lambda **options: AutoRidge(average=True, **options),
     "OLS": OLS,
     "Ridge": lambda **options: Ridge(alpha=0.7, **options),
-    "AdaptiveRidge": AdaptiveRidge,
-    "AdaptiveRidge, paper": lambda **options: AdaptiveRidge(
-        noise="response", theta_max=1.0, **options
-    ),
+    "AdaptiveRidge": lambda **options: AdaptiveRidge(noise="residual", theta_max="auto", **options),
+    "AdaptiveRidge, paper": AdaptiveRidge,
     "SwitchingRidge": lambda **options: SwitchingRidge(switch_at=4.0, **options),
 }
 WINDOWS = {"12 rows": 12, "40 rows": 40, "9 hours": "9h", "on request": None}
@@ -314,3 +324,38 @@ def test_no_object_holds_the_id_the_owner_or_the_end_of_a_departed_row(kind, win
         if event % EVERY == 0:
             assert not stream.departed(set(model.ids_)) & keys_in(model)
     assert set(model.ids_) < keys_in(model)  # those of live rows are found
+
+
+@pytest.mark.parametrize("kind", sorted(MODELS))
+@pytest.mark.parametrize("window", sorted(WINDOWS))
+@pytest.mark.parametrize("named", [False, True])
+def test_fleets(kind, window, named):
+    """Batches, replays, requests and expiry over five keys; intervals and fits in between."""
+    rng = np.random.default_rng(4)
+    stream = Stream(11, timed=window == "9 hours", weighted=True)
+    fleet, keys = Fleet(MODELS[kind](window=WINDOWS[window]), threads=1), np.zeros(0, int)
+    for _ in range(30):
+        rows = stream.take(int(rng.integers(1, 20)))
+        keys = np.append(keys, rng.integers(0, 5, rows.size))
+        learned = [f"k{key}" for key in keys[rows]] if named else keys[rows]
+        ids = [f"r{t}" for t in rows] if named else rows
+        given = {"ids": ids, "at": stream.times(rows), "sample_weight": stream.weights[rows]}
+        given["owners"] = [f"o{t % 7}" for t in rows]
+        if rng.random() < 0.5:
+            fleet.learn(learned, stream.X[rows], stream.y[rows], **given)
+        else:
+            diagnosed = {"diagnostics": True, "interval": 0.9, "coef": True}
+            fleet.replay(learned, stream.X[rows], stream.y[rows], **given, **diagnosed)
+        if rng.random() < 0.4:
+            fleet.forget(rng.choice(fleet.ids_, 1).tolist()[0] if named else fleet.ids_[0])
+        if rng.random() < 0.2:
+            fleet.forget(owner=f"o{rng.integers(7)}", missing="ok")
+        if stream.timed and rng.random() < 0.2:
+            fleet.expire(stream.times(rows)[-1] + np.timedelta64(3, "h"))
+        live = [int(str(id).removeprefix("r")) for id in fleet.ids_]
+        assert_no_trace(fleet, stream.departed(live))
+        assert fleet.residues() == []
+        if len(fleet):
+            fleet.fits()
+            fleet.predict_interval(fleet.keys(), stream.X[: len(fleet)])
+            assert_no_trace(fleet, stream.departed(live))

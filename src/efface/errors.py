@@ -1,4 +1,4 @@
-"""All exceptions that efface raises on purpose.
+"""All exceptions that efface raises on purpose, and its warnings.
 
 ::
 
@@ -9,6 +9,7 @@
     │   ├── RepeatedId                 a new row has the id of a live row
     │   ├── UnknownId (LookupError)    no live row has this id
     │   ├── UnknownOwner (LookupError) no live row has this owner
+    │   ├── UnknownKey (LookupError)   no live row of a fleet has this key
     │   ├── BadTime                    a time that is missing, or not of the kind of the others
     │   └── BadTable                   a file of rows that cannot be used
     ├── NotFitted (ValueError,         the model has not learned a row yet
@@ -20,6 +21,9 @@
         ├── NewerFile                  a later version of efface wrote it
         └── DamagedFile                it was truncated or altered
 
+    EffaceWarning (UserWarning)
+    └── UnevenFeatures                 a penalty meets features of very different spread
+
 A message names its subject in quotes, the value, what was expected and what to do. An exception is
 raised before any state changes.
 """
@@ -29,6 +33,14 @@ from __future__ import annotations
 
 class EffaceError(Exception):
     """The base class of all exceptions of efface."""
+
+
+class EffaceWarning(UserWarning):
+    """The base class of all warnings of efface."""
+
+
+class UnevenFeatures(EffaceWarning):
+    """A penalty shrinks features by their units, which differ much."""
 
 
 class InvalidValue(EffaceError, ValueError):
@@ -63,6 +75,10 @@ class UnknownOwner(InvalidValue, LookupError):
     """No live row has this owner."""
 
 
+class UnknownKey(InvalidValue, LookupError):
+    """No live row of a fleet has this key."""
+
+
 class BadTime(InvalidValue):
     """A time that is missing, or not of the kind of the others."""
 
@@ -80,7 +96,7 @@ class MissingExtra(EffaceError, ImportError):
 
     def __init__(self, library: str, extra: str) -> None:
         advice = f'run pip install "efface[{extra}]", or pip install "efface[all]"'
-        text = f"'{library}' is not installed: this command needs it; {advice} for all commands."
+        text = f"'{library}' is not installed: it is needed here; {advice} for everything."
         super().__init__(text, name=library)
         self.extra = extra
 

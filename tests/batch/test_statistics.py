@@ -104,9 +104,9 @@ def test_windows_after_a_gap_are_right_unlike_in_statsmodels():
     X, y = table("macrodata")
     X = X.copy()
     X[60, 1] = np.nan
-    ours = rolling(X, y, 20, missing="skip", stats=True)
+    ours = rolling(X, y, 20, fit_intercept=False, missing="skip", stats=True)
     kept = np.delete(np.arange(len(y)), 60)
-    clean = rolling(X[kept], y[kept], 20, stats=True)
+    clean = rolling(X[kept], y[kept], 20, fit_intercept=False, stats=True)
     assert_same(ours.stats.bse[kept], clean.stats.bse)
     assert ours.stats.nobs[59:62].tolist() == [20, 20, 20]
     theirs, rows = RollingOLS(y, X, window=20, missing="skip").fit(), slice(81, 101)
@@ -179,10 +179,14 @@ def test_weighted_windows_of_full_rank_have_exact_statistics(name, intercept):
 @pytest.mark.parametrize("name", ["constant and price", "three powers of t", "bid and ask"])
 def test_growing_windows_groups_and_durations_have_exact_statistics(name):
     X, y = sample(name, 90, seed=4)
-    expanding = rolling(X, y, None, min_rows=8, stats=True)
-    lasting = rolling(X, y, 25, at=np.arange(90), min_rows=8, stats=True)
-    timed = rolling(X, y, "25s", at=np.arange(90).astype("M8[s]"), min_rows=8, stats=True)
-    grouped = rolling(X, y, 20, groups=np.arange(90) % 2, min_rows=8, stats=True)
+    expanding = rolling(X, y, None, fit_intercept=False, min_rows=8, stats=True)
+    lasting = rolling(X, y, 25, fit_intercept=False, at=np.arange(90), min_rows=8, stats=True)
+    timed = rolling(
+        X, y, "25s", fit_intercept=False, at=np.arange(90).astype("M8[s]"), min_rows=8, stats=True
+    )
+    grouped = rolling(
+        X, y, 20, fit_intercept=False, groups=np.arange(90) % 2, min_rows=8, stats=True
+    )
     for t in range(15, 90, 12):
         assert assert_exact(expanding, t, X[: t + 1], y[: t + 1], False)
         rows = slice(max(0, t - 24), t + 1)
@@ -194,7 +198,7 @@ def test_growing_windows_groups_and_durations_have_exact_statistics(name):
 
 def test_a_constant_feature_has_the_statistics_of_an_intercept():
     X, y = sample("constant and three prices", 200)
-    ours = rolling(X, y, 50, stats=True)
+    ours = rolling(X, y, 50, fit_intercept=False, stats=True)
     model = rolling(X[:, 1:], y, 50, fit_intercept=True, stats=True)
     assert_same(ours.coef[49:, 0], model.intercept[49:])
     assert_same(ours.stats.bse[49:, 0], model.stats.intercept_bse[49:])
@@ -205,7 +209,7 @@ def test_a_constant_feature_has_the_statistics_of_an_intercept():
 
 def test_no_standard_errors_without_a_degree_of_freedom():
     X, y = np.random.default_rng(2).normal(size=(2, 6, 2))
-    stats = rolling(X, y[:, 0], 2, stats=True).stats
+    stats = rolling(X, y[:, 0], 2, fit_intercept=False, stats=True).stats
     assert np.isnan(stats.bse).all()
     assert stats.df_resid.tolist() == [-2, 0, 0, 0, 0, 0]
 
@@ -217,3 +221,60 @@ def test_statistics_of_a_penalised_fit_are_refused():
 
 def test_no_statistics_unless_requested():
     assert rolling([[1.0]], [1.0], 1).stats is None
+
+
+@pytest.mark.parametrize("kind", ["HC0", "HC1", "HC2", "HC3", "HAC"])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("name", ["macrodata", "grunfeld"])
+def test_robust_statistics_equal_those_of_statsmodels(name, intercept, kind):
+    X, y = table(name)
+    design = sm.add_constant(X, prepend=False) if intercept else X
+    ours, d = rolling(X, y, 40, fit_intercept=intercept, stats=kind).stats, X.shape[1]
+    options = {"cov_kwds": {"maxlags": None}} if kind == "HAC" else {}
+    for t in range(39, len(y), 20):
+        rows = slice(t - 39, t + 1)
+        theirs = sm.OLS(y[rows], design[rows]).fit(cov_type=kind, use_t=True, **options)
+        for field in ("bse", "tvalues", "pvalues"):
+            np.testing.assert_allclose(
+                getattr(ours, field)[t], getattr(theirs, field)[:d], rtol=1e-9
+            )
+        if intercept:
+            np.testing.assert_allclose(ours.intercept_bse[t], theirs.bse[d], rtol=1e-9)
+            np.testing.assert_allclose(ours.intercept_pvalue[t], theirs.pvalues[d], rtol=1e-9)
+        np.testing.assert_allclose(ours.rsquared[t], theirs.rsquared, rtol=1e-9)
+
+
+@pytest.mark.parametrize("lags", [0, 1, 7])
+def test_the_lags_of_hac_can_be_given(lags):
+    X, y = table("macrodata")
+    w = np.random.default_rng(0).uniform(0.2, 5.0, size=len(y))
+    design = sm.add_constant(X, prepend=False)
+    model = sm.WLS(y[100:140], design[100:140], weights=w[100:140])
+    theirs = model.fit(cov_type="HAC", use_t=True, cov_kwds={"maxlags": lags})
+    options = {"fit_intercept": True, "stats": "HAC", "lags": lags, "sample_weight": w}
+    ours = rolling(X, y, 40, **options).stats
+    np.testing.assert_allclose(ours.bse[139], theirs.bse[:3], rtol=1e-9)
+    np.testing.assert_allclose(ours.intercept_bse[139], theirs.bse[3], rtol=1e-9)
+
+
+def test_robust_statistics_of_durations_groups_and_gaps_are_those_of_the_rows():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(90, 2)), rng.normal(size=90)
+    X[33, 0] = np.nan
+    groups, at = rng.integers(0, 3, size=90), np.arange(90).astype("M8[s]")
+    options = {"fit_intercept": True, "stats": "HC3", "missing": "skip", "min_rows": 8}
+    ours = rolling(X, y, "40s", groups=groups, at=at, **options)
+    for t in (60, 75, 89):
+        rows = np.flatnonzero((groups == groups[t]) & (np.arange(90) <= t) & ~np.isnan(X[:, 0]))
+        rows = rows[rows > t - 40]
+        theirs = sm.OLS(y[rows], sm.add_constant(X[rows])).fit(cov_type="HC3", use_t=True)
+        np.testing.assert_allclose(ours.stats.bse[t], theirs.bse[1:], rtol=1e-9)
+
+
+def test_unknown_statistics_are_refused():
+    with pytest.raises(InvalidValue, match="'stats' is 'HC4': expected True, False or one of"):
+        rolling([[1.0]], [1.0], 1, stats="HC4")
+    with pytest.raises(InvalidValue, match="'lags' is 2: expected None unless stats='HAC'"):
+        rolling([[1.0]], [1.0], 1, stats="HC0", lags=2)
+    with pytest.raises(InvalidValue, match="'lags' is -1"):
+        rolling([[1.0]], [1.0], 1, stats="HAC", lags=-1)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
@@ -82,6 +86,138 @@ def test_weights_and_scaling_equal_the_library(place, monkeypatch, capsys):
         np.testing.assert_array_equal(found[name].to_numpy(), getattr(expected, name))
     shown = " ".join(capsys.readouterr().out.split())
     assert "predicting y, theta_max = 5.0, features standardised, rows weighted by hours" in shown
+
+
+def comma(text):
+    return text.replace(",", ";").replace(".", ",")
+
+
+def halves(text):
+    lines = text.splitlines(keepends=True)
+    return "".join(lines[:100]), lines[0] + "".join(lines[100:])
+
+
+def parquet(text):
+    sink = pa.BufferOutputStream()
+    pyarrow.parquet.write_table(pyarrow.csv.read_csv(pa.BufferReader(text.encode())), sink)
+    return sink.getvalue().to_pybytes()
+
+
+FILES = {  # the bytes of files as people have them, and the options that they need
+    "gzip": ({"rows.csv.gz": lambda text: gzip.compress(text.encode())}, []),
+    "gzip without its extension": ({"rows.csv": lambda text: gzip.compress(text.encode())}, []),
+    "UTF-16": ({"rows.csv": lambda text: text.encode("utf-16")}, []),
+    "cp1252": (
+        {"rows.csv": lambda text: text.replace("b,", "größe,", 1).encode("cp1252")},
+        ["--encoding", "cp1252"],
+    ),
+    "a decimal comma": (
+        {"rows.csv": lambda text: comma(text).encode()},
+        ["--delimiter", ";", "--decimal", ","],
+    ),
+    "several": (
+        {
+            "a.csv": lambda text: halves(text)[0].encode(),
+            "b.parquet": lambda text: parquet(halves(text)[1]),
+        },
+        [],
+    ),
+}
+
+
+def same_predictions(folder):
+    found = pyarrow.parquet.read_table(folder / "predictions.parquet")
+    expected = replay(AdaptiveRidge(40, theta_max=5.0), X, Y).prediction
+    np.testing.assert_array_equal(found["prediction"].to_numpy(), expected)
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_files_as_people_have_them_give_the_same_rows(place, monkeypatch, kind):
+    contents, options = FILES[kind]
+    text = Path(table("plain.csv")).read_text()
+    for name, content in contents.items():
+        (place / name).write_bytes(content(text))
+    arguments = ["replay", *contents, *OPTIONS, *options, "--out", "out"]
+    assert here(*arguments, monkeypatch=monkeypatch) == 0
+    same_predictions(place / "out")
+
+
+def test_a_pattern_names_several_files(place, monkeypatch, capsys):
+    for name, text in zip("12", halves(Path(table("plain.csv")).read_text()), strict=True):
+        (place / f"part-{name}.csv").write_text(text)
+    assert here("replay", "part-*.csv", *OPTIONS, monkeypatch=monkeypatch) == 0
+    same_predictions(place / "part-1-replay")
+    assert "on part-1.csv and 1 more file, predicting" in capsys.readouterr().out
+
+
+PIPES = {
+    "CSV": lambda text: text.encode(),
+    "gzip": lambda text: gzip.compress(text.encode()),
+    "UTF-16": lambda text: text.encode("utf-16"),
+    "Parquet": parquet,
+    "JSON Lines": lambda text: "".join(
+        f'{{"a": {a}, "b": {b}, "y": {y}}}\n'
+        for a, b, y in (line.split(",") for line in text.splitlines()[1:])
+    ).encode(),
+}
+
+
+@pytest.mark.parametrize("kind", PIPES)
+def test_pipes_that_cannot_seek_give_the_same_rows(place, kind):
+    data = PIPES[kind](Path(table()).read_text())
+    read, write = os.pipe()
+    feeder = threading.Thread(target=feed, args=(write, data))
+    feeder.start()
+    found = run("replay", "-", *OPTIONS, stdin=read)
+    os.close(read)
+    feeder.join()
+    assert found.returncode == 0, found.stderr
+    same_predictions(place / "stdin-replay")
+
+
+def feed(write, data):
+    with open(write, "wb") as pipe:
+        pipe.write(data)
+
+
+def test_a_named_pipe_gives_the_same_rows(place):
+    os.mkfifo("rows.pipe")
+    data = Path(table()).read_text().encode()
+    feeder = threading.Thread(target=lambda: (place / "rows.pipe").write_bytes(data))
+    feeder.start()
+    found = run("replay", "rows.pipe", *OPTIONS)
+    feeder.join()
+    assert found.returncode == 0, found.stderr
+    same_predictions(place / "rows-replay")
+
+
+def test_separators_of_thousands_and_truth_values_are_read(place, monkeypatch, capsys):
+    rows = [f"{1000 * t:_};{t % 3 == 0};{2000 * t:_}\n".replace("_", ".") for t in range(1, 60)]
+    (place / "rows.csv").write_text("a;b;y\n" + "".join(rows) + ";True;1\n")
+    options = ["--delimiter", ";", "--decimal", ",", "--thousands", ".", "--missing", "skip"]
+    arguments = ["replay", "rows.csv", "--target", "y", "--model", "ols", *options]
+    assert here(*arguments, monkeypatch=monkeypatch) == 0
+    found = pyarrow.parquet.read_table(place / "rows-replay" / "predictions.parquet")
+    assert found["y"].to_pylist() == [2000.0 * t for t in range(1, 60)]
+    np.testing.assert_allclose(found["prediction"].to_numpy()[10:], found["y"].to_numpy()[10:])
+    assert "1 row skipped, because a value is missing" in capsys.readouterr().out
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(place, monkeypatch):
+    command = [*COMMAND, "replay", "-", *OPTIONS, "--out", "out"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdin.write(b"a,b,y\n" + b"1,2,3\n" * 2_000_000)
+        process.stdin.flush()
+        limit = time.monotonic() + 120
+        while not any(name.endswith(".partial") for name in os.listdir()):
+            assert time.monotonic() < limit
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.kill()
+        process.stdin.close()
+    assert any(name.endswith(".partial") for name in os.listdir())
+    assert here("replay", table(), *OPTIONS, "--out", "out", monkeypatch=monkeypatch) == 0
+    assert sorted(os.listdir()) == ["out", "rows.csv"]
 
 
 def test_a_negative_weight_is_refused_with_its_line(place, monkeypatch, capsys):
@@ -236,11 +372,33 @@ BAD = {
     ),
     "unknown column": (b"a,b,yy\n1,2,3\n", [], "has no column 'y': did you mean 'yy'?"),
     "binary junk": (bytes(range(256)), [], "'bad.csv' is not text"),
-    "junk without zeros": (b"\xfe\xff\xfa,\xc3(\n1,2\n", [], "'bad.csv' is not UTF-8 text"),
+    "junk without zeros": (b"\xfa\xfb,\xc3(\n1,2\n", [], "'bad.csv' is not UTF-8 text"),
+    "cut UTF-16": ("a,b,y\n1,2,3".encode("utf-16")[:-1], [], "'bad.csv' is not text in 'utf-16'"),
+    "a decimal comma": (
+        b"a;b;y\n1,5;2;3\n",
+        ["--delimiter", ";"],
+        "column 'a' is '1,5': expected a number; add --decimal ','",
+    ),
+    "a target of text": (
+        b"a,b,y\n1,2,low\n3,4,high\n",
+        [],
+        "'bad.csv' at line 2, column 'y' is 'low': expected a number; name another --target.",
+    ),
+    "a target of times": (
+        b"a,b,y\n1,2,2011-01-01\n",
+        [],
+        "column 'y' holds times: expected numbers; name another --target.",
+    ),
+    "late text in the target": (
+        b"a,b,y\n" + b"1,2,3\n2,1,5\n4,7,2\n6,1,1\n" * 50_000 + b"1,3,two\n",
+        [],
+        "column 'y' is 'two': expected a number; correct it, or name another --target.",
+    ),
+    "a ZIP archive": (b"PK\x03\x04" + bytes(40), [], "'bad.csv' is a ZIP archive or an Excel"),
     "gap in the target": (
         b"a,b,y\n1,2,3\n1,2,NaN\n",
         [],
-        "'bad.csv' at line 3, column 'y' is missing",
+        "'bad.csv' at line 3, column 'y' is missing: expected a value; add --missing skip.",
     ),
     "text": (b"a,b,y\nred,2,3\nblue,2,3\n", [], "'a' is 'red': expected a number; add --one-hot a"),
     "late text": (
@@ -342,9 +500,7 @@ def test_the_example_in_the_help_runs(place):
     script = "\n".join(line.strip() for line in lines[:start])
     assert script.strip().startswith("efface sample")
     found = re.sub(r"^efface ", "efface_ ", script, flags=re.MULTILINE)
-    prelude = (
-        'efface_() { "$PYTHON" -W error -c "from efface.cli.main import main; main()" "$@"; }\n'
-    )
+    prelude = 'efface_() { "$PYTHON" -W error -c "from efface.cli.main import run; run()" "$@"; }\n'
     result = subprocess.run(
         ["bash", "-e", "-c", prelude + found],
         env={**os.environ, "PYTHON": sys.executable, "COLUMNS": "80"},

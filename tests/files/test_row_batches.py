@@ -13,6 +13,7 @@ from efface.errors import BadTable
 from efface.files.readers import open_table
 from efface.files.row_batches import read_rows
 from efface.files.schema import RequestedColumns, resolve_schema
+from efface.files.text_readers import TextFormat
 
 TEXT = """when,who,sky,x,z,y
 2011-01-01,7,clear,1,10,1.5
@@ -196,7 +197,7 @@ def test_decreasing_times_are_refused_across_chunks(tmp_path):
 
 def test_times_may_have_another_format(tmp_path):
     (tmp_path / "t.csv").write_text("t,x,y\n31/01/2011 14:00,1,1\n01/02/2011 09:00,1,1\n")
-    found = open_table(str(tmp_path / "t.csv"), times="%d/%m/%Y %H:%M")
+    found = open_table(str(tmp_path / "t.csv"), TextFormat(times="%d/%m/%Y %H:%M"))
     rows = rows_of(found, RequestedColumns("y", ["x"], time="t"))
     assert str(rows.at[0]).startswith("2011-01-31T14:00")
     with pytest.raises(BadTable, match="add --time-format"):

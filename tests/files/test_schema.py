@@ -69,7 +69,7 @@ def test_by_default_all_columns_without_a_role_are_features(tmp_path):
         ),
         (
             RequestedColumns("y", ["x"], weight="when"),
-            "column 'when' holds times: expected weights, which are numbers; name another",
+            "column 'when' holds times: expected numbers; name another --weight",
         ),
         (
             RequestedColumns("y", ["x"], owner="y"),

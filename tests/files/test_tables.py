@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from efface.errors import BadTable
-from efface.files.tables import Kind, kind_of, one_line
+from efface.files.tables import Kind, kind_of
 
 
 @pytest.mark.parametrize(
@@ -29,11 +29,6 @@ from efface.files.tables import Kind, kind_of, one_line
 )
 def test_kinds(type, kind):
     assert kind_of(type) is kind
-
-
-def test_library_errors_become_one_short_line():
-    assert one_line(ValueError("one\n  two.")) == "one two"
-    assert len(one_line(ValueError("x" * 1000))) == 160
 
 
 def test_bad_table_is_a_value_error():

@@ -47,6 +47,7 @@ def test_the_screen_shows_the_result():
     text = shown(summary(requests=2, failed=1))
     assert "Ridge on bikeshare.csv, predicting bikers" in text
     assert "8,645 rows at 1,720 rows per second: 7,929 forgotten, 716 live" in text
+    assert "55 rows skipped, because a value is missing" in text
     assert "95% prediction intervals covered 92.5% of the observed values" in text
     assert "31.5" in text
     assert "2 requests: 4 rows forgotten, in 1.12 ms each" in text

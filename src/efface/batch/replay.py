@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from efface.batch.fleet import Fleet
 from efface.batch.results import Replay
+from efface.errors import invalid
 from efface.inputs.roles import column_roles
 from efface.live.arrivals import Arrivals
 from efface.live.live_rows import LiveRows
@@ -18,20 +20,24 @@ if TYPE_CHECKING:
 
 
 def replay(
-    model: Model,
+    model: Model | Fleet,
     X: Any,
     y: Any,
     *,
+    by: Any = None,
     ids: Any = None,
     at: Any = None,
     coef: bool = False,
     diagnostics: bool = False,
     interval: float | None = None,
     method: MethodName = "gaussian",
+    lower: float | None = None,
+    upper: float | None = None,
     x: Any = None,
     sample_weight: Any = None,
     owners: Any = None,
     until: Any = None,
+    one_hot: Any = None,
 ) -> Replay:
     """Predict each row, then learn it; the model ends as if it had learned the rows one by one.
 
@@ -41,10 +47,14 @@ def replay(
 
     ``interval`` is the level of the prediction intervals, computed by ``method``; see
     ``predict_interval`` of the models. Conformal intervals cost a replay of the live rows per row.
+    Intervals end at the limits ``lower`` and ``upper``; predictions are not limited.
 
-    If X is a frame, ``y``, ``ids``, ``at``, ``sample_weight``, ``owners`` and ``until`` may be
-    column names, and ``x`` names the features (default: all other columns). The results are then
-    columns of the same kind.
+    A Fleet has one model per key: ``by`` then holds the key of each row.
+
+    If X is a frame, ``y``, ``by``, ``ids``, ``at``, ``sample_weight``, ``owners`` and ``until`` may
+    be column names, and ``x`` names the features (default: all other columns). ``one_hot`` names
+    features that are encoded as 0/1 columns, as in ``rolling``. The results are then columns of the
+    same kind.
 
     >>> from efface import OLS
     >>> model = OLS(window=2, fit_intercept=False)
@@ -52,11 +62,20 @@ def replay(
     array([0., 2., 3.])
     """
     given = {"ids": ids, "at": at, "owners": owners, "until": until}
-    roles = column_roles(X, x, y=y, sample_weight=sample_weight, **given)
-    widths = None if interval is None else as_method(interval, method, "interval").widths
+    if isinstance(model, Fleet):
+        told: Any = {"coef": coef, "diagnostics": diagnostics, "interval": interval}
+        told |= {"method": method, "lower": lower, "upper": upper}
+        columns: Any = {"x": x, "one_hot": one_hot, "sample_weight": sample_weight}
+        return model.replay(X=X, y=y, by=by, **given, **told, **columns)
+    if by is not None:
+        raise invalid("by", by, "None for a single model", "pass a Fleet of the model")
+    roles = column_roles(X, x, one_hot, y=y, sample_weight=sample_weight, **given)
+    limits: Any = {"lower": lower, "upper": upper, "subject": "interval"}
+    intervals = None if interval is None else as_method(interval, method, **limits)
+    wanted: Any = {"coef": bool(coef), "diagnostics": bool(diagnostics), "intervals": intervals}
 
     def run(live: LiveRows, new: Arrivals) -> Trace:
-        return replay_rows(live, new, coef=bool(coef), diagnostics=bool(diagnostics), widths=widths)
+        return replay_rows(live, new, **wanted)
 
     rows = X if roles.features is None else roles.features.native
     keys = Keys(*(roles.one(role) for role in Keys._fields))

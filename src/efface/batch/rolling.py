@@ -15,6 +15,7 @@ from efface.batch.statistics import Statistics, statistics
 from efface.batch.varying_windows import Regression, WindowFits, interval_after
 from efface.batch.windows import Task, fit_windows, window_starts
 from efface.engine.windows.inference import Inference
+from efface.engine.windows.robust_errors import RobustErrors, RobustVariances
 from efface.errors import invalid
 from efface.inputs.arrays import as_matrix, as_vector, as_weights, refuse_heavy
 from efface.inputs.parameters import boolean, choice, non_negative, whole
@@ -27,6 +28,8 @@ from efface.models.intervals import Method, MethodName, as_method
 Output = Literal["coef", "intercept", "rank", "fitted", "prediction", "residual", "error"]
 
 _DEFAULT: tuple[Output, ...] = ("coef", "intercept", "rank", "fitted", "prediction")
+RobustName = Literal["HC0", "HC1", "HC2", "HC3", "HAC"]
+ROBUST: tuple[RobustName, ...] = ("HC0", "HC1", "HC2", "HC3", "HAC")  # in the engine's order
 OUTPUTS: tuple[Output, ...] = (*_DEFAULT, "residual", "error")
 
 
@@ -35,23 +38,30 @@ def rolling(
     y: Any,
     window: Any,
     *,
-    alpha: float = 0.0,
-    fit_intercept: bool = False,
+    alpha: float | Literal["auto"] = 0.0,
+    fit_intercept: bool = True,
     min_rows: int | None = None,
     groups: Any = None,
     threads: int | None = None,
     missing: Literal["raise", "skip"] = "raise",
     outputs: Iterable[Output] | None = None,
-    stats: bool = False,
+    stats: bool | RobustName = False,
+    lags: int | None = None,
     x: Any = None,
     by: Any = None,
     at: Any = None,
     interval: float | None = None,
     method: MethodName = "gaussian",
+    lower: float | None = None,
+    upper: float | None = None,
     sample_weight: Any = None,
     standardize: bool = False,
+    one_hot: Any = None,
 ) -> Rolling:
     """Fit a linear regression to the last ``window`` rows, at every row.
+
+    ``alpha`` is the penalty of a ridge regression, or "auto" for that of ``AutoRidge``: selected by
+    the rows of each window.
 
     ``window`` may also be a duration ("90d", "3mo", a timedelta, KeepFor), which needs the times
     ``at``: the window of row t then holds the rows younger than the duration at ``at[t]``. None is
@@ -64,10 +74,14 @@ def rolling(
     with NaN is not learned and makes no other row leave; the coefficients carry over it.
 
     ``outputs`` names what to compute. The default is all but residual and error. The rank is a
-    default only if ``alpha`` is 0, because with a penalty it costs a second pass. ``stats=True``
-    adds standard errors, t- and p-values and R², for least squares only. ``interval`` is the level
-    of an interval around each prediction, computed by ``method`` as ``predict_interval`` of a model
-    fitted to the previous window does.
+    default only if ``alpha`` is 0, because with a penalty it costs a second pass. ``interval`` is
+    the level of an interval around each prediction, computed by ``method`` as ``predict_interval``
+    of a model fitted to the previous window does, and ends at the limits ``lower`` and ``upper``.
+
+    ``stats=True`` adds standard errors, t- and p-values and R², for least squares only. "HC0" to
+    "HC3" make the standard errors robust to noise of varying variance, "HAC" (Newey and West) also
+    to noise that is correlated over up to ``lags`` rows, by default floor(4 (n / 100)^(2/9)) for n
+    rows. The p-values are those of Student's t.
 
     With ``standardize`` each window is fitted to features minus the window's mean, divided by its
     standard deviation. ``alpha`` and the rank refer to the standardised features, the coefficients
@@ -77,25 +91,29 @@ def rolling(
     assume noise of variance sigma^2 / weight.
 
     If X is a frame, ``y``, ``at``, ``sample_weight`` and ``groups`` may be column names (several
-    for ``groups``), and ``x`` names the features (default: all other columns). The results are
-    then columns of the same kind.
+    for ``groups``), and ``x`` names the features (default: all other columns). ``one_hot`` names
+    features that are encoded as 0/1 columns, one per level after the first ({"sector": levels} if
+    levels are known). The results are then columns of the same kind.
 
-    >>> rolling([[1.0], [1.0], [2.0]], [1.0, 3.0, 5.0], window=2).coef.ravel()
-    array([nan, 2. , 2.6])
+    >>> rolling([[1.0], [2.0], [4.0]], [1.0, 3.0, 5.0], window=2).coef.ravel()
+    array([nan,  2.,  1.])
     """
-    stats = boolean("stats", stats)
+    robust = _robust_errors(stats, lags)
+    stats = bool(stats)
     regression = _regression(alpha, fit_intercept, standardize, stats)
     policy, least = _policy(window, min_rows)
-    wanted = _wanted(outputs, regression.alpha)
-    intervals = None if interval is None else as_method(interval, method, "interval")
+    wanted = _wanted(outputs, regression.penalised)
+    limits: Any = {"lower": lower, "upper": upper, "subject": "interval"}
+    intervals = None if interval is None else as_method(interval, method, **limits)
     skip = choice("missing", missing, ("raise", "skip")) == "skip"
     workers = os.cpu_count() or 1 if threads is None else whole("threads", threads, 1)
-    roles = column_roles(X, x, y=y, groups=_either(groups, by), at=at, sample_weight=sample_weight)
+    given = {"groups": _either(groups, by), "at": at, "sample_weight": sample_weight}
+    roles = column_roles(X, x, one_hot, y=y, **given)
     rows = as_matrix(roles.X, missing=skip)
     name = y if roles.features is not None and isinstance(y, str) else None
     responses = as_vector(roles.one("y"), len(rows), missing=skip, name=name)
     least = least or rows.shape[1] + regression.fit_intercept
-    task = Task(policy, regression, least, "rank" in wanted, stats, intervals)
+    task = Task(policy, regression, least, "rank" in wanted, stats, robust, intervals)
     grouped = _grouped(rows, responses, roles, skip, policy)
     fits = fit_windows(task, grouped, workers)
     result = _Report(task, rows, responses, grouped, fits).result(wanted)
@@ -115,16 +133,28 @@ def _either(groups: Any, by: Any) -> Any:
 def _regression(
     alpha: object, fit_intercept: object, standardize: object, stats: bool
 ) -> Regression:
-    penalty, intercept = non_negative("alpha", alpha), boolean("fit_intercept", fit_intercept)
-    scaled = boolean("standardize", standardize)
-    if stats and penalty > 0:
+    auto = isinstance(alpha, str) and alpha == "auto"
+    penalty = None if auto else non_negative("alpha", alpha, 'or "auto"')
+    intercept, scaled = boolean("fit_intercept", fit_intercept), boolean("standardize", standardize)
+    if stats and penalty != 0.0:
         advice = "pass alpha=0, or use predict_interval for a penalised model"
-        raise invalid("alpha", penalty, "0 where stats=True", advice)
+        raise invalid("alpha", alpha, "0 where stats=True", advice)
     if stats and scaled and not intercept:
         advice = "standardised features have no regression through the origin"
         expected = "True where stats and standardize are"
         raise invalid("fit_intercept", False, expected, advice)
     return Regression(penalty, intercept, scaled)
+
+
+def _robust_errors(stats: object, lags: object) -> RobustErrors | None:
+    """The robust standard errors that were asked for; None for those of constant variance."""
+    if lags is not None and stats != "HAC":
+        raise invalid("lags", lags, "None unless stats='HAC'", "leave it out")
+    if isinstance(stats, bool | np.bool_):
+        return None
+    if stats not in ROBUST:
+        raise invalid("stats", stats, f"True, False or one of {ROBUST}", "choose one")
+    return RobustErrors(ROBUST.index(stats), -1 if lags is None else whole("lags", lags, 0))
 
 
 def _policy(window: object, min_rows: object) -> tuple[Policy, int]:
@@ -139,9 +169,9 @@ def _policy(window: object, min_rows: object) -> tuple[Policy, int]:
     return policy, least
 
 
-def _wanted(outputs: Any, penalty: float) -> frozenset[str]:
+def _wanted(outputs: Any, penalised: bool) -> frozenset[str]:
     if outputs is None:
-        return frozenset(_DEFAULT) - ({"rank"} if penalty > 0 else set())
+        return frozenset(_DEFAULT) - ({"rank"} if penalised else set())
     names = [outputs] if isinstance(outputs, str) else list(outputs)
     for name in names:
         if name not in OUTPUTS:
@@ -228,7 +258,11 @@ class _Report(NamedTuple):
         nobs = self._at_row(_weighted_rows(self.grouped.rows, starts))
         nobs = np.where(np.isnan(intercept) | (nobs < 0), 0, nobs)
         inference = Inference(*map(self._at_row, self.fits.inference))
-        return statistics(coef, intercept, inference, nobs, self.task.regression.fit_intercept)
+        robust = None
+        if self.fits.robust is not None:
+            robust = RobustVariances(*map(self._at_row, self.fits.robust))
+        fit_intercept = self.task.regression.fit_intercept
+        return statistics(coef, intercept, inference, nobs, fit_intercept, robust)
 
 
 def _weighted_rows(rows: RowArrays, starts: Ints) -> Ints:

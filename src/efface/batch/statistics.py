@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from efface.engine.windows.inference import Inference
+from efface.engine.windows.robust_errors import RobustVariances
 from efface.inputs.types import Ints, Matrix, Vector
 
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """Inference on the coefficients of each window, for noise of constant variance.
+    """Inference on the coefficients of each window, for noise of constant variance or robust.
 
     NaN where the rows do not determine the coefficients, or leave no degree of freedom. p-values
     are two-sided, of Student's t. R² is centred with an intercept and uncentred without one.
@@ -32,9 +33,16 @@ class Statistics:
 
 
 def statistics(
-    coef: Matrix, intercept: Vector, inference: Inference, nobs: Ints, fit_intercept: bool
+    coef: Matrix,
+    intercept: Vector,
+    inference: Inference,
+    nobs: Ints,
+    fit_intercept: bool,
+    robust: RobustVariances | None = None,
 ) -> Statistics:
     """The statistics of n fits: ``coef`` has the shape (n, d), ``intercept`` the shape (n,).
+
+    With ``robust`` the standard errors are those.
 
     >>> found = Inference(np.array([[0.25]]), np.zeros(1), np.array([8.0]), np.array([80.0]))
     >>> fit = statistics(np.array([[3.0]]), np.zeros(1), found, np.array([5]), False)
@@ -46,9 +54,13 @@ def statistics(
     df = nobs - coef.shape[1] - int(fit_intercept)
     freedom = np.where(df > 0, df, np.nan)
     scale = inference.unexplained / freedom
-    bse = np.sqrt(inference.variance * scale[:, None])
-    absent = np.full(len(intercept), np.nan)
-    intercept_bse = np.sqrt(inference.base * scale) if fit_intercept else absent
+    variance, base = inference.variance * scale[:, None], inference.base * scale
+    if robust is not None:
+        variance, base = robust
+    bse = np.sqrt(np.where(df[:, None] > 0, variance, np.nan))
+    intercept_bse = np.sqrt(np.where(df > 0, base, np.nan))
+    if not fit_intercept:
+        intercept_bse = np.full(len(intercept), np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):  # a perfect fit has infinite t-values
         t, intercept_t = coef / bse, intercept / intercept_bse
         unexplained = inference.unexplained / inference.total

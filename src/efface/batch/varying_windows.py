@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.engine.windows.inference import Inference
+from efface.engine.windows.robust_errors import RobustVariances
 from efface.inputs.times import Times
 from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.live_rows import LiveRows
-from efface.live.penalties import Fixed
+from efface.live.penalties import Fixed, Penalty
 from efface.live.policies import KeepAll, Policy, Schedule
 from efface.live.replays import replay_rows
+from efface.live.selected_penalty import Selected
 from efface.models.intervals import Method
 
 
@@ -33,24 +35,32 @@ class WindowFits(NamedTuple):
     lower: Vector | None
     upper: Vector | None
     inference: Inference | None = None
+    robust: RobustVariances | None = None
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
         """All arrays that are not None."""
-        return [a for a in (*self[:-1], *(self.inference or ())) if a is not None]
+        found = *self[:-2], *(self.inference or ()), *(self.robust or ())
+        return [each for each in found if each is not None]
 
 
 class Regression(NamedTuple):
     """The regression that is fitted to every window."""
 
-    alpha: float
+    alpha: float | None  # None: selected by the rows of each window
     fit_intercept: bool
     standardize: bool = False
 
+    @property
+    def penalised(self) -> bool:
+        """Is there a penalty, so that the rank is not known?"""
+        return self.alpha is None or self.alpha > 0.0
+
     def start(self, width: int, policy: Policy) -> LiveRows:
         """A model of ``width`` features without rows."""
+        penalty: Penalty = Selected() if self.alpha is None else Fixed(self.alpha)
         way = {"intercept": self.fit_intercept, "standardize": self.standardize}
-        return LiveRows(width, Fixed(self.alpha), policy=policy, **way)
+        return LiveRows(width, penalty, policy=policy, **way)
 
 
 @final
@@ -91,8 +101,7 @@ def fit_varying_windows(
     n, d = X.shape
     live = regression.start(d, PlannedDepartures(np.diff(starts, prepend=0)))
     arrivals = live.arrivals(X, y, None, None, weights)
-    widths = None if method is None else method.widths
-    trace = replay_rows(live, arrivals, coef=True, diagnostics=False, widths=widths)
+    trace = replay_rows(live, arrivals, coef=True, diagnostics=False, intervals=method)
     if not n:
         none = np.zeros(0)
         return WindowFits(np.zeros((0, d)), none, np.zeros(0, dtype=np.int64), none, none)

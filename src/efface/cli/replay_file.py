@@ -35,6 +35,7 @@ SAMPLE_EXAMPLE = """[bold]Example[/bold]
 
 
 class _Method(StrEnum):
+    local = "local"
     gaussian = "gaussian"
     conformal = "conformal"
     self_normalized = "self-normalized"
@@ -59,9 +60,11 @@ _column, _model, _output = (
 def replay(
     context: typer.Context,
     file: Annotated[
-        str,
+        list[str],
         typer.Argument(
-            help="CSV, TSV, JSON Lines, Parquet or Arrow file; - for CSV from standard input.",
+            help="CSV, TSV, JSON Lines, Parquet or Arrow file, perhaps compressed; - for standard "
+            "input. Several files, or a quoted pattern such as 'rides-*.csv', are read one after "
+            "another.",
             show_default=False,
         ),
     ],
@@ -116,9 +119,20 @@ def replay(
         str | None,
         _column(help="Format of times that are not ISO 8601: '%d/%m/%Y %H:%M'.", metavar="FORMAT"),
     ] = None,
+    decimal: Annotated[
+        str, _column(help="Decimal mark of CSV numbers; ',' reads 1,5.", metavar="CHARACTER")
+    ] = ".",
+    thousands: Annotated[
+        str | None,
+        _column(help="Separator of thousands in CSV numbers: 1.234.", metavar="CHARACTER"),
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        _column(help="Encoding of text other than UTF-8, UTF-16: cp1252, latin-1.", metavar="NAME"),
+    ] = None,
     model: Annotated[
         str | None,
-        _model(help="Regression model; adaptive by default.", metavar=f"<{'|'.join(MODELS)}>"),
+        _model(help="Regression model; auto by default.", metavar=f"<{'|'.join(MODELS)}>"),
     ] = None,
     window: Annotated[
         int | None,
@@ -147,8 +161,11 @@ def replay(
     noise: Annotated[
         str | None, _model(help=OPTIONS["noise"].help, metavar="<residual|response>")
     ] = None,
-    theta_max: Annotated[float | None, _model(help=OPTIONS["theta_max"].help)] = None,
+    theta_max: Annotated[
+        str | None, _model(help=OPTIONS["theta_max"].help, metavar="<number|auto>")
+    ] = None,
     switch_at: Annotated[float | None, _model(help=OPTIONS["switch_at"].help)] = None,
+    average: Annotated[bool | None, _model("--average", help=OPTIONS["average"].help)] = None,
     fit_intercept: Annotated[
         bool | None, _model("--intercept/--no-intercept", help=OPTIONS["fit_intercept"].help)
     ] = None,
@@ -175,7 +192,14 @@ def replay(
     interval: Annotated[float, _model(help="Level of the prediction intervals.")] = 0.95,
     method: Annotated[
         _Method, _model(help="Method of the intervals; conformal is the slowest.")
-    ] = _Method.gaussian,
+    ] = _Method.local,
+    lower: Annotated[
+        float | None,
+        _model(help="Limit that no response is below, such as 0: intervals end there."),
+    ] = None,
+    upper: Annotated[
+        float | None, _model(help="Limit that no response is above: intervals end there.")
+    ] = None,
     compare: Annotated[
         bool,
         _output(
@@ -211,7 +235,9 @@ def replay(
 ) -> None:
     """Stream the rows of a file through a model: predict, learn, forget, and write a report."""
     from efface.files.job import Job
+    from efface.files.number_text import NumberFormat
     from efface.files.schema import RequestedColumns
+    from efface.files.text_readers import TextFormat
 
     roles = RequestedColumns(
         target,
@@ -228,12 +254,14 @@ def replay(
         file,
         roles,
         model=model,
-        options={name: context.params[name] for name in OPTIONS},
+        options={name: _value(context.params[name]) for name in OPTIONS},
         window=window,
         keep=keep,
         policy=policy,
         level=interval,
         method=method.value,
+        lower=lower,
+        upper=upper,
         forget=forget,
         redact=redact,
         compare=compare,
@@ -241,10 +269,14 @@ def replay(
         start=start,
         save=save,
         missing=missing.value,
-        delimiter={"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter),
-        time_format=time_format,
+        text=TextFormat(
+            {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter),
+            time_format,
+            encoding,
+            NumberFormat(decimal, thousands),
+        ),
     )
-    folder = out or Path(f"{'stdin' if file == '-' else Path(file).name.split('.')[0]}-replay")
+    folder = out or Path(f"{_stem(job.files[0])}-replay")
     try:
         summary = _run(job, folder, form=format.value, overwrite=overwrite, json=json)
     except KeyboardInterrupt:
@@ -253,6 +285,10 @@ def replay(
         _leave(int(stop.code or 0))
     if summary["audits"]["failed"]:
         raise typer.Exit(1)
+
+
+def _stem(file: str) -> str:
+    return "stdin" if file == "-" else Path(file).name.split(".")[0]
 
 
 def _leave(code: int) -> NoReturn:
@@ -280,6 +316,14 @@ def _run(job: Job, folder: Path, *, form: Any, overwrite: bool, json: bool) -> d
     else:
         Console(highlight=False).print(screen(summary, folder / REPORT))
     return summary
+
+
+def _value(given: Any) -> Any:
+    """The number that was typed; anything else as it is."""
+    try:
+        return float(given) if isinstance(given, str) else given
+    except ValueError:
+        return given
 
 
 def _split(names: str | None) -> list[str] | None:

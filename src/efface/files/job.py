@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +15,9 @@ from threadpoolctl import threadpool_limits
 
 from efface.batch.replay import replay
 from efface.errors import InvalidValue, unusable
-from efface.files.answers import answer
+from efface.files.answers import ModelHolder, answer
 from efface.files.baselines import Baseline, baselines
+from efface.files.joined_tables import expand, open_tables, short_name
 from efface.files.model_options import DEFAULT, OPTIONS, factory, values_of
 from efface.files.output import (
     REPORT,
@@ -27,7 +28,6 @@ from efface.files.output import (
     folder,
     write_summary,
 )
-from efface.files.readers import open_table
 from efface.files.redaction import feature_names
 from efface.files.report import write_report
 from efface.files.requests import NONE, Request, Requests, read_requests
@@ -44,11 +44,11 @@ from efface.files.schema import RequestedColumns, Schema, resolve_schema
 from efface.files.streaming import Outputs, StreamRun, stream_table
 from efface.files.summary import Setting, summarise
 from efface.files.tables import Table
+from efface.files.text_readers import PLAIN, TextFormat
 from efface.files.window_options import DEFAULT as DEFAULT_WINDOW
 from efface.files.window_options import WindowOptions, written
-from efface.inputs.parameters import probability
 from efface.live.policies import FIFD, KeepFor, as_policy
-from efface.models.intervals import MethodName
+from efface.models.intervals import MethodName, as_method
 from efface.models.linear import Ridge
 from efface.models.regression import Model
 
@@ -59,10 +59,11 @@ Progress = Callable[[int, float], None]  # rows done, share of the table
 class Job:
     """What to do. ``options`` are those of ``model_options``; None means the default.
 
+    ``file`` is a path, or several that are read one after another; a path may be a pattern.
     ``start`` is the file of a model to go on from, ``save`` the file for the model at the end.
     """
 
-    file: str
+    file: str | Sequence[str]
     roles: RequestedColumns
     model: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -70,7 +71,9 @@ class Job:
     keep: str | None = None
     policy: str | None = None
     level: float = 0.95
-    method: MethodName = "gaussian"
+    method: MethodName = "local"
+    lower: float | None = None
+    upper: float | None = None
     forget: str | None = None
     redact: bool = False
     compare: bool = False
@@ -78,8 +81,18 @@ class Job:
     start: str | None = None
     save: str | None = None
     missing: Missing = "raise"
-    delimiter: str | None = None
-    time_format: str | None = None
+    text: TextFormat = PLAIN
+
+    @property
+    def files(self) -> list[str]:
+        """The files to read, in order."""
+        return expand([self.file] if isinstance(self.file, str) else self.file)
+
+    @property
+    def intervals(self) -> dict[str, Any]:
+        """The options of the intervals, as they are in the summary."""
+        limits = {"lower": self.lower, "upper": self.upper}
+        return {"level": self.level, "method": self.method, **limits}
 
     @property
     def windows(self) -> WindowOptions:
@@ -105,10 +118,11 @@ def run(
 ) -> dict[str, Any]:
     """Do a job and return its summary; the folder ``out`` appears when everything is written."""
     models = _Models(job)
-    probability("interval", job.level)
+    as_method(**job.intervals, subject="interval")
     check_folder(out, overwrite)
     check_target(job.save, grouped=job.roles.group is not None, overwrite=overwrite)
-    table = open_table(job.file, job.delimiter, job.time_format)
+    names = job.files
+    table = open_tables(names, job.text)
     schema = resolve_schema(table, job.roles)
     stream = _stream(job, models, schema)
     one_thread = threadpool_limits(limits=1, user_api="blas")  # matrices of a window are small
@@ -124,10 +138,10 @@ def run(
                 progress(stream.log.rows, table.progress())
         _refuse_nothing(job, table, stream)
         setting = Setting(
-            file=Path(job.file).name if job.file != "-" else table.name,
+            file=short_name(names),
             schema=schema,
             model=models.described(),
-            interval={"level": job.level, "method": job.method},
+            interval=job.intervals,
             redact=job.redact,
         )
         seconds = time.perf_counter() - start
@@ -196,7 +210,8 @@ class _Models:
         model = self.make()
         replay(model, X, y, at=at, ids=range(8), **options)
         if self._job.forget is not None:
-            answer(Request(id=model.ids_[-1]), [model], row=8, arrived=7)
+            request = Request(id=model.ids_[-1])
+            answer(request, ModelHolder(request, [model]), row=8, arrived=7)
         for other in self.baselines().values():
             other.predict(X, y, at)
         return time.perf_counter() - start
@@ -221,7 +236,7 @@ def _stream(job: Job, models: _Models, schema: Schema) -> StreamRun:
     return StreamRun(
         models.make,
         models.name,
-        Outputs(job.level, job.method, job.coefficients, job.redact, named),
+        Outputs(*job.intervals.values(), job.coefficients, job.redact, named),
         requests=_requests(job, schema),
         compare=models.baselines,
         warm_up=len(schema.names) + 1,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from efface.errors import InvalidValue
+from efface.files.partial_folders import temporary_folder
 from efface.files.run_log import STEP_COLUMNS, PredictedRows
 from efface.files.schema import Schema
 
@@ -36,24 +35,24 @@ def folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     holds nothing but results.
     """
     check_folder(path, overwrite)
-    partial = _temporary_folder(path)
-    try:
+    with _temporary_folder(path) as partial:
         inside = partial / path.name
         inside.mkdir()
         yield inside
         _replace(path, inside, partial / "replaced")
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
-def _temporary_folder(path: Path) -> Path:
-    """A new folder on the same disk, so that results can be renamed."""
+@contextmanager
+def _temporary_folder(path: Path) -> Iterator[Path]:
+    """A new folder on the same disk, so that results can be renamed; it is removed at the end."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
+        partial = temporary_folder(path)
     except OSError as error:
         text = f"'{path}' cannot be written: {error.strerror}; name another --out."
         raise InvalidValue(text) from error
+    with partial as found:
+        yield found
 
 
 def _replace(path: Path, new: Path, old: Path) -> None:

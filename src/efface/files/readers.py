@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import json
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,15 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from efface.errors import BadTable
-from efface.files.tables import TEXTS, Table, one_line
-from efface.files.text_readers import (
-    COMPRESSED,
-    CsvTable,
-    JsonTable,
-    TextFile,
-    TextPipe,
-    head_of,
-)
+from efface.files.sources import COMPRESSED, Source, Text, one_line, open_source
+from efface.files.tables import TEXTS, Table, converted
+from efface.files.text_readers import PLAIN, CsvTable, JsonTable, TextFormat
 
 _ROWS = 1 << 14  # rows per chunk
 _TABBED = (".tsv", ".tab")
@@ -30,26 +24,19 @@ _SUFFIXES = {".parquet": "Parquet", ".pq": "Parquet", ".arrow": "Arrow", ".feath
 _SUFFIXES |= {".ipc": "Arrow", ".arrows": "Arrow"}
 
 
-def open_table(source: str, delimiter: str | None = None, times: str | None = None) -> Table:
-    """The table in a file; "-" is CSV from standard input.
-
-    ``delimiter`` separates the values of a CSV file. ``times`` is the format of its times, in the
-    notation of ``strptime``, if it is not ISO 8601.
-    """
-    if source == "-":
-        return CsvTable("standard input", TextPipe(sys.stdin.buffer), delimiter or ",", times)
-    path, suffix = Path(source), _suffix(Path(source))
-    head = head_of(path)
-    if not head:
-        raise BadTable(f"'{source}' is empty: expected a header and rows; check the file.")
-    form = next((form for magic, form in _MAGIC.items() if head.startswith(magic)), None)
-    form = form or _SUFFIXES.get(suffix)
-    if form:
-        return _binary(source, form)
-    if suffix in _LINES:
-        return JsonTable(source, path)
-    delimiter = delimiter or ("\t" if suffix in _TABBED else ",")
-    return CsvTable(source, TextFile(path), delimiter, times)
+def open_table(name: str, form: TextFormat = PLAIN) -> Table:
+    """The table in a file; "-" is standard input. ``form`` says how text is written."""
+    source, suffix = open_source(name), _suffix(Path(name))
+    source.refuse_foreign()
+    binary = next((form for magic, form in _MAGIC.items() if source.head.startswith(magic)), None)
+    binary = binary or _SUFFIXES.get(suffix)
+    if binary:
+        return _binary(source, binary)
+    text = Text(source, form.encoding)
+    if suffix in _LINES or _is_object(text.head):
+        return JsonTable(text)
+    delimiter = form.delimiter or ("\t" if suffix in _TABBED else ",")
+    return CsvTable(text, form._replace(delimiter=delimiter))
 
 
 def _suffix(path: Path) -> str:
@@ -57,12 +44,23 @@ def _suffix(path: Path) -> str:
     return name.suffix.lower()
 
 
-def _binary(name: str, form: str) -> Table:
+def _is_object(head: bytes) -> bool:
+    """Whether text begins with a line that is a JSON object."""
+    line = head.lstrip().split(b"\n", 1)[0]
+    if not line.startswith(b"{"):
+        return False
     try:
-        return _ParquetTable(name) if form == "Parquet" else _ArrowTable(name)
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _binary(source: Source, form: str) -> Table:
+    try:
+        return _ParquetTable(source) if form == "Parquet" else _ArrowTable(source)
     except (pa.ArrowException, OSError) as error:
         advice = f"expected a complete {form} file; write it again"
-        raise BadTable(f"'{name}' cannot be read: {advice} ({one_line(error)}).") from error
+        raise BadTable(f"'{source.name}' cannot be read: {advice} ({one_line(error)}).") from error
 
 
 class _BinaryTable(Table):
@@ -72,7 +70,7 @@ class _BinaryTable(Table):
     _done = 0
 
     def sample(self, column: str) -> pa.Array:
-        return _converted(next(self._batches([column])).column(column), TEXTS)
+        return converted(next(self._batches([column])).column(column), TEXTS)
 
     def progress(self) -> float:
         return self._done / self._total if self._total else float("nan")
@@ -82,7 +80,7 @@ class _BinaryTable(Table):
         try:
             for batch in self._batches(list(wanted)):
                 yield pa.record_batch(
-                    [_converted(batch.column(name), type) for name, type in wanted.items()],
+                    [converted(batch.column(name), type) for name, type in wanted.items()],
                     names=list(wanted),
                 )
                 self._done += batch.num_rows
@@ -97,21 +95,13 @@ class _BinaryTable(Table):
         """The rows, with these columns."""
 
 
-def _converted(values: pa.Array, type: pa.DataType) -> pa.Array:
-    if pa.types.is_boolean(values.type) and pa.types.is_floating(type):
-        values = values.cast(pa.int8())
-    if pa.types.is_timestamp(values.type) and values.type.tz:
-        values = values.cast(pa.timestamp(values.type.unit, "UTC"))
-    return values.cast(type, safe=not pa.types.is_floating(type))
-
-
 @final
 class _ParquetTable(_BinaryTable):
-    def __init__(self, name: str) -> None:
-        self._file = pyarrow.parquet.ParquetFile(name)
+    def __init__(self, source: Source) -> None:
+        self._file = pyarrow.parquet.ParquetFile(source.seekable())
         schema = self._file.schema_arrow
         self._total = self._file.metadata.num_rows
-        super().__init__(name, dict(zip(schema.names, schema.types, strict=True)))
+        super().__init__(source.name, dict(zip(schema.names, schema.types, strict=True)))
 
     def _batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         yield from self._file.iter_batches(batch_size=_ROWS, columns=columns)
@@ -119,25 +109,23 @@ class _ParquetTable(_BinaryTable):
 
 @final
 class _ArrowTable(_BinaryTable):
-    """The Arrow file or stream format, memory-mapped."""
+    """The Arrow file or stream format."""
 
-    def __init__(self, name: str) -> None:
-        self._total = 0
-        with pa.memory_map(name) as source:
-            schema = self._open(source).schema
-        super().__init__(name, dict(zip(schema.names, schema.types, strict=True)))
+    def __init__(self, source: Source) -> None:
+        self._total, self._bytes = 0, source.seekable()
+        schema = self._open().schema
+        super().__init__(source.name, dict(zip(schema.names, schema.types, strict=True)))
 
-    @staticmethod
-    def _open(source: Any) -> Any:
-        form = pa.ipc.open_file if source.read(6) == b"ARROW1" else pa.ipc.open_stream
-        source.seek(0)
-        return form(source)
+    def _open(self) -> Any:
+        self._bytes.seek(0)
+        form = pa.ipc.open_file if self._bytes.read(6) == b"ARROW1" else pa.ipc.open_stream
+        self._bytes.seek(0)
+        return form(self._bytes)
 
     def _batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        with pa.memory_map(self.name) as source:
-            reader = self._open(source)
-            whole = isinstance(reader, pa.ipc.RecordBatchFileReader)
-            parts = map(reader.get_batch, range(reader.num_record_batches)) if whole else reader
-            for part in parts:
-                for start in range(0, part.num_rows, _ROWS):
-                    yield part.slice(start, _ROWS)
+        reader = self._open()
+        whole = isinstance(reader, pa.ipc.RecordBatchFileReader)
+        parts = map(reader.get_batch, range(reader.num_record_batches)) if whole else reader
+        for part in parts:
+            for start in range(0, part.num_rows, _ROWS):
+                yield part.slice(start, _ROWS)

@@ -84,7 +84,8 @@ def read_rows(
         required = chunk.select([name for name in schema.types if name not in schema.optional])
         gaps = _gaps(required)
         if missing == "raise" and gaps.any():
-            raise _gap_error(table, required, first, int(gaps.argmax()))
+            index = int(gaps.argmax())
+            raise _gap_error(table, schema, first + index, required.slice(index, 1))
         rows = _Chunk(table, schema, chunk, first).rows()
         if gaps.any():
             skipped(int(gaps.sum()))
@@ -109,11 +110,12 @@ def _gaps(chunk: pa.RecordBatch) -> NDArray[np.bool_]:
     return gaps
 
 
-def _gap_error(table: Table, chunk: pa.RecordBatch, first: int, index: int) -> BadTable:
-    row = chunk.slice(index, 1)
-    column = next(name for name in chunk.schema.names if _gaps(row.select([name])).any())
-    text = f"'{table.name}' at {table.place(first + index)}, column {column!r} is missing"
-    return BadTable(f"{text}: expected a value; impute it, or add --missing skip.")
+def _gap_error(table: Table, schema: Schema, row: int, values: pa.RecordBatch) -> BadTable:
+    """The error for a row, whose values are given, that lacks one."""
+    column = next(name for name in values.schema.names if _gaps(values.select([name])).any())
+    advice = "add --missing skip" if column == schema.target else "impute it, or add --missing skip"
+    text = f"{table.where(row)}, column {column!r} is missing"
+    return BadTable(f"{text}: expected a value; {advice}.")
 
 
 @dataclass(frozen=True)

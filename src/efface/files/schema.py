@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from efface.errors import BadTable
+from efface.files.number_text import MISSING, hint
 from efface.files.tables import NUMBERS, TEXTS, TIMES, WHOLE, Kind, Table
 
 Levels = Mapping[str, tuple[str, ...]]
 
 MOST_LEVELS = 100
+_WITHOUT = "choose --features without it"
 ROLES = ("target", "time", "id", "group", "weight", "owner", "until")
 _ZONED = pa.timestamp("ns", "UTC")
 
@@ -103,7 +105,7 @@ def resolve_schema(table: Table, roles: RequestedColumns) -> Schema:
     for column in (*roles.taken, *roles.one_hot):
         table.require(column)
     features = _features(table, roles)
-    types = {roles.target: _number(table, roles.target)}
+    types = {roles.target: _number(table, roles.target, "name another --target")}
     types |= {name: TEXTS if name in roles.one_hot else _number(table, name) for name in features}
     if roles.time is not None:
         types[roles.time] = _time(table, roles.time)
@@ -118,8 +120,18 @@ def resolve_schema(table: Table, roles: RequestedColumns) -> Schema:
     if roles.until is not None:
         types[roles.until] = _until(table, roles, types)
     levels = {name: known or _levels(table, name) for name, known in roles.one_hot.items()}
+    table.advice = _advice(roles, features)
     named = roles.target, features, roles.time, roles.id, roles.group
     return Schema(*named, levels, types, roles.weight, roles.owner, roles.until)
+
+
+def _advice(roles: RequestedColumns, features: Sequence[str]) -> dict[str, str]:
+    """What to do about a value that does not fit its column."""
+    leave_out = "correct it, remove the column from --features, or add --one-hot"
+    advice = {name: f"{leave_out} {name}" for name in features}
+    advice |= {name: f"correct it, or name another --{role}" for name, role in roles.taken.items()}
+    times = [name for name in (roles.time, roles.until) if name is not None]
+    return advice | dict.fromkeys(times, "correct it, or add --time-format")
 
 
 def _features(table: Table, roles: RequestedColumns) -> tuple[str, ...]:
@@ -141,46 +153,38 @@ def _features(table: Table, roles: RequestedColumns) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _number(table: Table, name: str) -> pa.DataType:
+def _number(table: Table, name: str, advice: str | None = None) -> pa.DataType:
+    """The type of a column of numbers; ``advice`` says what to do if it holds something else."""
     kind = table.kind(name)
     if kind is Kind.NUMBER:
         return NUMBERS
     if kind is Kind.TEXT:
-        raise _text_feature(table, name)
+        row, example = _first_text(table, name)
+        advice = hint(example) or advice or _instead_of_text(table, name)
+        raise table.wrong(name, row, example, "a number", advice)
     if kind is Kind.TIME:
-        advice = f"name it with --time {name}, or choose --features without it"
+        advice = advice or f"name it with --time {name}, or {_WITHOUT}"
         raise _wrong_kind(table, name, "times", "numbers", advice)
     held = f"values of type {table.columns[name]}"
-    raise _wrong_kind(table, name, held, "numbers", "choose --features without it")
+    raise _wrong_kind(table, name, held, "numbers", advice or _WITHOUT)
 
 
 def _wrong_kind(table: Table, name: str, held: str, expected: str, advice: str) -> BadTable:
     return BadTable(f"'{table.name}', column {name!r} holds {held}: expected {expected}; {advice}.")
 
 
-def _text_feature(table: Table, name: str) -> BadTable:
-    sample = table.sample(name)
-    row, example = _first_text(sample)
-    few = len(sample.drop_null().unique()) <= MOST_LEVELS
-    advice = "choose --features without it"
-    advice = f"add --one-hot {name}, or {advice}" if few else advice
-    return table.wrong(name, row, example, "a number", advice)
+def _instead_of_text(table: Table, name: str) -> str:
+    few = len(table.sample(name).drop_null().unique()) <= MOST_LEVELS
+    return f"add --one-hot {name}, or {_WITHOUT}" if few else _WITHOUT
 
 
-def _first_text(values: pa.Array) -> tuple[int, str]:
+def _first_text(table: Table, name: str) -> tuple[int, str]:
     """The first value that is not a number; a later value may have made the column text."""
+    values = table.sample(name)
     for row, value in enumerate(values.to_pylist()):
-        if value is not None and not _numeric(value):
+        if value is not None and value not in MISSING and not table.is_number(value):
             return row, value
     return 0, str(values[0])
-
-
-def _numeric(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _time(table: Table, name: str) -> pa.DataType:
@@ -237,13 +241,7 @@ def _weight(table: Table, name: str, role: str) -> pa.DataType:
     advice = "name another --weight"
     if role != "weight":
         raise BadTable(f"{name!r} is already the --{role}: {advice}.")
-    kind = table.kind(name)
-    if kind is Kind.TEXT:
-        row, example = _first_text(table.sample(name))
-        raise table.wrong(name, row, example, "a number", advice)
-    if kind is not Kind.NUMBER:
-        raise _wrong_kind(table, name, kind.value, "weights, which are numbers", advice)
-    return NUMBERS
+    return _number(table, name, advice)
 
 
 def _levels(table: Table, name: str) -> tuple[str, ...]:

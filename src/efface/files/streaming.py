@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from efface.batch.fleet import Fleet
 from efface.batch.replay import replay
 from efface.batch.results import Replay
 from efface.errors import BadRow, RepeatedId
-from efface.files.answers import answer
+from efface.files.answers import Holder, ModelHolder, answer
 from efface.files.baselines import LAST, Baseline, LastValue
+from efface.files.group_models import GroupModels
 from efface.files.redaction import Mask, Redaction, redacted
 from efface.files.requests import NONE, Id, Request, RequestQueue, Requests
 from efface.files.row_batches import Missing, RowBatch, joined, read_rows
@@ -30,11 +32,12 @@ from efface.models.intervals import MethodName
 from efface.models.regression import Model
 
 Vector = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass
-class _Group:
-    """The model of one group, and its baselines."""
+class _Stream:
+    """The model of a stream without groups, and its baselines."""
 
     model: Model
     baselines: dict[str, Baseline]
@@ -55,7 +58,9 @@ class Outputs(NamedTuple):
     """What a run computes beside predictions, and whether it hides the rows that requests name."""
 
     level: float = 0.95  # of the intervals
-    method: MethodName = "gaussian"
+    method: MethodName = "local"
+    lower: float | None = None  # limits of the intervals
+    upper: float | None = None
     coefficients: bool = False
     redact: bool = False
     named: bool = False  # whether models must have the ids that are written
@@ -96,20 +101,44 @@ class StreamRun:
         self._queue = RequestQueue(requests)
         self._redaction = Redaction(requests, warm_up) if outputs.redact else None
         self._warm_up = warm_up
-        self._groups: dict[str | None, _Group] = {}
+        self._stream: _Stream | None = None  # without groups
+        self._groups: GroupModels | None = None
         self.started = 0 if start is None else start.model.n_rows_  # live rows before the first
         if start is not None:
-            self._groups[None] = self._group(start.model, start.phase)
+            self._stream = self._started(start.model, start.phase)
 
     @property
     def models(self) -> dict[str | None, Model]:
         """The model of each group; the key is None without groups."""
-        return {name: each.model for name, each in self._groups.items()}
+        if self._groups is not None:
+            return {name: model for name, model in self._groups.models.items()}
+        return {} if self._stream is None else {None: self._stream.model}
+
+    @property
+    def alive(self) -> int:
+        """The number of live rows."""
+        if self._groups is not None:
+            return self._groups.fleet.n_rows_
+        return 0 if self._stream is None else self._stream.model.n_rows_
+
+    @property
+    def owners(self) -> list[Id]:
+        """The owners of live rows."""
+        if self._groups is not None:
+            return self._groups.owners
+        return [] if self._stream is None else self._stream.model.owners_
+
+    @property
+    def groups(self) -> int:
+        """The number of groups; 1 without groups."""
+        return len(self.models) if self._groups is None else len(self._groups)
 
     @property
     def full(self) -> int:
         """Rows that left because of the policy; counted only if rows have ends of their own."""
-        return sum(each.full for each in self._groups.values())
+        if self._groups is not None:
+            return self._groups.full
+        return 0 if self._stream is None else self._stream.full
 
     def advance(self, rows: RowBatch) -> PredictedRows:
         """Process rows, and return those that are shown; requests are answered among them."""
@@ -131,7 +160,7 @@ class StreamRun:
     def _process(self, rows: RowBatch) -> PredictedRows:
         """Rows between two requests, each with the model of its group."""
         if rows.groups is None:
-            columns, errors = self._process_group(None, rows)
+            columns, errors = self._process_stream(rows)
         else:
             columns, errors = self._process_groups(rows, rows.groups)
         shown = columns.pop("shown")
@@ -147,38 +176,46 @@ class StreamRun:
     def _process_groups(
         self, rows: RowBatch, names: Sequence[str]
     ) -> tuple[dict[str, Any], dict[str, Vector]]:
-        groups: dict[str, list[int]] = {}
-        for index, name in enumerate(names):
-            groups.setdefault(name, []).append(index)
-        found = [self._process_group(name, rows.take(np.array(k))) for name, k in groups.items()]
-        original = np.argsort(np.concatenate(list(groups.values())))
-        columns, errors = zip(*found, strict=True)
-        return _stacked(columns, original), _stacked(errors, original)
-
-    def _process_group(
-        self, name: str | None, rows: RowBatch
-    ) -> tuple[dict[str, Any], dict[str, Vector]]:
-        """The columns of one group's rows, and absolute errors, NaN during the warm-up."""
-        if name not in self._groups:
-            self._groups[name] = self._group(self._make())
-        group = self._groups[name]
-        result = self._replay(group.model, rows)
+        """The columns of rows in groups, and absolute errors, NaN during the warm-up."""
+        if self._groups is None:
+            self._groups = GroupModels(self._make, self._compare)
+        groups, numbers = self._groups, self._groups.numbers(names)
+        result = self._replay(groups.fleet, rows, numbers)
         if rows.until is not None:
-            group.count_full(rows, result.n_rows)
+            groups.count_full(numbers, rows, result.n_rows)
+        unnamed, shown = self._shown(rows, result.n_rows)
+        predictions = {
+            self.name: result.prediction,
+            LAST: groups.last_values(numbers, rows.y, unnamed),
+            **groups.compared(numbers, rows, unnamed, _predicted),
+        }
+        scored = shown & (groups.places(numbers) >= self._warm_up)
+        return self._columns(rows, result, shown), self._errors(rows.y, predictions, scored)
+
+    def _process_stream(self, rows: RowBatch) -> tuple[dict[str, Any], dict[str, Vector]]:
+        """The same for rows without groups."""
+        if self._stream is None:
+            self._stream = self._started(self._make())
+        stream = self._stream
+        result = self._replay(stream.model, rows)
+        if rows.until is not None:
+            stream.count_full(rows, result.n_rows)
         unnamed, shown = self._shown(rows, result.n_rows)
         predictions = {self.name: result.prediction}
-        for baseline, other in group.baselines.items():
+        for baseline, other in stream.baselines.items():
             predictions[baseline] = _predicted(other, rows, unnamed)
-        scored = shown & (np.arange(group.rows, group.rows + len(rows)) >= self._warm_up)
-        group.rows += len(rows)
+        scored = shown & (np.arange(stream.rows, stream.rows + len(rows)) >= self._warm_up)
+        stream.rows += len(rows)
+        return self._columns(rows, result, shown), self._errors(rows.y, predictions, scored)
+
+    def _columns(self, rows: RowBatch, result: Replay, shown: Mask) -> dict[str, Any]:
         columns = {ours: getattr(result, theirs) for ours, theirs in STEP_COLUMNS.items()}
         if self.outputs.coefficients:
             columns |= {"intercept": result.intercept, "coef": result.coef}
-        columns |= {"y": rows.y, "shown": shown}
-        return columns, self._errors(rows.y, predictions, scored)
+        return columns | {"y": rows.y, "shown": shown}
 
-    def _group(self, model: Model, phase: int = 0) -> _Group:
-        return _Group(model, {LAST: LastValue(), **self._compare()}, phase)
+    def _started(self, model: Model, phase: int = 0) -> _Stream:
+        return _Stream(model, {LAST: LastValue(), **self._compare()}, phase)
 
     def _shown(self, rows: RowBatch, n_rows: NDArray[np.int64]) -> tuple[Mask, Mask]:
         """Which rows no request names, and which of them are shown; all without redaction."""
@@ -197,33 +234,44 @@ class StreamRun:
             errors[name] = np.where(scored, np.abs(prediction - y), np.nan)
         return errors
 
-    def _replay(self, model: Model, rows: RowBatch) -> Replay:
+    def _replay(self, model: Model | Fleet, rows: RowBatch, keys: Ints | None = None) -> Replay:
         try:
-            return self._run_engine(model, rows)
+            return self._run_engine(model, rows, keys)
         except RepeatedId:  # nothing has changed yet: row by row finds the repeated id
             for index in range(len(rows)):
+                key = None if keys is None else keys[index : index + 1]
                 try:
-                    self._run_engine(model, rows.part(index, index + 1))
+                    self._run_engine(model, rows.part(index, index + 1), key)
                 except RepeatedId as error:
                     raise BadRow(str(error), row=int(rows.number[index])) from None
             raise
 
-    def _run_engine(self, model: Model, rows: RowBatch) -> Replay:
-        needs_ids = rows.ids is not None or bool(self._queue.ids) or self.outputs.named
+    def _run_engine(self, model: Model | Fleet, rows: RowBatch, keys: Ints | None) -> Replay:
         return replay(
             model,
             rows.X,
             rows.y,
-            ids=self._ids(rows) if needs_ids else None,
+            by=keys,
+            ids=self._given_ids(rows, keys),
             at=rows.at,
             coef=self.outputs.coefficients,
             diagnostics=True,
             interval=self.outputs.level,
             method=self.outputs.method,
+            lower=self.outputs.lower,
+            upper=self.outputs.upper,
             sample_weight=rows.weights,
             owners=rows.owners,
             until=rows.until,
         )
+
+    def _given_ids(self, rows: RowBatch, keys: Ints | None) -> Sequence[Id] | None:
+        """The ids that models get; None if they may number their rows themselves."""
+        if rows.ids is None and not self._queue.ids and not self.outputs.named:
+            return None
+        if rows.ids is None or keys is None or self._groups is None:
+            return self._ids(rows)
+        return self._groups.ids(keys, rows.ids)
 
     def _ids(self, rows: RowBatch) -> Sequence[Id]:
         """The ids of rows: those of the table, or their numbers after the ids of a saved model."""
@@ -238,9 +286,13 @@ class StreamRun:
     def _answer(self, due: Iterable[Request]) -> None:
         for request in due:
             arrivals = self._queue.arrivals(request)
-            groups = arrivals.groups if self.start is None else [None]
-            models = [self._groups[name].model for name in groups]
-            outcome = answer(request, models, row=self.log.rows, arrived=arrivals.newest)
+            holder: Holder
+            if self._groups is not None:
+                holder = self._groups.holder(request, arrivals.groups)
+            else:
+                some = self._stream is not None and (self.start is not None or arrivals.groups)
+                holder = ModelHolder(request, [self._stream.model] if some and self._stream else [])
+            outcome = answer(request, holder, row=self.log.rows, arrived=arrivals.newest)
             self.log.add_outcome(redacted(outcome) if self.outputs.redact else outcome)
 
 

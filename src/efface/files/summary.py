@@ -10,7 +10,7 @@ model           name, window (rows), keep (duration), policy (as --policy takes 
 rows            read, skipped for gaps, hidden by --redact, scored (the first of each group are
                 not), groups, started (live in the model of --from), alive
 span            the first and the last time; null without times
-interval        level, method, coverage, mean_width; null without intervals
+interval        level, method, limits lower and upper, coverage, mean_width; null without intervals
 errors          by contender, the model first: mae, rmse, r2, skill (against the value before)
 left            rows that left: asked, window_full (or dropped by the policy), time_up (too old, or
                 their end had come)
@@ -127,18 +127,14 @@ def _rows(run: StreamRun) -> dict[str, int]:
         "skipped": log.skipped,
         "hidden": log.hidden,
         "scored": log.scores[LAST].count,
-        "groups": len(run.models),
+        "groups": run.groups,
         "started": run.started,
-        "alive": _alive(run),
+        "alive": run.alive,
     }
 
 
-def _alive(run: StreamRun) -> int:
-    return sum(each.n_rows_ for each in run.models.values())
-
-
 def _people(run: StreamRun) -> dict[str, int]:
-    alive = {owner for model in run.models.values() for owner in model.owners_}
+    alive = set(run.owners)
     asked = sum(outcome.rows > 0 and outcome.by_owner for outcome in run.log.outcomes)
     return {"seen": len(run.log.people), "forgotten": asked, "alive": len(alive)}
 
@@ -167,7 +163,7 @@ def _errors(log: RunLog) -> dict[str, dict[str, float]]:
 def _left(run: StreamRun, setting: Setting) -> dict[str, int]:
     """Rows that left, by the reason."""
     asked = sum(outcome.rows for outcome in run.log.outcomes)
-    rest = run.started + run.log.rows - _alive(run) - asked
+    rest = run.started + run.log.rows - run.alive - asked
     full = 0 if setting.model["keep"] else rest
     full = full if setting.schema.until is None else run.full
     return {"asked": asked, "window_full": full, "time_up": rest - full}

@@ -14,6 +14,7 @@ from enum import Enum
 import pyarrow as pa
 
 from efface.errors import BadTable
+from efface.files.number_text import NumberFormat
 
 NUMBERS = pa.float64()
 TEXTS = pa.string()
@@ -36,6 +37,7 @@ class Table(ABC):
     def __init__(self, name: str, columns: Mapping[str, pa.DataType]) -> None:
         self.name = name
         self.columns = dict(columns)
+        self.advice: dict[str, str] = {}  # what to do about a wrong value, by column
 
     @abstractmethod
     def chunks(self, wanted: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
@@ -62,6 +64,14 @@ class Table(ABC):
         """The position of a row, counted from 0, in words."""
         return f"row {row}"
 
+    def where(self, row: int) -> str:
+        """The file and the position of a row, in words."""
+        return f"'{self.name}' at {self.place(row)}"
+
+    def is_number(self, text: str) -> bool:
+        """Whether a text of this table is a number."""
+        return NumberFormat().is_number(text)
+
     def require(self, column: str) -> str:
         """Return the column's name if it exists; otherwise raise and suggest a similar name."""
         if column in self.columns:
@@ -76,7 +86,7 @@ class Table(ABC):
     ) -> BadTable:
         """The error for one value."""
         ending = f"; {advice}." if advice else "."
-        where = f"'{self.name}' at {self.place(row)}, column {column!r}"
+        where = f"{self.where(row)}, column {column!r}"
         return BadTable(f"{where} is {value!r}: expected {expected}{ending}")
 
     def _column_list(self) -> str:
@@ -102,6 +112,10 @@ def kind_of(type: pa.DataType) -> Kind:
     return Kind.TIME if kinds.is_timestamp(type) or kinds.is_date(type) else Kind.OTHER
 
 
-def one_line(error: Exception) -> str:
-    """The message of a library's error, shortened to one line."""
-    return " ".join(str(error).split())[:160].rstrip(".")
+def converted(values: pa.Array, type: pa.DataType) -> pa.Array:
+    """Values as another type; truth values become 0 and 1, times with a time zone UTC."""
+    if pa.types.is_boolean(values.type) and pa.types.is_floating(type):
+        values = values.cast(pa.int8())
+    if pa.types.is_timestamp(values.type) and values.type.tz:
+        values = values.cast(pa.timestamp(values.type.unit, "UTC"))
+    return values.cast(type, safe=not pa.types.is_floating(type))

@@ -52,6 +52,9 @@ def _headline(summary: Mapping[str, Any]) -> Text:
         (f"{rows['alive']:,}", "bold"),
         " live",
     )
+    if rows["skipped"]:
+        text.append(f"\n{rows['skipped']:,}", "bold yellow")
+        text.append(f" row{'s' * (rows['skipped'] > 1)} skipped, because a value is missing")
     if interval["coverage"] is not None:
         text.append(f"\n{interval['level']:.0%} prediction intervals covered ")
         text.append(f"{interval['coverage']:.1%}", "bold")

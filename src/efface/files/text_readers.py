@@ -10,109 +10,80 @@ import io
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import Any, BinaryIO, final
+from typing import Any, NamedTuple, final
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
 
 from efface.errors import BadTable
-from efface.files.tables import TEXTS, Table, one_line
+from efface.files.number_text import NumberFormat, hint
+from efface.files.sources import HEAD, Text, one_line
+from efface.files.tables import NUMBERS, TEXTS, Table, converted
 
-_HEAD = 1 << 20  # bytes from which column types are inferred
 _BLOCK = 1 << 20  # bytes per chunk; pyarrow reads about thirty ahead
-COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".br")
 _NAMES = {"\t": "tabs", " ": "spaces"}
 
 
-def head_of(path: Path) -> bytes:
-    """The first bytes of a file, decompressed."""
-    try:
-        with pa.input_stream(str(path)) as stream:
-            return bytes(stream.read(_HEAD))
-    except FileNotFoundError:
-        raise BadTable(f"'{path}' does not exist: expected a file; check its path.") from None
-    except (OSError, pa.ArrowException) as error:
-        raise BadTable(f"'{path}' cannot be read: {one_line(error)}.") from error
+class TextFormat(NamedTuple):
+    """How the values of a text file are written.
+
+    ``times`` is a format of ``strptime``. None means: a comma (tabs in a TSV file), times in ISO
+    8601, the encoding that the first bytes show.
+    """
+
+    delimiter: str | None = None
+    times: str | None = None
+    encoding: str | None = None
+    numbers: NumberFormat = NumberFormat()
 
 
-class TextFile:
-    """A text file, which can be read several times."""
-
-    def __init__(self, path: Path) -> None:
-        self.path: Path | None = path
-        self.head = head_of(path)
-        self.size = 0 if path.suffix in COMPRESSED else path.stat().st_size  # 0: unknown
-
-    def open(self) -> Any:
-        return pa.input_stream(str(self.path))
-
-
-class TextPipe:
-    """Text that can be read once; its head is read ahead and returned again first."""
-
-    path: Path | None = None
-    size = 0
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self.head = stream.read(_HEAD)
-
-    def open(self) -> Any:
-        return pa.PythonFile(_WithHead(self.head, self._stream), mode="r")
-
-
-class _WithHead(io.RawIOBase):
-    """The part of a stream that was read ahead, then the rest."""
-
-    def __init__(self, head: bytes, rest: BinaryIO) -> None:
-        self._head, self._rest = io.BytesIO(head), rest
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        return self._head.read(size) or self._rest.read(size)
+PLAIN = TextFormat()
 
 
 class _TextTable(Table):
     """Lines of text, parsed by pyarrow block by block."""
 
-    def __init__(self, name: str, source: TextFile | TextPipe) -> None:
-        self._source = source
-        self._stream: Any = None
-        if not source.head.strip():
-            raise BadTable(f"'{name}' is empty: expected a header and rows; check the file.")
-        if b"\0" in source.head[:4096]:
-            raise BadTable(
-                f"'{name}' is not text, it contains zero bytes: expected CSV, TSV, JSON Lines, "
-                "Parquet or Arrow; check the file name extension."
-            )
-        super().__init__(name, self._columns(source.head))
+    def __init__(self, text: Text) -> None:
+        self._text = text
+        self.name = text.source.name
+        super().__init__(self.name, self._columns(text.head))
 
     @property
     def rereadable(self) -> bool:
-        return self._source.path is not None
+        return self._text.rereadable
 
     def sample(self, column: str) -> pa.Array:
-        head = pa.BufferReader(_whole(self._source.head))
+        head = pa.BufferReader(_whole(self._text.head))
         return next(self._reader(head, {column: TEXTS})).column(column)
 
     def progress(self) -> float:
-        if not self._source.size or self._stream is None or self._stream.closed:
-            return float("nan")
-        return min(1.0, float(self._stream.tell()) / self._source.size)
+        return self._text.source.progress()
 
     def chunks(self, wanted: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-        self._stream, done = self._source.open(), 0
-        with self._stream:
-            reader = self._guarded(lambda: self._reader(self._stream, wanted), done)
+        stored, done = {name: self._stored(name, wanted[name]) for name in wanted}, 0
+        with self._text.open() as stream:
+            reader = self._guarded(lambda: self._reader(stream, stored), done)
             while (batch := self._guarded(lambda: next(reader, None), done)) is not None:
-                yield batch.select(list(wanted))
+                yield self._converted(batch, wanted, done)
                 done += batch.num_rows
         if not done:
             raise BadTable(f"'{self.name}' has a header but no rows: check the file.")
+
+    def _stored(self, column: str, wanted: pa.DataType) -> pa.DataType:
+        """The type in which pyarrow parses a column; truth values become numbers later."""
+        truths = pa.types.is_boolean(self.columns[column]) and pa.types.is_floating(wanted)
+        return pa.bool_() if truths else wanted
+
+    def _converted(
+        self, batch: pa.RecordBatch, wanted: Mapping[str, pa.DataType], done: int
+    ) -> pa.RecordBatch:
+        """Parsed rows with the wanted types; ``done`` rows came before them."""
+        columns = [self._column(batch.column(name), name, wanted[name], done) for name in wanted]
+        return pa.record_batch(columns, names=list(wanted))
+
+    def _column(self, values: pa.Array, name: str, type: pa.DataType, done: int) -> pa.Array:
+        return converted(values, type)
 
     @abstractmethod
     def _reader(self, stream: Any, wanted: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
@@ -138,15 +109,16 @@ class _TextTable(Table):
         try:
             return read()
         except UnicodeDecodeError as error:
-            raise BadTable(f"'{self.name}' is not UTF-8 text: convert it to UTF-8.") from error
+            text = f"'{self.name}' is not text in its encoding: name another --encoding"
+            raise BadTable(f"{text} ({one_line(error)}).") from error
         except (pa.ArrowException, OSError) as error:
             raise self._wrong(error, done) from error
 
     def _line(self, row: int, before: int) -> int:
         """The line of a row, from 1; ``before`` lines come first, blank lines are not rows."""
-        if self._source.path is None:
+        if not self.rereadable:
             return row + before + 1
-        with pa.input_stream(str(self._source.path)) as stream:
+        with self._text.open() as stream:
             left = row + before
             for number, line in enumerate(io.BufferedReader(stream), 1):
                 left -= bool(line.strip(b"\r\n"))
@@ -159,20 +131,47 @@ class _TextTable(Table):
 class CsvTable(_TextTable):
     """Values between delimiters, with a header."""
 
-    def __init__(
-        self, name: str, source: TextFile | TextPipe, delimiter: str, times: str | None
-    ) -> None:
-        self.name = name
-        self._delimiter, self._times = delimiter, times
-        self._names = _first_line(source.head)
-        super().__init__(name, source)
+    def __init__(self, text: Text, form: TextFormat = PLAIN) -> None:
+        form.numbers.check()
+        self._delimiter, self._times = form.delimiter or ",", form.times
+        self._numbers = form.numbers
+        self._names = _first_line(text.head)
+        super().__init__(text)
 
     def place(self, row: int) -> str:
         return f"line {self._line(row, 1)}"
 
+    def is_number(self, text: str) -> bool:
+        return self._numbers.is_number(text)
+
     def _columns(self, head: bytes) -> dict[str, pa.DataType]:
         self._refuse_delimiter()
-        return super()._columns(head)
+        found = super()._columns(head)
+        texts = [name for name, type in found.items() if pa.types.is_string(type)]
+        if self._numbers.thousands is None or not texts:
+            return found
+        reader = self._reader(pa.BufferReader(_whole(head)), dict.fromkeys(texts, TEXTS))
+        batch = next(reader)
+        grouped = [name for name in texts if self._all_numbers(batch.column(name))]
+        return found | dict.fromkeys(grouped, NUMBERS)
+
+    def _all_numbers(self, values: pa.Array) -> bool:
+        return not any(self._numbers.parse(values)[1].to_pylist())
+
+    def _stored(self, column: str, wanted: pa.DataType) -> pa.DataType:
+        stored = super()._stored(column, wanted)
+        grouped = self._numbers.thousands is not None and stored == NUMBERS
+        return TEXTS if grouped else stored
+
+    def _column(self, values: pa.Array, name: str, type: pa.DataType, done: int) -> pa.Array:
+        if not (pa.types.is_string(values.type) and pa.types.is_floating(type)):
+            return super()._column(values, name, type, done)
+        numbers, wrong = self._numbers.parse(values)
+        for index, refused in enumerate(wrong.to_pylist() if wrong.true_count else ()):
+            if refused:
+                text = values[index].as_py()
+                raise self.wrong(name, done + index, text, "a number", self._correction(name, text))
+        return numbers
 
     def _refuse_delimiter(self) -> None:
         if self._delimiter in self._names:
@@ -197,6 +196,7 @@ class CsvTable(_TextTable):
                 column_types=dict(wanted),
                 include_columns=list(wanted),
                 timestamp_parsers=parsers,
+                decimal_point=self._numbers.decimal,
             ),
         )
         return reader
@@ -216,33 +216,36 @@ class CsvTable(_TextTable):
         if row is None or column is None or value is None:
             return BadTable(f"'{self.name}' cannot be read as CSV: {one_line(error)}.")
         name = list(self.columns)[int(column[1])]
-        return self.wrong(name, row, value[2], *_EXPECTED[value[1].split("[")[0].rstrip(":,")])
+        expected = _EXPECTED[value[1].split("[")[0].rstrip(":,")]
+        return self.wrong(name, row, value[2], expected, self._correction(name, value[2]))
+
+    def _correction(self, column: str, text: str) -> str:
+        """What to do about a text that does not fit its column."""
+        return hint(text) or self.advice.get(column, "correct it")
 
 
 _EXPECTED = {
-    "double": ("a number", "correct it, remove the column from --features, or add --one-hot"),
-    "int64": ("a whole number, as in the first rows", "correct it"),
-    "timestamp": ("a time like 2011-01-31 14:00", "correct it, or add --time-format"),
+    "double": "a number",
+    "int64": "a whole number, as in the first rows",
+    "bool": "true or false, as in the first rows",
+    "timestamp": "a time like 2011-01-31 14:00",
+    "string": "text in UTF-8",
 }
 
 
 def _whole(head: bytes) -> bytes:
     """The complete lines of the head."""
-    return head if len(head) < _HEAD else head[: head.rfind(b"\n") + 1] or head
+    return head if len(head) < HEAD else head[: head.rfind(b"\n") + 1] or head
 
 
 def _first_line(head: bytes) -> str:
-    line = head.lstrip(b"\xef\xbb\xbf\r\n").split(b"\n", 1)[0]
+    line = head.lstrip(b"\r\n").split(b"\n", 1)[0]
     return line.rstrip(b"\r").decode("utf-8", "replace")
 
 
 @final
 class JsonTable(_TextTable):
     """JSON Lines: one object per line."""
-
-    def __init__(self, name: str, path: Path) -> None:
-        self.name = name
-        super().__init__(name, TextFile(path))
 
     def place(self, row: int) -> str:
         return f"line {self._line(row, 0)}"

@@ -14,10 +14,16 @@ from efface.inputs.frames import (
     refuse_repeated,
     wrapped,
 )
+from efface.inputs.one_hot import encoded, requested_levels
 
 _SEVERAL = ("groups",)  # roles that may have several columns
 _SHOWN = 20  # column names in an error message
-_KEYS = ("groups", "ids", "at")  # roles that identify rows: they are repeated in the results
+_KEYS = (
+    "groups",
+    "keys",
+    "ids",
+    "at",
+)  # roles that identify rows: results repeat them
 
 
 class ColumnRoles(NamedTuple):
@@ -34,11 +40,11 @@ class ColumnRoles(NamedTuple):
         return found[0][1] if found else None
 
 
-def column_roles(X: Any, features: Any, **roles: Any) -> ColumnRoles:
+def column_roles(X: Any, features: Any, one_hot: Any = None, **roles: Any) -> ColumnRoles:
     """Look up the columns that are given by name; anything that is not a name is used as values.
 
     By default the features are all columns without another role. Only the columns with a role are
-    collected from a lazy frame.
+    collected from a lazy frame. ``one_hot`` names features that become 0/1 columns.
 
     >>> import polars as pl
     >>> frame = pl.DataFrame({"a": [1.0], "b": [2.0], "c": ["x"]})
@@ -48,7 +54,7 @@ def column_roles(X: Any, features: Any, **roles: Any) -> ColumnRoles:
     """
     frame = wrapped(X)
     if frame is X:
-        return _of_array(X, features, roles)
+        return _of_array(X, {"x": features, "one_hot": one_hot}, roles)
     if not is_frame(frame):
         frame = frame.to_frame()
     lazy = is_lazy(frame)
@@ -64,12 +70,14 @@ def column_roles(X: Any, features: Any, **roles: Any) -> ColumnRoles:
     }
     keys = dict(pair for role in _KEYS if found.get(role) for pair in columns[role])
     rows = table.select(chosen)
+    if one_hot is not None:
+        rows = encoded(rows, requested_levels(one_hot, chosen))
     return ColumnRoles(rows, rows, columns, tuple(keys.items()))
 
 
-def _of_array(X: Any, features: Any, roles: dict[str, Any]) -> ColumnRoles:
-    for role, value in {"x": features, **roles}.items():
-        if isinstance(value, str) or (role == "x" and value is not None):
+def _of_array(X: Any, names: dict[str, Any], roles: dict[str, Any]) -> ColumnRoles:
+    for role, value in {**names, **roles}.items():
+        if isinstance(value, str) or (role in names and value is not None):
             expected = "no name, since 'X' is an array and its columns have none"
             raise invalid(role, value, expected, "pass a frame, or values")
     return ColumnRoles(X, None, {role: _values(role, value) for role, value in roles.items()}, ())

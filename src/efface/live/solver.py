@@ -30,6 +30,8 @@ from efface.engine.linalg.spectrum import (
     summary,
 )
 from efface.engine.standardized.zscores import Scores
+from efface.engine.windows.local_widths import Penalisation
+from efface.engine.windows.ranges import Ranges
 from efface.live.penalties import Penalty
 from efface.live.precise_fits import PreciseFits
 from efface.live.rows import RowStore
@@ -48,13 +50,14 @@ class Solver(ABC):
     """
 
     batched = False  # can windows be solved side by side, see ``batches``?
+    walks = False  # can ``walk`` go through ranges of rows?
     gaps_from: int | None = None  # from how many rows on ``blank`` may leave gaps between rows
     walls: Walls | None = None  # says which rows are walls of the tree of sums
     stores: tuple[Vector, ...]  # the arrays that hold what was derived from the live rows
     _predict: Callable[..., tuple[float, int]]  # the kernel that predicts
     _learn: Callable[..., bool]  # the kernel that appends a row and drops the oldest
     _centred: bool  # is the rank that of the rows around their mean?
-    _precise: PreciseFits  # for windows where float64 sums are not enough
+    _scaling = 0.0  # the penalty of a feature is multiplied by its deviation to this power
 
     def __init__(
         self, width: int, penalty: Penalty, *, intercept: bool, shrinks: bool = True
@@ -66,6 +69,7 @@ class Solver(ABC):
         self._watched = True if penalty.adapts else None
         self._releases = False  # does more than the first store depend on rows?
         self.rows = RowStore(width)
+        self._precise = PreciseFits(width, centred=intercept)  # where float64 is not enough
         self._allocate()
 
     # -- what a kind of solver must know ---------------------------------------------------------
@@ -179,11 +183,11 @@ class Solver(ABC):
         """Make the state a function of the live rows alone."""
         self.keep(np.arange(self.rows.n_rows))
 
-    def replace(self, X: Matrix, y: Vector) -> None:
+    def replace(self, X: Matrix, y: Vector, weights: Vector | None = None) -> None:
         """Other rows in the place of all, of which nothing remains."""
         if self.rows.reserve(y.size):
             self._allocate()
-        self.rows.replace(X, weighed(y))
+        self.rows.replace(X, weighed(y, weights))
         self._reset()
 
     def values(self, at: NDArray[np.intp] | None = None) -> tuple[Matrix, Vector, Vector]:
@@ -213,7 +217,7 @@ class Solver(ABC):
 
     def _note_releases(self) -> None:
         """Note whether more than the first store depends on rows."""
-        self._releases = self._precise.active
+        self._releases = len(self.stores) > 1 or self._precise.active
 
     # -- the solution ----------------------------------------------------------------------------
 
@@ -291,15 +295,23 @@ class Solver(ABC):
             self._run(events)
         self.rows.count()
         self._release()
-        states, counts = events.states, events.counts
+        return self._trace_of(events, asked)
+
+    def _trace_of(self, events: Events, asked: Asked) -> Trace:
+        states, counts, measures = events.states, events.counts, events.gauges.T
+        shown = asked.diagnostics or self.penalty.unpenalised
         return Trace.of(
             states,
             counts[0],
             asked,
-            rank=counts[1] if diagnostics or self.penalty.unpenalised else None,
-            coef=events.coef if coef else None,
-            gauges=Gauges(counts[2], counts[1], states[1], *events.gauges.T) if gauges else None,
+            rank=counts[1] if shown else None,
+            coef=events.coef if asked.coef else None,
+            gauges=Gauges(counts[2], counts[1], states[1], *measures) if asked.gauges else None,
         )
+
+    def walk(self, ranges: Ranges, asked: Asked) -> Trace:
+        """Solve each of some ranges of rows, and predict its row; no row may be alive."""
+        raise NotImplementedError
 
     def marks(self, n: int) -> list[int]:
         """The rows of a replay of n at which phi2 and condition are given: every m-th and the last.
@@ -319,11 +331,21 @@ class Solver(ABC):
         n_rows, rank = (np.full(len(X), value) for value in (weighted, state.rank))
         return Gauges(n_rows, rank, np.full(len(X), state.penalty), *columns.T)
 
+    def conditioning(self) -> tuple[float, float]:
+        """phi2 and condition of the live rows, by their singular values."""
+        return conditioning(self._scores().rows, self.rows.weights, self._centred)
+
+    @property
+    def penalisation(self) -> Penalisation:
+        """How the regression is penalised."""
+        return Penalisation(self.intercepts, self._centred, self._scaling)
+
     @property
     def working_store(self) -> int:
         """Bytes kept beside the live rows."""
         rows = self.rows.n_rows * (self.width + 3) * 8
-        return self.rows.nbytes + sum(store.nbytes for store in self.stores) - rows
+        stores = sum(store.nbytes for store in self.stores) + self._precise.nbytes
+        return self.rows.nbytes + stores - rows
 
     @abstractmethod
     def residues(self) -> list[str]:
@@ -346,8 +368,7 @@ class Solver(ABC):
         for end in [*(self.marks(n) if asked.diagnostics else []), n]:
             row = self._measure_until(end, row, events, asked)
             if asked.diagnostics and row < n:
-                weights = self.rows.weights
-                events.states[6:, row] = conditioning(self._scores().rows, weights, self._centred)
+                events.states[6:, row] = self.conditioning()
 
     def _unsolve(self) -> None:
         for store in self.stores:

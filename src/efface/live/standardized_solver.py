@@ -41,6 +41,7 @@ class StandardizedSolver(Solver):
     """
 
     _centred = True
+    _scaling = 2.0
 
     def _allocate(self) -> None:
         self._store = kernels.allocate_standard(self.width, self.intercepts, self.rows.capacity)
@@ -68,10 +69,6 @@ class StandardizedSolver(Solver):
     def residues(self) -> list[str]:
         found = standard_residues(*self.rows.arrays, self._store)
         return [*found, *self._precise.residues(self.rows)]
-
-    @property
-    def working_store(self) -> int:
-        return super().working_store + self._precise.nbytes
 
     def _release(self) -> None:
         kernels.release_standard(self.rows.arrays[2], self._store)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +40,35 @@ class Gauges(NamedTuple):
     heft: Vector  # the sum of the weights
 
 
+class RowWindows(NamedTuple):
+    """New rows, the live rows that predict each of them, and their regression.
+
+    >>> rows = RowWindows.alike(np.ones((3, 1)), np.ones(3), np.ones(3), np.zeros((2, 1)))
+    >>> [len(y) for _, y, _ in rows.each()]
+    [3, 3]
+    """
+
+    X: Matrix  # live rows of all windows
+    y: Vector
+    weights: Vector
+    first: Ints  # the window of a new row is first..last - 1 of these
+    last: Ints
+    new: Matrix
+    coef: Matrix | None = None  # (new rows, features); None where it is not needed
+    intercept: Vector | None = None
+
+    @classmethod
+    def alike(cls, X: Matrix, y: Vector, weights: Vector, new: Matrix) -> RowWindows:
+        """New rows that all have the same live rows."""
+        first = np.zeros(len(new), np.int64)
+        return cls(X, y, weights, first, first + len(y), new)
+
+    def each(self) -> Iterator[tuple[Matrix, Vector, Vector]]:
+        """The live rows, responses and weights of each new row."""
+        for a, b in zip(self.first.tolist(), self.last.tolist(), strict=True):
+            yield self.X[a:b], self.y[a:b], self.weights[a:b]
+
+
 class Trace(NamedTuple):
     """A replay, row by row; None for what was not asked for."""
 
@@ -69,6 +98,11 @@ class Trace(NamedTuple):
         if asked.diagnostics:
             more |= dict(zip(DIAGNOSTICS, states[3:], strict=True))
         return cls(states[0], states[1], states[2], n_rows, **more)
+
+    def take(self, index: Ints) -> Trace:
+        """The rows at these places, without gauges."""
+        fields: Iterable[Any] = self._replace(gauges=None)
+        return Trace._make(None if field is None else field[index] for field in fields)
 
     @property
     def arrays(self) -> list[NDArray[Any]]:

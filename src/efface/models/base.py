@@ -126,10 +126,22 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
         >>> model.held("bob").ids, model.held("bob").features
         ([1], {'x0': array([2.])})
         """
-        live = self._alive()
-        names = getattr(self, "feature_names_in_", range(live.shape[0]))
-        found = [f"x{name}" if isinstance(name, int) else str(name) for name in names]
-        return held_rows(live, as_id(owner, "owner"), found)
+        return held_rows(self._alive(), as_id(owner, "owner"), self._feature_names())
+
+    def __contains__(self, id: object) -> bool:
+        """Whether a live row has this id.
+
+        >>> from efface import OLS
+        >>> model = OLS(window=2).fit([[1.0], [2.0], [3.0]], [2.0, 4.0, 6.0])
+        >>> 0 in model, 2 in model
+        (False, True)
+        """
+        return self._live is not None and as_id(id) in self._live.index
+
+    def _feature_names(self) -> list[str]:
+        """The names of the features: "x0", "x1", ... if they have none."""
+        names = getattr(self, "feature_names_in_", range(self._alive().shape[0]))
+        return [f"x{name}" if isinstance(name, int) else str(name) for name in names]
 
     @property
     def n_rows_(self) -> int:
@@ -180,7 +192,9 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
         names, ids = getattr(self, "feature_names_in_", None), live.index.ids
         return archive.Snapshot(
             model=type(self).__name__,
-            parameters={name: _plain(name, value) for name, value in self._parameters.items()},
+            parameters={
+                name: plain_parameter(name, value) for name, value in self._parameters.items()
+            },
             phase=live.phase,
             features=None if names is None else [str(name) for name in names],
             ids=ids,
@@ -245,7 +259,7 @@ def _arrivals(live: LiveRows, batch: Batch, keys: Keys) -> Arrivals:
     return live.arrivals(X, y, ids, at, weights, owners=owners, until=until)
 
 
-def _plain(name: str, value: Any) -> Any:
+def plain_parameter(name: str, value: Any) -> Any:
     """A parameter as a value that JSON can hold."""
     if name == "window":
         return to_plain(value)

@@ -15,8 +15,8 @@ def fitted(X, y, penalty=0.0, intercept=True, weights=None):
     """Coefficients, intercept and rank of all rows; None if they are left to the rows."""
     n, d = X.shape
     coef, level, rank = np.full((n, d), np.nan), np.full(n, np.nan), np.zeros(n, np.int64)
-    given = X, weighed(y, weights), n, penalty, intercept
-    left = fit_precisely(np.array([n - 1]), *given, coef, level, rank)
+    given = X, weighed(y, weights), penalty, intercept
+    left = fit_precisely(np.zeros(1, np.int64), np.array([n - 1]), *given, coef, level, rank)
     return None if left.size else (coef[-1], level[-1], rank[-1])
 
 

@@ -18,8 +18,8 @@ def test_windows_are_those_of_a_refit_in_fractions(intercept, weighted):
     w = np.random.default_rng(0).choice([0.0, 1.0, 4.0], size=90) if weighted else None
     coef, level, rank = np.full((90, 6), np.nan), np.full(90, np.nan), np.zeros(90, np.int64)
     ends = np.array([4, 19, 20, 55, 56, 89])
-    given = X, weighed(y, w), 30, 0.0, intercept
-    left = fit_precisely(ends, *given, coef, level, rank)
+    given = X, weighed(y, w), 0.0, intercept
+    left = fit_precisely(np.maximum(ends - 29, 0), ends, *given, coef, level, rank)
     assert left.tolist() == [4]
     for e in ends[1:]:
         rows = slice(max(0, e - 29), e + 1)

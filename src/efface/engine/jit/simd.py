@@ -21,6 +21,7 @@ from numba.core import cgutils, types
 from efface.engine.jit.views import Matrix, Vector, ViewFields, make_intrinsic
 
 LANES, TILE = 8, 4
+BLOCKS = 8  # vectors of LANES columns that are computed side by side
 _FLAGS = ("reassoc", "contract", "nsz", "arcp")
 VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 
@@ -267,13 +268,25 @@ def _emit_gram(v: Emitter, _: Any, at: Any, column: Any, row: Any, step: Any, co
         )
     )
     none = ir.Constant(VECTOR, [0.0] * LANES)
-    total = cgutils.alloca_once_value(builder, builder.call(load, [place, align(8), below, none]))
-    with cgutils.for_range(builder, count) as loop:
-        start = builder.gep(v.numbers, [builder.mul(loop.index, step)])
+    before = builder.call(load, [place, align(8), below, none])
+    totals = [cgutils.alloca_once_value(builder, each) for each in (before, none, none, none)]
+
+    def add_row(total: Any, index: Any) -> None:
+        start = builder.gep(v.numbers, [builder.mul(index, step)])
         left = v.spread(builder.load(builder.gep(start, [row])))
         right = v.load_eight(start, column)
         builder.store(v.add_product(builder.load(total), left, right), total)
-    builder.call(store, [builder.load(total), place, align(8), below])
+
+    # Four sums side by side: a product does not wait for the one before it.
+    fours = builder.and_(count, count.type(-4))
+    with cgutils.for_range_slice(builder, count.type(0), fours, count.type(4)) as (index, _):
+        for k, total in enumerate(totals):
+            add_row(total, builder.add(index, index.type(k)))
+    with cgutils.for_range_slice(builder, fours, count, count.type(1)) as (index, _):
+        add_row(totals[0], index)
+    first, second, third, fourth = (builder.load(total) for total in totals)
+    pairs = (builder.fadd(first, second, flags=_FLAGS), builder.fadd(third, fourth, flags=_FLAGS))
+    builder.call(store, [builder.fadd(*pairs, flags=_FLAGS), place, align(8), below])
 
 
 @compiled_by(_emit_gram)
@@ -287,6 +300,51 @@ def add_products(
     """
     last = min(column + LANES, row + 1)
     out.reshape(-1)[at : at + last - column] += rows[:count, row] @ rows[:count, column:last]
+
+
+def _emit_quadratic_forms(v: Emitter, _: Any, at: Any, step: Any, count: Any) -> None:
+    builder, source = v.builder, v.source
+    zero = ir.Constant(VECTOR, [0.0] * LANES)
+    forms = [cgutils.alloca_once_value(builder, zero) for _ in range(BLOCKS)]
+    sums = [cgutils.alloca_once_value(builder, zero) for _ in range(BLOCKS)]
+    starts = [builder.add(at, at.type(LANES * i)) for i in range(BLOCKS)]
+
+    def eight(row: Any, i: int) -> Any:
+        return v.load_eight(v.numbers, builder.add(builder.mul(row, step), starts[i]))
+
+    with cgutils.for_range(builder, count) as outer:
+        first = builder.mul(outer.index, count)
+        for each in sums:
+            builder.store(zero, each)
+        with cgutils.for_range(builder, outer.index) as inner:
+            place = builder.gep(source, [builder.add(first, inner.index)])
+            weight = v.spread(builder.load(place))
+            for i in range(BLOCKS):
+                total = v.add_product(builder.load(sums[i]), weight, eight(inner.index, i))
+                builder.store(total, sums[i])
+        place = builder.gep(source, [builder.add(first, outer.index)])
+        diagonal, two = v.spread(builder.load(place)), ir.Constant(VECTOR, [2.0] * LANES)
+        for i in range(BLOCKS):
+            own = eight(outer.index, i)
+            twice = builder.fmul(builder.load(sums[i]), two, flags=_FLAGS)
+            product = v.add_product(twice, diagonal, own)
+            builder.store(v.add_product(builder.load(forms[i]), product, own), forms[i])
+    for i in range(BLOCKS):
+        place = builder.gep(v.numbers, [builder.add(builder.mul(count, step), starts[i])])
+        pointer = builder.bitcast(place, VECTOR.as_pointer())
+        builder.store(builder.load(forms[i]), pointer, align=8)
+
+
+@compiled_by(_emit_quadratic_forms)
+def quadratic_forms(rows: Matrix, a: Matrix, at: int, step: int, count: int) -> None:
+    """Row ``count`` of ``rows`` <- u' a u, u the numbers above it in the same column.
+
+    For BLOCKS * LANES columns from ``at`` on; ``step`` is the number of columns. Only the lower
+    triangle of ``a`` (count, count) is read. Here a lane is a column of ``rows``.
+    """
+    u = rows[:count, at : at + BLOCKS * LANES]
+    lower = 2.0 * np.tril(a[:count, :count], -1) + np.diag(np.diag(a[:count, :count]))
+    rows[count, at : at + BLOCKS * LANES] = (u * (lower @ u)).sum(axis=0)
 
 
 def _emit_factor(v: Emitter, at: Any, step: Any, weights: Any, margin: Any) -> None:

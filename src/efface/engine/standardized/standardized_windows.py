@@ -67,7 +67,8 @@ def slide_standardized(
     answers = coef, level, rank
     slide_standard(x, responses, s, float(penalty), intercept, first, *answers, store, depth)
     unsafe = np.flatnonzero(rank < 0)
-    for e in fit_precisely(unsafe, x, responses, s, float(penalty), intercept, *answers, True):
+    starts = np.maximum(unsafe + 1 - s, 0)
+    for e in fit_precisely(starts, unsafe, x, responses, penalty, intercept, *answers, True):
         rows = slice(max(0, e - s + 1), e + 1)
         level[e], rank[e] = refit_scores(x[rows], responses[rows], penalty, intercept, coef[e])
     return coef, level, rank

@@ -19,10 +19,10 @@ from efface.engine.sums.precise_sums import allocate_precise, fit_range, open_pr
 
 
 def fit_precisely(
+    starts: Ints,
     ends: Ints,
     x: Matrix,
     y: Responses,
-    s: int,
     penalty: float,
     intercept: bool,
     coef: Matrix,
@@ -30,12 +30,16 @@ def fit_precisely(
     rank: Ints,
     standardized: bool = False,
 ) -> Ints:
-    """Fit the windows of s rows that end at the rows ``ends``; return those not solved."""
+    """Fit the windows from the rows ``starts`` to the rows ``ends``; the ends of those not solved.
+
+    Neither ``starts`` nor ``ends`` may decrease.
+    """
     if not ends.size:
         return ends
-    store = allocate_precise(x.shape[1], intercept or standardized, min(s, len(x)))
-    solved = np.empty(ends.size, bool)
-    _fit(x, y, s, penalty, intercept, standardized, ends, coef, level, rank, solved, store)
+    longest = int((ends + 1 - starts).max())
+    store = allocate_precise(x.shape[1], intercept or standardized, longest)
+    solved, kind = np.empty(ends.size, bool), (float(penalty), intercept, standardized)
+    _fit(x, y, *kind, starts, ends, coef, level, rank, solved, store)
     return ends[~solved]
 
 
@@ -43,10 +47,10 @@ def fit_precisely(
 def _fit(
     x: Matrix,
     y: Responses,
-    s: int,
     penalty: float,
     intercept: bool,
     standardized: bool,
+    starts: Ints,
     ends: Ints,
     coef: Matrix,
     level: Vector,
@@ -54,18 +58,17 @@ def _fit(
     solved: Matrix,
     store: Vector,
 ) -> None:
-    sums, d, known, rows = open_precise(store), x.shape[1], 0, 0
-    first = 0
+    sums, d = open_precise(store), x.shape[1]
+    first, known, rows = starts[0], starts[0], 0
     for i in range(ends.size):
-        b = ends[i] + 1
-        a = max(0, b - s)
+        a, b = starts[i], ends[i] + 1
         for k in range(known, b):
             rows += y[k, WEIGHT] > 0.0
         for k in range(first, a):
             rows -= y[k, WEIGHT] > 0.0
         known, first = b, a
         solved[i] = False
-        if penalty == 0.0 and rows - (1 if intercept or standardized else 0) <= d:
+        if rows - (1 if intercept or standardized else 0) <= d:
             continue
         asked = Window(rows, penalty, intercept, standardized)
         found, size = fit_range(sums, x, y, a, b, asked, coef[ends[i]])

@@ -158,9 +158,20 @@ def _set_penalties(
     d, s = problem.x.shape[1], problem.s
     _bound(f, at, sums, batch.windows, d)
     for i in range(LANES):
-        f[at.penalty, i] = _first_penalty(f, at, state, i, s, d)
+        f[at.penalty, i] = first_penalty(f, at, state, i, s, d)
     if state.rule != PILOT:
         return
+    solve_pilot(f, at, state, d)
+    for i in range(LANES):
+        penalty = f[at.penalty, i]
+        f[at.numbers + INVERSE, i] += free_directions(problem.null, penalty) / penalty
+        level = problem.y[batch.first + min(i, batch.windows - 1) - s, VALUE]
+        f[at.penalty, i] = plug_in(f, at, state, i, s, d, level)
+
+
+@numba.njit(**INNER)
+def solve_pilot(f: Matrix, at: Offsets, state: Record, d: int) -> None:
+    """The pilot fit of each window, and HIGH and LOW: its largest and smallest coefficient."""
     factorise(f, at, TILE)
     solve(f, at)
     if state.noise == RESIDUAL:
@@ -171,9 +182,6 @@ def _set_penalties(
         coefficient = at.factor + at.m * at.step + j
         take_higher(f, at.numbers + HIGH, coefficient)
         take_lower(f, at.numbers + LOW, coefficient)
-    for i in range(LANES):
-        level = problem.y[batch.first + min(i, batch.windows - 1) - s, VALUE]
-        f[at.penalty, i] = _plug_in(f, at, state, i, s, d, level, problem.null)
 
 
 @numba.njit(**INNER)
@@ -203,7 +211,7 @@ def _bound(f: Matrix, at: Offsets, sums: Sums, count: int, d: int) -> None:
 
 
 @numba.njit(**INNER)
-def _first_penalty(f: Matrix, at: Offsets, state: Record, i: int, n: int, d: int) -> float:
+def first_penalty(f: Matrix, at: Offsets, state: Record, i: int, n: int, d: int) -> float:
     """The penalty of Lemma 3 from the sums of window i, or that of its pilot fit."""
     numbers = at.numbers
     square, total, length = f[numbers + AROUND, i], f[numbers + TOTAL, i], f[numbers + LENGTH, i]
@@ -219,7 +227,7 @@ def _first_penalty(f: Matrix, at: Offsets, state: Record, i: int, n: int, d: int
 
 
 @numba.njit(**INNER)
-def _plug_in(
+def plug_in(
     f: Matrix,
     at: Offsets,
     state: Record,
@@ -227,7 +235,6 @@ def _plug_in(
     n: int,
     d: int,
     level: float,
-    null: Matrix,
 ) -> float:
     """The penalty of window i from its pilot fit; see ``pilot``."""
     numbers = at.numbers
@@ -241,7 +248,6 @@ def _plug_in(
         if not left > KEPT * before:
             return np.nan
         freedom = n - d - state.has_intercept + f[at.penalty, i] * f[numbers + INVERSE, i]
-        freedom += free_directions(null, f[at.penalty, i])
     theta = max(f[numbers + HIGH, i], -f[numbers + LOW, i])
     penalty = penalty_from(state, n, left, freedom, theta)
     return penalty if penalty > 0.0 else np.nan

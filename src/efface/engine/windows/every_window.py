@@ -11,14 +11,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.engine.jit.views import Ints, Matrix, Vector, weighed
+from efface.engine.events.state import FIXED, Rule
+from efface.engine.jit.views import Ints, Matrix, Responses, Vector, weighed
 from efface.engine.linalg.dense import SAFE
-from efface.engine.linalg.refit import refit, refit_windows
+from efface.engine.linalg.refit import refit
 from efface.engine.sums.precise_windows import fit_precisely, null_directions
 from efface.engine.windows.constants import varying_features
 from efface.engine.windows.few_features import slide_few_features
 from efface.engine.windows.many_features import slide_many_features
 from efface.engine.windows.problem import Estimates, Problem
+from efface.engine.windows.ranges import RangeFits, Ranges, solve_ranges
 from efface.engine.windows.systems import MOST_UNKNOWNS
 
 
@@ -52,9 +54,27 @@ def slide_windows(
     if unsafe.size > (n - first) // 2 and s > d + int(design.intercept):
         unsafe = _without_null_directions(unsafe, problem, first, length, found, rank)
     coef, level = design.restored(found.coef, found.level)
-    rows, answers = (x, responses, s, penalty, intercept), (coef, level, rank)
-    refit_windows(refit, fit_precisely(unsafe, *rows, *answers), *rows, *answers)
-    return answers
+    starts = np.maximum(np.arange(1, n + 1) - s, 0)
+    return _refitted(unsafe, starts, x, responses, penalty, intercept, coef, level, rank)
+
+
+def _refitted(
+    unsafe: Ints,
+    starts: Ints,
+    x: Matrix,
+    y: Responses,
+    penalty: float,
+    intercept: bool,
+    coef: Matrix,
+    level: Vector,
+    rank: Ints,
+) -> tuple[Matrix, Vector, Ints]:
+    """Refit unsafe windows, from sums in double-double precision or else from their rows."""
+    given = x, y, penalty, intercept, coef, level, rank
+    for e in fit_precisely(starts[unsafe], unsafe, *given).tolist():
+        rows = slice(starts[e], e + 1)
+        level[e], rank[e] = refit(x[rows], y[rows], penalty, intercept, coef[e])
+    return coef, level, rank
 
 
 def _without_null_directions(
@@ -73,6 +93,44 @@ def _without_null_directions(
     out.coef[done], out.level[done] = found.coef[done], found.level[done]
     rank[done] -= np.linalg.matrix_rank(null)
     return unsafe[~safe]
+
+
+def solve_windows(
+    x: Matrix,
+    y: Vector,
+    starts: Ints,
+    penalty: float,
+    intercept: bool,
+    least: int,
+    weights: Vector | None = None,
+) -> tuple[Matrix, Vector, Ints]:
+    """Coefficients, intercept and rank of the window from row ``starts[t]`` to each row t.
+
+    ``starts`` must not decrease. Windows of fewer than ``least`` rows have NaN and 0. For at most
+    MOST_UNKNOWNS unknowns. Can run in several threads at once.
+
+    >>> y, starts = np.array([1.0, 3.0, 7.0]), np.array([0, 0, 2])
+    >>> solve_windows(np.ones((3, 1)), y, starts, 0.0, False, 1)[0]
+    array([[1.],
+           [2.],
+           [7.]])
+    """
+    ends = np.arange(1, len(x) + 1)
+    count = ends - starts
+    design = varying_features(x, int(count.max(initial=1)), penalty, intercept)
+    responses, d = weighed(y, weights), design.x.shape[1]
+    found = RangeFits.empty(len(x), d, coef=True, gauges=False, rank=False)
+    solved = np.where(count < least, starts, ends)
+    ranges = Ranges(design.x, responses, starts, solved, design.x, starts)
+    solve_ranges(ranges, Rule(FIXED, penalty), design.intercept, found)
+    margin = np.where(count < least, np.inf, found.margin)
+    if design.replaced:
+        margin[(count >= least) & (count <= d + 1)] = 0.0
+    rank = np.where(count < least, 0, np.minimum(count - int(intercept), d + design.replaced))
+    coef, level = design.restored(found.coef, found.states[2].copy())
+    coef[count < least], level[count < least] = np.nan, np.nan
+    unsafe = np.flatnonzero(~(margin >= SAFE))
+    return _refitted(unsafe, starts, x, responses, penalty, intercept, coef, level, rank)
 
 
 def _estimates(problem: Problem, first: int, length: int) -> Estimates:

@@ -1,0 +1,32 @@
+"""Robust variances of one window by the textbook sandwich, with dense matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def sandwich(X, y, intercept, kind, lags=None, weights=None):
+    """Variances of the unknowns (the features, then the intercept) of rows of full rank."""
+    w = np.ones(len(y)) if weights is None else weights
+    A = np.column_stack([X, np.ones((len(y), int(intercept)))]) * np.sqrt(w)[:, np.newaxis]
+    b = y * np.sqrt(w)
+    Q, R = np.linalg.qr(A)
+    bread = np.linalg.inv(R) @ np.linalg.inv(R).T
+    residual = b - A @ np.linalg.solve(R, Q.T @ b)
+    leverage = np.einsum("ij,jk,ik->i", A, bread, A)
+    count, p = int((w > 0).sum()), A.shape[1]
+    factor = {
+        "HC0": np.ones(len(y)),
+        "HC1": np.full(len(y), count / (count - p)),
+        "HC2": 1 / (1 - leverage),
+        "HC3": 1 / (1 - leverage) ** 2,
+        "HAC": np.ones(len(y)),
+    }[kind]
+    scores = A * residual[:, np.newaxis]
+    meat = scores.T @ (scores * factor[:, np.newaxis])
+    if kind == "HAC":
+        lags = int(np.floor(4 * (len(y) / 100) ** (2 / 9))) if lags is None else lags
+        for lag in range(1, min(lags, len(y) - 1) + 1):
+            product = scores[lag:].T @ scores[:-lag]
+            meat += (1 - lag / (lags + 1)) * (product + product.T)
+    return np.diag(bread @ meat @ bread)
