@@ -187,6 +187,16 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         self._process(LiveRows.learn, X, y, sample_weight, Keys(ids, at, owners, until))
         return self
 
+    def arrivals(self, X: Any, y: Any, sample_weight: Any, keys: Keys) -> Arrivals:
+        """The checked rows of a batch, which ``live_rows.learn`` accepts; nothing changes."""
+        live, batch = self._alive(), self._batch(X, y, sample_weight)
+        if batch[0].shape[1:] != live.shape:
+            expected = f"{live.shape[0]} columns"
+            raise invalid("X", batch[0].shape, expected, "pass one column per feature")
+        return live.arrivals(
+            *batch[:2], keys.ids, keys.at, batch[2], owners=keys.owners, until=keys.until
+        )
+
     def predict(self, X: Any) -> Any:
         """The predictions for the rows of X: an array, unless ``set_output`` changes that."""
         live, X = self._alive(), eager(X)
