@@ -23,13 +23,16 @@ from efface.files.row_batches import Missing, RowBatch, joined, read_rows
 from efface.files.run_log import STEP_COLUMNS, PredictedRows, RunLog
 from efface.files.saved_models import SavedModel
 from efface.files.schema import Schema
-from efface.files.scores import Score
 from efface.files.tables import Table
 from efface.live.policies import as_policy
 from efface.models.intervals import MethodName
 from efface.models.regression import Model
 
 Vector = NDArray[np.float64]
+
+_MEASURE_EVERY = 50  # rows between two standard errors of the coefficients
+_MEASURES = 64  # and at most about this many in the last two thirds of a stream
+_LONG = 10_000  # rows from which the engine is faster, so that batches are not cut
 
 
 @dataclass
@@ -41,6 +44,18 @@ class _Group:
     phase: int = 0  # of the policy
     rows: int = 0
     full: int = 0  # rows that left because of the policy, if rows have ends of their own
+    rank: int = 0  # that predicted the last row
+    errors: Vector | None = None  # standard errors of the coefficients, as last measured
+    measured: int = 0  # how many rows had been read then
+
+    def step(self) -> int:
+        """How many rows to read until the standard errors are measured again."""
+        return max(_MEASURE_EVERY, self.rows // _MEASURES)
+
+    def measure(self) -> None:
+        """Measure the standard errors, if that is due."""
+        if self.errors is None or self.rows - self.measured >= self.step():
+            self.errors, self.measured = self.model.standard_errors().coef, self.rows
 
     def count_full(self, rows: RowBatch, alive: NDArray[np.int64]) -> None:
         """Count the rows that left as the policy says; ``alive`` rows predicted each of these."""
@@ -162,20 +177,37 @@ class StreamRun:
         if name not in self._groups:
             self._groups[name] = self._group(self._make())
         group = self._groups[name]
-        result = self._replay(group.model, rows)
+        columns = self._replay_measured(group, rows)
         if rows.until is not None:
-            group.count_full(rows, result.n_rows)
-        unnamed, shown = self._shown(rows, result.n_rows)
-        predictions = {self.name: result.prediction}
+            group.count_full(rows, columns["n_rows"])
+        unnamed, shown = self._shown(rows, columns["n_rows"])
+        predictions = {self.name: columns["prediction"]}
         for baseline, other in group.baselines.items():
             predictions[baseline] = _predicted(other, rows, unnamed)
-        scored = shown & (np.arange(group.rows, group.rows + len(rows)) >= self._warm_up)
-        group.rows += len(rows)
-        columns = {ours: getattr(result, theirs) for ours, theirs in STEP_COLUMNS.items()}
-        if self.outputs.coefficients:
-            columns |= {"intercept": result.intercept, "coef": result.coef}
+        scored = shown & (np.arange(group.rows - len(rows), group.rows) >= self._warm_up)
+        self.log.count_rank_falls(group.rank, columns["rank"])
+        group.rank = int(columns["rank"][-1])
         columns |= {"y": rows.y, "shown": shown}
-        return columns, self._errors(rows.y, predictions, scored)
+        return columns, self._errors(rows.y, predictions, scored, name)
+
+    def _replay_measured(self, group: _Group, rows: RowBatch) -> dict[str, Any]:
+        """The columns of one group's rows; standard errors are measured on the way."""
+        parts, start = [], 0
+        while start < len(rows):
+            stop = len(rows)
+            if stop < _LONG:
+                stop = min(stop, start + max(1, group.step() - group.rows + group.measured))
+            part = rows.part(start, stop)
+            result = self._replay(group.model, part)
+            found = {ours: getattr(result, theirs) for ours, theirs in STEP_COLUMNS.items()}
+            found |= {"intercept": result.intercept, "coef": result.coef}
+            unknown = np.full(part.X.shape[1], np.nan)
+            known = unknown if group.errors is None else group.errors
+            parts.append(found | {"coef_error": np.tile(known, (len(part), 1))})
+            group.rows += len(part)
+            group.measure()
+            start = stop
+        return parts[0] if len(parts) == 1 else _stacked(parts, slice(None))
 
     def _group(self, model: Model, phase: int = 0) -> _Group:
         return _Group(model, {LAST: LastValue(), **self._compare()}, phase)
@@ -188,12 +220,12 @@ class StreamRun:
         return unnamed, unnamed & self._redaction.safe(n_rows)
 
     def _errors(
-        self, y: Vector, predictions: Mapping[str, Vector], scored: Mask
+        self, y: Vector, predictions: Mapping[str, Vector], scored: Mask, group: str | None
     ) -> dict[str, Vector]:
         """Score predictions; returns the absolute errors, NaN for rows that are not scored."""
         errors = {}
         for name, prediction in predictions.items():
-            self.log.scores.setdefault(name, Score()).add(y[scored], prediction[scored])
+            self.log.add_score(name, group, y[scored], prediction[scored])
             errors[name] = np.where(scored, np.abs(prediction - y), np.nan)
         return errors
 
@@ -216,7 +248,7 @@ class StreamRun:
             rows.y,
             ids=self._ids(rows) if needs_ids else None,
             at=rows.at,
-            coef=self.outputs.coefficients,
+            coef=True,
             diagnostics=True,
             interval=self.outputs.level,
             method=self.outputs.method,
