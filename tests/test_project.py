@@ -66,7 +66,7 @@ USERS = {  # the optional packages of each part: the extra that a user installs 
     "files": ("cli", "files", "report", "river"),
     "paper": ("cli", "dask", "paper"),
     "models/river.py": ("river",),
-    "models/plots.py": ("plot",),
+    "models/coefficient_plots.py": ("plot",),
     "polars.py": ("polars",),
 }
 DEVELOPERS = {"tests": "test", "benchmarks": "bench", "examples": "test", "docs": "docs"}

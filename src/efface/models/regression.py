@@ -38,7 +38,7 @@ from efface.live.policies import as_policy
 from efface.models.base import Batch, Keys, LiveEstimator
 from efface.models.coefficient_errors import CoefficientErrors, coefficient_errors
 from efface.models.intervals import Interval, MethodName, as_method
-from efface.models.plots import plot_coefficients
+from efface.models.coefficient_plots import plot_coefficients
 from efface.models.summary_tables import SummaryTable
 
 T = TypeVar("T")
