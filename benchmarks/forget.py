@@ -1,4 +1,4 @@
-"""Forget one row from anywhere, then predict; an owner with many rows; many rows at once."""
+"""Forget one row from anywhere, then predict; an owner with many rows; many rows; an audit."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ IN_ROWS = 0.25
 OWNED, OWNER_LIMIT = 100, 5.0  # rows of one owner among 1e6; milliseconds
 SCATTERED, SCATTERED_LIMIT = 10_000, 3.0  # rows at once; times a NumPy refit
 MEMORY_LIMIT = 0.35  # of the bytes of the rows
+AUDITED, AUDIT_LIMIT = 20, 1.5  # features; seconds for 1e6 rows
 REPEATS = 200  # rows forgotten one by one per round
 REPEATED_ROWS = 1_000_000  # rows of the refits of a round
 Forget = Callable[[int], float]
 
 
 def run(settings: Settings) -> Report:
-    """One row, one owner and many rows."""
+    """One row, one owner, many rows, and an audit of many rows."""
     report = Report("forget")
     lacking = missing("Ridge")
     if lacking:
@@ -44,6 +45,7 @@ def run(settings: Settings) -> Report:
             times[size] = one_row(report, *size, settings)
     growth(report, {n: took for (n, d), took in times.items() if d == 10})
     many_rows(report, 100_000 if quick else 1_000_000, settings)
+    audit_rows(report, 100_000 if quick else 1_000_000, settings)
     return report
 
 
@@ -234,6 +236,26 @@ def many_rows(report: Report, n: int, settings: Settings) -> None:
         ),
         Goal("bytes of the sums / bytes of the rows", share, "at most", MEMORY_LIMIT),
     ]
+
+
+def audit_rows(report: Report, n: int, settings: Settings) -> None:
+    """An audit of all rows after some were forgotten."""
+    X, y = gaussian(n, AUDITED)
+    model = efface("Ridge")(alpha=ALPHA).fit(X, y)
+    gone = list(range(5, n, n // 10))
+    model.forget(gone)
+    verdicts = []
+
+    def audit() -> None:
+        verdicts.append(efface("audit")(model, forgotten=gone).holds)
+
+    audit()  # warm-up
+    took = interleave({"audit": audit}, min(settings.rounds, 5))["audit"].median
+    title = f"Audit {n:,} rows with {AUDITED} features"
+    columns = ("what", "median s", "holds")
+    report.tables.append(Table(title, columns, [("audit", figure(took), str(all(verdicts)))]))
+    report.measurements.append({"n": n, "audit s": took})
+    report.goals.append(Goal(f"audit of {n:,} rows", took, "at most", AUDIT_LIMIT, " s"))
 
 
 def scattered(n: int, people: np.ndarray, batches: int) -> Iterator[list[int]]:

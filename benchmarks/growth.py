@@ -25,8 +25,8 @@ def jobs(work: Work) -> dict[str, Run]:
     rolling, replay, ridge = efface("rolling"), efface("replay"), efface("Ridge")
     X, y, s = work.X, work.y, work.s
     return {
-        "rolling OLS": lambda: rolling(X, y, s, min_rows=s),
-        "rolling ridge": lambda: rolling(X, y, s, alpha=1.0, min_rows=s),
+        "rolling OLS": lambda: rolling(X, y, s, fit_intercept=False, min_rows=s),
+        "rolling ridge": lambda: rolling(X, y, s, alpha=1.0, fit_intercept=False, min_rows=s),
         "replay Ridge": lambda: replay(ridge(window=s, alpha=1.0), X, y),
     }
 

@@ -48,7 +48,8 @@ def ours(work: Work, threads: int = 1) -> Job:
     rolling = efface("rolling")
 
     def run() -> Any:
-        return rolling(work.X, work.y, work.s, alpha=work.alpha, min_rows=work.s, threads=threads)
+        shape = {"fit_intercept": False, "min_rows": work.s, "threads": threads}
+        return rolling(work.X, work.y, work.s, alpha=work.alpha, **shape)
 
     return Job(run, lambda answer: np.asarray(answer.coef))
 

@@ -24,7 +24,7 @@ STOP = "; print(perf_counter() - start)"
 ROLLING = (
     "import numpy as np; from efface import rolling; "
     "X = np.random.default_rng(0).standard_normal((300, 5)); "
-    f"{CLOCK}rolling(X, X.sum(axis=1), 50){STOP}"
+    f"{CLOCK}rolling(X, X.sum(axis=1), 50, fit_intercept=False){STOP}"
 )
 EVENTS = (
     "import numpy as np; from efface import {model}; "

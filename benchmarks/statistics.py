@@ -53,8 +53,10 @@ def measure(n: int, d: int, s: int, settings: Settings) -> dict[str, Any]:
     few = slice(0, s - 1 + PEER_WINDOWS)
     model = RollingOLS(y[few], X[few], window=s)
     runs = {
-        "normal": lambda: rolling(normal, y, s, stats=True, threads=1).stats.bse,
-        "efface": lambda: rolling(X, y, s, stats=True, threads=1).stats.bse,
+        "normal": lambda: (
+            rolling(normal, y, s, fit_intercept=False, stats=True, threads=1).stats.bse
+        ),
+        "efface": lambda: rolling(X, y, s, fit_intercept=False, stats=True, threads=1).stats.bse,
         "statsmodels": lambda: model.fit().bse,
     }
     answers = {name: run() for name, run in runs.items()}

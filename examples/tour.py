@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
 
-from efface import OLS, AdaptiveRidge, Ridge, __version__, replay, rolling
+from efface import OLS, AdaptiveRidge, AutoRidge, Ridge, __version__, replay, rolling
 
 Array = NDArray[np.float64]
 
@@ -70,11 +70,11 @@ def person() -> None:
     X, y, _ = noisy(300, 5)
     people = [f"customer {k:03d}" for k in range(300)]
     gone = ["customer 041", "customer 137", "customer 260"]
-    model = AdaptiveRidge().fit(X, y, ids=people)
+    model = AutoRidge().fit(X, y, ids=people)
     before = model.coef_
     model.forget(gone)
     stay = [k for k, name in enumerate(people) if name not in gone]
-    other = AdaptiveRidge().fit(X[stay], y[stay], ids=[people[k] for k in stay])
+    other = AutoRidge().fit(X[stay], y[stay], ids=[people[k] for k in stay])
     mine, theirs = fingerprint(model), fingerprint(other)
     say(f"forgot {', '.join(gone)}", f"coefficients moved by {distance(before, model.coef_):.0e}")
     say(f"after forgetting  sha256 {mine[:32]}…", f"never saw them    sha256 {theirs[:32]}…")
@@ -154,7 +154,7 @@ def windows() -> None:
     """
     X, y, _ = noisy(100_000, 5)
     start = time.perf_counter()
-    result = rolling(X, y, 250, outputs=["coef"])
+    result = rolling(X, y, 250, fit_intercept=False, outputs=["coef"])
     micros = 1e6 * (time.perf_counter() - start) / len(y)
     assert result.coef is not None
     rows = np.linspace(249, len(y) - 1, 200).astype(int)
@@ -204,7 +204,7 @@ def distance(coef: Array, right: Array) -> float:
     return float(np.abs(coef - right).max() / np.abs(right).max())
 
 
-def fingerprint(model: AdaptiveRidge) -> str:
+def fingerprint(model: AutoRidge) -> str:
     """The SHA-256 digest of the file that the model writes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.efface"
@@ -238,7 +238,7 @@ def warm_up() -> None:
     X, y, _ = noisy(40, 3)
     model = OLS(window=10).fit(X, y)
     runs: list[Callable[[], object]] = [
-        lambda: rolling(X, y, 10),
+        lambda: rolling(X, y, 10, fit_intercept=False),
         lambda: replay(AdaptiveRidge(window=10), X, y),
         lambda: model.predict_one(X[0]),
         lambda: model.learn_one(X[0], 1.0),

@@ -9,7 +9,17 @@ import pytest
 from hypothesis import strategies as st
 from twins import regression as naive
 
-from efface import FIFD, OLS, AdaptiveRidge, AddDrop, KeepAll, KeepFor, Ridge, SwitchingRidge
+from efface import (
+    FIFD,
+    OLS,
+    AdaptiveRidge,
+    AddDrop,
+    AutoRidge,
+    KeepAll,
+    KeepFor,
+    Ridge,
+    SwitchingRidge,
+)
 
 RULES = {
     "OLS": {},
@@ -23,13 +33,14 @@ RULES = {
         **{"delta": 0.05, "noise": "residual", "theta_max": "auto", "switch_at": 2.5},
     },
 }
-KINDS = {kind.__name__: kind for kind in (OLS, Ridge, AdaptiveRidge, SwitchingRidge)}
+SELECTED = {"AutoRidge": {}, "AutoRidge, averaged": {"average": True}}
+KINDS = {kind.__name__: kind for kind in (AutoRidge, OLS, Ridge, AdaptiveRidge, SwitchingRidge)}
 MODELS = list(KINDS.values())
 
 
 def build(name, **parameters):
     """A model with one of the penalty rules."""
-    return KINDS[name.split(",")[0]](**RULES[name], **parameters)
+    return KINDS[name.split(",")[0]](**{**RULES, **SELECTED}[name], **parameters)
 
 
 def build_twin(name, policy, intercept, width):

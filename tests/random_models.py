@@ -5,15 +5,25 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from efface import FIFD, OLS, AdaptiveRidge, AddDrop, KeepAll, KeepFor, Ridge, SwitchingRidge
+from efface import (
+    FIFD,
+    OLS,
+    AdaptiveRidge,
+    AddDrop,
+    AutoRidge,
+    KeepAll,
+    KeepFor,
+    Ridge,
+    SwitchingRidge,
+)
 
 MODELS = {
+    "AutoRidge": AutoRidge,
+    "AutoRidge, averaged": lambda **given: AutoRidge(average=True, **given),
     "OLS": OLS,
     "Ridge": lambda **given: Ridge(alpha=0.7, **given),
-    "AdaptiveRidge": AdaptiveRidge,
-    "AdaptiveRidge, the paper's": lambda **given: AdaptiveRidge(
-        noise="response", theta_max=1.0, **given
-    ),
+    "AdaptiveRidge": lambda **given: AdaptiveRidge(noise="residual", theta_max="auto", **given),
+    "AdaptiveRidge, the paper's": AdaptiveRidge,
     "SwitchingRidge": lambda **given: SwitchingRidge(switch_at=1.5, **given),
 }
 POLICIES = [FIFD(9), FIFD(2), KeepFor(12.0), AddDrop(3, 1, 4), KeepAll()]

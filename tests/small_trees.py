@@ -15,6 +15,8 @@ def small_trees(fold_from=FOLD_FROM, leaf_bits=LEAF_BITS):
     values = {
         "efface.engine.events.state.fold_from": fold_from,
         "efface.live.event_solver.fold_from": fold_from,
+        "efface.engine.selection.selection_state.fold_from": fold_from,
+        "efface.live.selection_solver.fold_from": fold_from,
         "efface.live.summation.leaf_bits": leaf_bits,
     }
     with ExitStack() as stack:

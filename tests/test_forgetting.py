@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from histories import CLASSES, RULES, build, streams
+from histories import CLASSES, RULES, SELECTED, build, streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_trees import small_trees
@@ -112,7 +112,7 @@ histories = st.lists(
 )
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", [*RULES, *SELECTED])
 @settings(deadline=None, max_examples=25)
 @given(
     events=histories,
@@ -142,7 +142,7 @@ def test_after_any_history_the_model_is_a_fresh_one(name, events, seed, **option
 
 
 @pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("name", ["Ridge", "AdaptiveRidge, residual and auto"])
+@pytest.mark.parametrize("name", ["Ridge", "AdaptiveRidge, residual and auto", *SELECTED])
 @pytest.mark.parametrize("rows", [4095, 4096, 4097, 4600])
 def test_both_sides_of_the_threshold_give_fresh_models(rows, name, intercept):
     rng = np.random.default_rng(rows)

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-from efface import OLS, AdaptiveRidge, Ridge, SwitchingRidge, WindowScaler, audit, replay
+from efface import OLS, AdaptiveRidge, AutoRidge, Ridge, SwitchingRidge, WindowScaler, audit, replay
 from efface.models.river import Regressor
 
 EVENTS = 500  # per model
 EVERY = 25  # events between two checks
 START = np.datetime64("2024-01-01")
 MODELS = {
+    "AutoRidge": AutoRidge,
+    "AutoRidge, averaged": lambda **options: AutoRidge(average=True, **options),
     "OLS": OLS,
     "Ridge": lambda **options: Ridge(alpha=0.7, **options),
-    "AdaptiveRidge": AdaptiveRidge,
-    "AdaptiveRidge, paper": lambda **options: AdaptiveRidge(
-        noise="response", theta_max=1.0, **options
-    ),
+    "AdaptiveRidge": lambda **options: AdaptiveRidge(noise="residual", theta_max="auto", **options),
+    "AdaptiveRidge, paper": AdaptiveRidge,
     "SwitchingRidge": lambda **options: SwitchingRidge(switch_at=4.0, **options),
 }
 WINDOWS = {"12 rows": 12, "40 rows": 40, "9 hours": "9h", "on request": None}

@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_diabetes
 
-from efface import AdaptiveRidge, audit
+from efface import AutoRidge, audit
 
 data = load_diabetes(as_frame=True)
 names = np.array([f"patient {k:03d}" for k in range(len(data.target))])
@@ -26,20 +26,20 @@ leaving = ["patient 023", "patient 123", "patient 256", "patient 322", "patient 
 stay = ~np.isin(names, leaving)
 
 
-def file_of(model: AdaptiveRidge) -> bytes:
+def file_of(model: AutoRidge) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         model.save(path := Path(folder) / "model.efface")
         return path.read_bytes()
 
 
-model = AdaptiveRidge().fit(data.data, data.target, ids=names.tolist())
+model = AutoRidge().fit(data.data, data.target, ids=names.tolist())
 before = model.coef_
 print(f"learned from {model.n_rows_} patients; {leaving[0]!r} in the file:", end=" ")
 print(leaving[0].encode() in file_of(model))
 
 model.forget(leaving)
 print("audit", audit(model, forgotten=leaving).verdict.split(",")[0])
-other = AdaptiveRidge().fit(data.data[stay], data.target[stay], ids=names[stay].tolist())
+other = AutoRidge().fit(data.data[stay], data.target[stay], ids=names[stay].tolist())
 print("the same file as a model that never saw them:", file_of(model) == file_of(other))
 
 figure, axes = plt.subplots(figsize=(7.2, 3.6), layout="constrained")

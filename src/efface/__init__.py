@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from efface.batch.fleet import Fleet
     from efface.batch.replay import replay
     from efface.batch.results import Replay, Rolling
     from efface.batch.rolling import rolling
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from efface.live.policies import FIFD, AddDrop, KeepAll, KeepFor
     from efface.models.held import Held
     from efface.models.intervals import Interval
-    from efface.models.linear import OLS, AdaptiveRidge, Ridge, SwitchingRidge, load
+    from efface.models.linear import OLS, AdaptiveRidge, AutoRidge, Ridge, SwitchingRidge, load
     from efface.models.scaler import WindowScaler
 
 __version__ = "0.1.0"
@@ -28,8 +29,10 @@ __all__ = [
     "AdaptiveRidge",
     "AddDrop",
     "Audit",
+    "AutoRidge",
     "Diagnosis",
     "EffaceError",
+    "Fleet",
     "Forecast",
     "Held",
     "Interval",
@@ -55,10 +58,18 @@ _MODULES = {
     "efface.diagnostics.forecast": ("Forecast", "forecast_forgetting"),
     "efface.models.held": ("Held",),
     "efface.models.intervals": ("Interval",),
-    "efface.models.linear": ("OLS", "AdaptiveRidge", "Ridge", "SwitchingRidge", "load"),
+    "efface.models.linear": (
+        "OLS",
+        "AdaptiveRidge",
+        "AutoRidge",
+        "Ridge",
+        "SwitchingRidge",
+        "load",
+    ),
     "efface.live.policies": ("FIFD", "AddDrop", "KeepAll", "KeepFor"),
     "efface.models.scaler": ("WindowScaler",),
     "efface.batch.results": ("Replay", "Rolling"),
+    "efface.batch.fleet": ("Fleet",),
     "efface.batch.replay": ("replay",),
     "efface.batch.rolling": ("rolling",),
 }

@@ -9,6 +9,7 @@
     │   ├── RepeatedId                 a new row has the id of a live row
     │   ├── UnknownId (LookupError)    no live row has this id
     │   ├── UnknownOwner (LookupError) no live row has this owner
+    │   ├── UnknownKey (LookupError)   no live row of a fleet has this key
     │   ├── BadTime                    a time that is missing, or not of the kind of the others
     │   └── BadTable                   a file of rows that cannot be used
     ├── NotFitted (ValueError,         the model has not learned a row yet
@@ -61,6 +62,10 @@ class UnknownId(InvalidValue, LookupError):
 
 class UnknownOwner(InvalidValue, LookupError):
     """No live row has this owner."""
+
+
+class UnknownKey(InvalidValue, LookupError):
+    """No live row of a fleet has this key."""
 
 
 class BadTime(InvalidValue):

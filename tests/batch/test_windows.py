@@ -135,9 +135,12 @@ def test_expanding_windows_equal_a_refit(alpha, intercept, min_rows):
 def test_windows_may_be_policies():
     (X, y), at = data(40, 2), np.arange(40.0)
     for policy, window in ((FIFD(7), 7), (KeepAll(), None)):
-        one, other = rolling(X, y, policy, min_rows=2), rolling(X, y, window, min_rows=2)
+        one, other = (
+            rolling(X, y, policy, fit_intercept=False, min_rows=2),
+            rolling(X, y, window, fit_intercept=False, min_rows=2),
+        )
         assert np.array_equal(one.coef, other.coef, equal_nan=True)
-    check(rolling(X, y, KeepFor(7), min_rows=7, at=at), naive.rolling(X, y, 7))
+    check(rolling(X, y, KeepFor(7), fit_intercept=False, min_rows=7, at=at), naive.rolling(X, y, 7))
     growing = rolling(X, y, AddDrop(3, 1), min_rows=2, fit_intercept=True)
     twin = naive.NaiveModel(("OLS", {}), ("add", 3, 1, 0), True, 2)
     for t in range(40):
@@ -159,8 +162,16 @@ def test_calendar_durations():
 
 def test_a_row_leaves_when_its_age_reaches_the_duration():
     X, y = np.ones((3, 1)), np.array([1.0, 3.0, 8.0])
-    assert rolling(X, y, KeepFor(2), at=[0, 1, 2]).coef.ravel().tolist() == [1.0, 2.0, 5.5]
-    assert rolling(X, y, KeepFor(2.5), at=[0, 1, 2]).coef.ravel().tolist() == [1.0, 2.0, 4.0]
+    assert rolling(X, y, KeepFor(2), fit_intercept=False, at=[0, 1, 2]).coef.ravel().tolist() == [
+        1.0,
+        2.0,
+        5.5,
+    ]
+    assert rolling(X, y, KeepFor(2.5), fit_intercept=False, at=[0, 1, 2]).coef.ravel().tolist() == [
+        1.0,
+        2.0,
+        4.0,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -195,7 +206,38 @@ def test_many_small_groups():
     for label in (0, 999, 1_999):
         rows = labels == label
         alone = rolling(X[rows], y[rows], 4, min_rows=1)
-        assert np.array_equal(result.coef[rows], alone.coef)
+        close(result.coef[rows], alone.coef)
+        assert np.array_equal(result.rank[rows], alone.rank)
+    some = labels < 500
+    fewer = rolling(X[some], y[some], 4, groups=labels[some], min_rows=1, threads=1)
+    assert np.array_equal(result.coef[some], fewer.coef)
+
+
+@pytest.mark.parametrize("window", [6, KeepFor(9.0), AddDrop(3, 2), None])
+@pytest.mark.parametrize("alpha", [0.0, 0.7])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("kind", ["plain", "shifted", "giant", "constant", "constant in groups"])
+def test_many_short_groups_equal_single_groups(window, alpha, intercept, kind):
+    rng, n = np.random.default_rng(3), 2_000
+    X, y = data(n, 3)
+    X += np.array([0.0, 1e5, 3.0]) if kind == "shifted" else 0.0
+    X[rng.integers(0, n, 20)] *= 1e8 if kind == "giant" else 1.0
+    labels = rng.integers(0, 90, size=n)
+    X[:, 1] = {"constant": 2.0, "constant in groups": labels % 4}.get(kind, X[:, 1])
+    weights = rng.choice([0.0, 0.5, 1.0, 3.0], size=n)
+    given = {"alpha": alpha, "fit_intercept": intercept, "min_rows": 5, "outputs": OUTPUTS}
+    given["stats"] = alpha == 0.0
+    at = np.arange(n) / 90
+    result = rolling(X, y, window, groups=labels, at=at, sample_weight=weights, **given)
+    for label in range(0, 90, 8):
+        rows = labels == label
+        own = {"at": at[rows], "sample_weight": weights[rows]}
+        alone = rolling(X[rows], y[rows], window, **own, **given)
+        for name in ("coef", "intercept", "rank") if kind == "giant" else OUTPUTS:
+            close(getattr(result, name)[rows], getattr(alone, name))
+        if alpha == 0.0:
+            close(result.stats.bse[rows], alone.stats.bse)
+            close(result.stats.rsquared[rows], alone.stats.rsquared)
 
 
 @pytest.mark.usefixtures("always_threads")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from efface import OLS, audit
-from efface.files.answers import answer, together
+from efface.files.answers import ModelHolder, answer, together
 from efface.files.requests import Request
 
 RNG = np.random.default_rng(3)
@@ -21,7 +21,8 @@ def model(owners):
 
 def test_an_owner_is_forgotten_in_every_model():
     models = [model(["ann", "bob"] * 5), model(["ann"] * 3 + ["eve"] * 6)]
-    found = answer(Request(None, 4, "ann", line=9), models, row=19, arrived=18)
+    request = Request(None, 4, "ann", line=9)
+    found = answer(request, ModelHolder(request, models), row=19, arrived=18)
     assert (found.status, found.rows, found.holds) == ("forgotten", 8, True)
     assert (found.id, found.owner, found.asked, found.line) == (None, "ann", 4, 9)
     assert [each.owners_ for each in models] == [["bob"], ["eve"]]
@@ -39,7 +40,8 @@ def test_an_owner_is_forgotten_in_every_model():
     ],
 )
 def test_nothing_is_removed_without_such_rows(request_, arrived, expected):
-    found = answer(request_, [model(["ann"] * 4)], row=4, arrived=arrived)
+    holder = ModelHolder(request_, [model(["ann"] * 4)])
+    found = answer(request_, holder, row=4, arrived=arrived)
     verdict = found.verdict[: len(expected[3])]
     assert (found.status, found.rows, found.holds, verdict) == expected
     assert math.isnan(found.error) == (arrived is None)

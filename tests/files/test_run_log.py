@@ -58,20 +58,21 @@ def test_people_are_counted_once():
     assert log.people == {"ann", "bob"}
 
 
-def test_falls_of_the_rank_and_the_largest_regret_term_are_recorded():
+def test_the_largest_regret_term_is_recorded():
     log = RunLog()
-    log.count_rank_falls(3, np.array([3, 2, 2, 3, 1]))
-    log.count_rank_falls(1, np.array([0]))
-    assert log.rank_falls == 3
     for values in ([np.nan, 0.5], [2.5, 1.0]):
         log.add(PredictedRows(batch(), [4, 5], columns(np.array(values))), {})
     assert log.largest_frt == 2.5
 
 
 def test_scores_are_kept_by_group():
-    log = RunLog()
-    log.add_score("model", "a", np.ones(2), np.zeros(2))
-    log.add_score("model", "b", np.ones(2), np.ones(2))
-    log.add_score("model", None, np.ones(4), np.ones(4))
-    assert log.scores["model"].mae == 0.25
-    assert log.group_scores["a"]["model"].mae == 1.0
+    log, scored = RunLog(), np.array([True, True, False, True])
+    predictions = {"model": np.array([0.0, 1.0, 9.0, 2.0])}
+    log.add_group_scores(["a", "b", "a", "b"], np.ones(4), predictions, scored)
+    log.add_group_scores(["a", "c"], np.ones(2), {"model": np.ones(2)}, scored[:2])
+    found = {name: scores["model"] for name, scores in log.group_scores.items()}
+    assert {name: (score.count, score.mae) for name, score in found.items()} == {
+        "a": (2, 0.5),
+        "b": (2, 0.5),
+        "c": (1, 0.0),
+    }

@@ -152,3 +152,29 @@ def test_random_events_equal_a_plain_list(names, data):
         for count in range(len(rows)):
             assert index.reach(count) == places.index(rows[count])
             assert index.oldest(count) == rows[:count]
+
+
+@pytest.mark.parametrize("renumbered_at", [3, 256])
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), min_size=20, max_size=120))
+@settings(deadline=None, max_examples=60)
+def test_positions_stay_right_while_rows_are_put_in_before_others(renumbered_at, events):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("efface.live.index._LATE", renumbered_at)
+        index, rows = RowIndex(), []  # rows: (time, id) in order, None for a gap
+        for number, (time, leaving) in enumerate(events):
+            place = index.place(time)
+            if place == index.places:
+                index.append(f"r{number}", time)
+            else:
+                index.insert(place, f"r{number}", time)
+            rows.insert(place, f"r{number}")
+            if leaving == 1 and len(index) > 2:
+                rows = rows[index.drop(1) :]
+            elif leaving == 2 and len(index) > 2:
+                middle = [at for at, id in enumerate(rows) if id is not None][len(index) // 2]
+                old, new = index.remove(np.array([middle]))
+                rows[middle] = None
+                rows = rows[old : len(rows) - new]
+            for at, id in enumerate(rows):
+                assert id is None or index.positions([id]).tolist() == [at]
+        assert index.ids == [id for id in rows if id is not None]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from efface.batch.fleet import Fleet
 from efface.batch.results import Replay
+from efface.errors import invalid
 from efface.inputs.roles import column_roles
 from efface.live.arrivals import Arrivals
 from efface.live.live_rows import LiveRows
@@ -18,10 +20,11 @@ if TYPE_CHECKING:
 
 
 def replay(
-    model: Model,
+    model: Model | Fleet,
     X: Any,
     y: Any,
     *,
+    by: Any = None,
     ids: Any = None,
     at: Any = None,
     coef: bool = False,
@@ -43,8 +46,10 @@ def replay(
     ``interval`` is the level of the prediction intervals, computed by ``method``; see
     ``predict_interval`` of the models. Conformal intervals cost a replay of the live rows per row.
 
-    If X is a frame, ``y``, ``ids``, ``at``, ``sample_weight``, ``owners`` and ``until`` may be
-    column names, and ``x`` names the features (default: all other columns). ``one_hot`` names
+    A Fleet has one model per key: ``by`` then holds the key of each row.
+
+    If X is a frame, ``y``, ``by``, ``ids``, ``at``, ``sample_weight``, ``owners`` and ``until`` may
+    be column names, and ``x`` names the features (default: all other columns). ``one_hot`` names
     features that are encoded as 0/1 columns, as in ``rolling``. The results are then columns of the
     same kind.
 
@@ -54,6 +59,12 @@ def replay(
     array([0., 2., 3.])
     """
     given = {"ids": ids, "at": at, "owners": owners, "until": until}
+    if isinstance(model, Fleet):
+        told: Any = {"coef": coef, "diagnostics": diagnostics, "interval": interval}
+        columns: Any = {"x": x, "one_hot": one_hot, "sample_weight": sample_weight}
+        return model.replay(X=X, y=y, by=by, method=method, **given, **told, **columns)
+    if by is not None:
+        raise invalid("by", by, "None for a single model", "pass a Fleet of the model")
     roles = column_roles(X, x, one_hot, y=y, sample_weight=sample_weight, **given)
     widths = None if interval is None else as_method(interval, method, "interval").widths
 

@@ -38,8 +38,8 @@ def rolling(
     y: Any,
     window: Any,
     *,
-    alpha: float = 0.0,
-    fit_intercept: bool = False,
+    alpha: float | Literal["auto"] = 0.0,
+    fit_intercept: bool = True,
     min_rows: int | None = None,
     groups: Any = None,
     threads: int | None = None,
@@ -57,6 +57,9 @@ def rolling(
     one_hot: Any = None,
 ) -> Rolling:
     """Fit a linear regression to the last ``window`` rows, at every row.
+
+    ``alpha`` is the penalty of a ridge regression, or "auto" for that of ``AutoRidge``: selected by
+    the rows of each window.
 
     ``window`` may also be a duration ("90d", "3mo", a timedelta, KeepFor), which needs the times
     ``at``: the window of row t then holds the rows younger than the duration at ``at[t]``. None is
@@ -90,14 +93,14 @@ def rolling(
     features that are encoded as 0/1 columns, one per level after the first ({"sector": levels} if
     levels are known). The results are then columns of the same kind.
 
-    >>> rolling([[1.0], [1.0], [2.0]], [1.0, 3.0, 5.0], window=2).coef.ravel()
-    array([nan, 2. , 2.6])
+    >>> rolling([[1.0], [2.0], [4.0]], [1.0, 3.0, 5.0], window=2).coef.ravel()
+    array([nan,  2.,  1.])
     """
     robust = _robust_errors(stats, lags)
     stats = bool(stats)
     regression = _regression(alpha, fit_intercept, standardize, stats)
     policy, least = _policy(window, min_rows)
-    wanted = _wanted(outputs, regression.alpha)
+    wanted = _wanted(outputs, regression.penalised)
     intervals = None if interval is None else as_method(interval, method, "interval")
     skip = choice("missing", missing, ("raise", "skip")) == "skip"
     workers = os.cpu_count() or 1 if threads is None else whole("threads", threads, 1)
@@ -127,11 +130,12 @@ def _either(groups: Any, by: Any) -> Any:
 def _regression(
     alpha: object, fit_intercept: object, standardize: object, stats: bool
 ) -> Regression:
-    penalty, intercept = non_negative("alpha", alpha), boolean("fit_intercept", fit_intercept)
-    scaled = boolean("standardize", standardize)
-    if stats and penalty > 0:
+    auto = isinstance(alpha, str) and alpha == "auto"
+    penalty = None if auto else non_negative("alpha", alpha, 'or "auto"')
+    intercept, scaled = boolean("fit_intercept", fit_intercept), boolean("standardize", standardize)
+    if stats and penalty != 0.0:
         advice = "pass alpha=0, or use predict_interval for a penalised model"
-        raise invalid("alpha", penalty, "0 where stats=True", advice)
+        raise invalid("alpha", alpha, "0 where stats=True", advice)
     if stats and scaled and not intercept:
         advice = "standardised features have no regression through the origin"
         expected = "True where stats and standardize are"
@@ -162,9 +166,9 @@ def _policy(window: object, min_rows: object) -> tuple[Policy, int]:
     return policy, least
 
 
-def _wanted(outputs: Any, penalty: float) -> frozenset[str]:
+def _wanted(outputs: Any, penalised: bool) -> frozenset[str]:
     if outputs is None:
-        return frozenset(_DEFAULT) - ({"rank"} if penalty > 0 else set())
+        return frozenset(_DEFAULT) - ({"rank"} if penalised else set())
     names = [outputs] if isinstance(outputs, str) else list(outputs)
     for name in names:
         if name not in OUTPUTS:

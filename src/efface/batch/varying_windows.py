@@ -16,9 +16,10 @@ from efface.engine.windows.robust_errors import RobustVariances
 from efface.inputs.times import Times
 from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.live_rows import LiveRows
-from efface.live.penalties import Fixed
+from efface.live.penalties import Fixed, Penalty
 from efface.live.policies import KeepAll, Policy, Schedule
 from efface.live.replays import replay_rows
+from efface.live.selected_penalty import Selected
 from efface.models.intervals import Method
 
 
@@ -46,14 +47,20 @@ class WindowFits(NamedTuple):
 class Regression(NamedTuple):
     """The regression that is fitted to every window."""
 
-    alpha: float
+    alpha: float | None  # None: selected by the rows of each window
     fit_intercept: bool
     standardize: bool = False
 
+    @property
+    def penalised(self) -> bool:
+        """Is there a penalty, so that the rank is not known?"""
+        return self.alpha is None or self.alpha > 0.0
+
     def start(self, width: int, policy: Policy) -> LiveRows:
         """A model of ``width`` features without rows."""
+        penalty: Penalty = Selected() if self.alpha is None else Fixed(self.alpha)
         way = {"intercept": self.fit_intercept, "standardize": self.standardize}
-        return LiveRows(width, Fixed(self.alpha), policy=policy, **way)
+        return LiveRows(width, penalty, policy=policy, **way)
 
 
 @final

@@ -1,7 +1,7 @@
 """The regression on the window that ends at each row, for every group.
 
-Windows of a fixed number of rows are solved by ``engine.windows``, all others by
-``varying_windows``.
+Windows of a fixed number of rows are solved by ``engine.windows``. All others, and those that
+select their penalty, are solved by ``varying_windows``.
 """
 
 from __future__ import annotations
@@ -13,17 +13,21 @@ from typing import NamedTuple
 import numpy as np
 
 from efface.batch.groups import GroupedRows, RowArrays
-from efface.batch.threads import share_out
 from efface.batch.varying_windows import Regression, WindowFits, fit_varying_windows
 from efface.engine.standardized.standardized_fit import slide_standardized
-from efface.engine.windows.every_window import slide_windows
+from efface.engine.windows.every_window import slide_windows, solve_windows
 from efface.engine.windows.inference import Inference, infer_windows
 from efface.engine.windows.robust_errors import RobustErrors, RobustVariances, robust_variances
+from efface.engine.windows.systems import MOST_UNKNOWNS
 from efface.inputs.types import Ints, Matrix, Vector
+from efface.live.departures import plan_departures
 from efface.live.policies import FIFD, KeepAll, Policy
+from efface.live.range_replay import RangeReplay, RowRanges
+from efface.live.threads import share_out
 from efface.models.intervals import Method
 
 _FEW_ROWS = 64  # per group: below this, threads mostly wait for the interpreter lock
+_MANY_GROUPS, _SHORT = 64, 1_024  # so many groups of at most so many rows are solved together
 
 
 class Task(NamedTuple):
@@ -68,23 +72,72 @@ def fit_windows(task: Task, grouped: GroupedRows, workers: int) -> WindowFits:
     if len(grouped.bounds) == 2:
         return _fit_group(task, grouped.rows)
     n, d = grouped.rows.X.shape
-    found = task.empty(n, d)
+    found, many = task.empty(n, d), _many_short(task, grouped)
+
+    def write(a: int, b: int, fits: WindowFits) -> None:
+        for target, values in zip(found.arrays, fits.arrays, strict=True):
+            target[a:b] = values
 
     def work(bounds: Sequence[int]) -> None:
+        first, last = bounds[0], bounds[-1]
+        if many:
+            edges = np.array(bounds) - first
+            write(first, last, _fit_groups(task, grouped.rows.at(slice(first, last)), edges))
+            return
         for a, b in pairwise(bounds):
-            group = _fit_group(task, grouped.rows.at(slice(a, b))).arrays
-            for target, values in zip(found.arrays, group, strict=True):
-                target[a:b] = values
+            write(a, b, _fit_group(task, grouped.rows.at(slice(a, b))))
 
-    small = n < _FEW_ROWS * len(grouped.bounds)
+    small = n < _FEW_ROWS * len(grouped.bounds) and not many
     share_out(work, grouped.bounds, 1 if small else workers)
     return found
 
 
+def _many_short(task: Task, grouped: GroupedRows) -> bool:
+    """Are groups so short that the windows of all of them are solved together?"""
+    _, intercept, standardize = task.regression
+    X, bounds = grouped.rows.X, grouped.bounds
+    if standardize or task.method or X.shape[1] + intercept > MOST_UNKNOWNS:
+        return False
+    sizes = np.diff(bounds)
+    if sizes.size < _MANY_GROUPS or not 0 < len(X) <= _SHORT * sizes.size:
+        return False
+    # A feature that is constant within a group is set aside group by group.
+    long = sizes >= max(task.min_rows, 2)
+    starts = bounds[:-1][sizes > 0]
+    constant = np.maximum.reduceat(X, starts) == np.minimum.reduceat(X, starts)
+    return not (constant[long[sizes > 0]] & (X[0] != X).any(axis=0)).any()
+
+
+def _fit_groups(task: Task, rows: RowArrays, bounds: Ints) -> WindowFits:
+    """Fit the windows of many short groups at once."""
+    alpha, intercept, _ = task.regression
+    (X, y, weights, _), starts = rows, _all_starts(task.policy, rows, bounds)
+    least, ends = task.min_rows, np.arange(1, len(y) + 1)
+    too_short, rank = ends - starts < least, None
+    if alpha is None:
+        ranges = RowRanges(X, y, np.ones(len(y)) if weights is None else weights, starts, ends)
+        solver = task.regression.start(X.shape[1], KeepAll()).solver
+        coef, level, _ = RangeReplay(solver).fit(ranges)
+        coef[too_short], level[too_short] = np.nan, np.nan
+    else:
+        coef, level, rank = solve_windows(X, y, starts, alpha, intercept, least, weights)
+    if task.rank and task.regression.penalised:
+        rank = solve_windows(X, y, starts, 0.0, intercept, least, weights)[2]
+    inference = _inference(task, rows, starts, coef, level, rank)
+    for values in (*(inference or ()), *(() if rank is None else (rank,))):
+        values[too_short] = -1 if values.dtype.kind == "i" else np.nan
+    robust = _robust(task, rows, starts, inference)
+    return WindowFits(coef, level, rank if task.rank else None, None, None, inference, robust)
+
+
 def window_starts(policy: Policy, grouped: GroupedRows) -> Ints:
     """The first row of the window that ends at each row, as an index into all grouped rows."""
-    pairs = pairwise(grouped.bounds.tolist())
-    return np.concatenate([a + _starts(policy, grouped.rows.at(slice(a, b))) for a, b in pairs])
+    return _all_starts(policy, grouped.rows, grouped.bounds)
+
+
+def _all_starts(policy: Policy, rows: RowArrays, bounds: Ints) -> Ints:
+    none = np.zeros(len(bounds) - 1, np.int64)
+    return plan_departures(policy, np.asarray(bounds), none, none, rows.times).after
 
 
 def _starts(policy: Policy, rows: RowArrays) -> Ints:
@@ -93,12 +146,14 @@ def _starts(policy: Policy, rows: RowArrays) -> Ints:
 
 
 def _fit_group(task: Task, rows: RowArrays) -> WindowFits:
-    window = task.window_rows(len(rows.y))
-    return _fit_varying(task, rows) if window is None else _fit_fixed(task, rows, window)
+    window, alpha = task.window_rows(len(rows.y)), task.regression.alpha
+    if window is None or alpha is None:
+        return _fit_varying(task, rows)
+    return _fit_fixed(task, rows, window, alpha)
 
 
-def _fit_fixed(task: Task, rows: RowArrays, window: int) -> WindowFits:
-    alpha, intercept, standardize = task.regression
+def _fit_fixed(task: Task, rows: RowArrays, window: int, alpha: float) -> WindowFits:
+    _, intercept, standardize = task.regression
     first, (X, y, weights, _) = task.min_rows - 1, rows
     solve = slide_standardized if standardize else slide_windows
     coef, level, rank = solve(X, y, window, alpha, intercept, first, weights=weights)
@@ -113,7 +168,7 @@ def _fit_fixed(task: Task, rows: RowArrays, window: int) -> WindowFits:
         if task.method:
             fits = fit_varying_windows(X, y, starts, task.regression, task.method, weights)
             lower, upper = fits.lower, fits.upper
-    robust = _robust(task, rows, inference)
+    robust = _robust(task, rows, _starts(task.policy, rows), inference)
     return WindowFits(coef, level, rank if task.rank else None, lower, upper, inference, robust)
 
 
@@ -129,15 +184,17 @@ def _fit_varying(task: Task, rows: RowArrays) -> WindowFits:
     for values in (fits.coef, fits.intercept, rank, *(inference or ())):
         if values is not None:
             values[too_short] = -1 if values.dtype.kind == "i" else np.nan
-    robust = _robust(task, rows, inference)
+    robust = _robust(task, rows, starts, inference)
     return fits._replace(rank=rank if task.rank else None, inference=inference, robust=robust)
 
 
-def _robust(task: Task, rows: RowArrays, inference: Inference | None) -> RobustVariances | None:
+def _robust(
+    task: Task, rows: RowArrays, starts: Ints, inference: Inference | None
+) -> RobustVariances | None:
     """Robust variances of the windows that have an inference."""
     if task.robust is None or inference is None:
         return None
-    (X, y, weights, _), starts = rows, _starts(task.policy, rows)
+    X, y, weights, _ = rows
     ends = np.flatnonzero(~np.isnan(inference.unexplained))
     intercept = task.regression.fit_intercept
     return robust_variances(X, y, starts, ends, intercept, task.robust, weights)

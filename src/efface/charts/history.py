@@ -21,7 +21,7 @@ Matrix = NDArray[np.float64]
 PREDICTED = ("y", "prediction", "lower", "upper")
 MOST_FEATURES = 40  # with coefficient paths
 MOST_GROUPS = 50  # with errors of their own
-_MOST_PATHS = 160  # coefficients, over all groups
+MOST_PATHS = 160  # coefficients, over all groups
 _PATH_BINS = 1 << 7
 DIAGNOSTICS = ("penalty", "rank", "n_rows", "leverage_oldest", "frt", "condition")
 
@@ -36,7 +36,7 @@ class CoefficientPaths:
     def add(self, group: str, x: Vector, coef: Matrix, errors: Matrix) -> None:
         """Append rows of one group."""
         self.features = min(coef.shape[1], MOST_FEATURES)
-        if group not in self.groups and len(self.groups) >= max(1, _MOST_PATHS // self.features):
+        if group not in self.groups and len(self.groups) >= max(1, MOST_PATHS // self.features):
             return
         series = self.groups.setdefault(group, BinnedSeries(_PATH_BINS))
         columns = {"x": x}

@@ -131,7 +131,7 @@ def replay(
     ] = None,
     model: Annotated[
         str | None,
-        _model(help="Regression model; adaptive by default.", metavar=f"<{'|'.join(MODELS)}>"),
+        _model(help="Regression model; auto by default.", metavar=f"<{'|'.join(MODELS)}>"),
     ] = None,
     window: Annotated[
         int | None,
@@ -160,8 +160,11 @@ def replay(
     noise: Annotated[
         str | None, _model(help=OPTIONS["noise"].help, metavar="<residual|response>")
     ] = None,
-    theta_max: Annotated[float | None, _model(help=OPTIONS["theta_max"].help)] = None,
+    theta_max: Annotated[
+        str | None, _model(help=OPTIONS["theta_max"].help, metavar="<number|auto>")
+    ] = None,
     switch_at: Annotated[float | None, _model(help=OPTIONS["switch_at"].help)] = None,
+    average: Annotated[bool | None, _model("--average", help=OPTIONS["average"].help)] = None,
     fit_intercept: Annotated[
         bool | None, _model("--intercept/--no-intercept", help=OPTIONS["fit_intercept"].help)
     ] = None,
@@ -243,7 +246,7 @@ def replay(
         file,
         roles,
         model=model,
-        options={name: context.params[name] for name in OPTIONS},
+        options={name: _value(context.params[name]) for name in OPTIONS},
         window=window,
         keep=keep,
         policy=policy,
@@ -303,6 +306,14 @@ def _run(job: Job, folder: Path, *, form: Any, overwrite: bool, json: bool) -> d
     else:
         Console(highlight=False).print(screen(summary, folder / REPORT))
     return summary
+
+
+def _value(given: Any) -> Any:
+    """The number that was typed; anything else as it is."""
+    try:
+        return float(given) if isinstance(given, str) else given
+    except ValueError:
+        return given
 
 
 def _split(names: str | None) -> list[str] | None:

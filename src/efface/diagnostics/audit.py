@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 
 from efface.diagnostics.design import Design
 from efface.diagnostics.large_samples import Sample
-from efface.diagnostics.reference import Refit, refit_snapshot
+from efface.diagnostics.reference import Refit
+from efface.diagnostics.scaled_rows import is_selected
+from efface.diagnostics.selected_refit import refit_model
 from efface.diagnostics.text import aligned, counted, figure, listed
 from efface.inputs.ids import AnyId, Id, some_ids
 from efface.live import snapshot
@@ -85,7 +87,8 @@ def audit(
     Free cells of all arrays must be zero, and every kept sum must be that of the live rows that it
     declares. No byte of the model changes.
 
-    The refit takes its penalty from a fresh model that was given only the live rows. The tolerance
+    The refit takes its penalty from a fresh model that was given only the live rows; that of an
+    AutoRidge is computed from them by independent code. The tolerance
     is 1e-9 up to a condition number of 1e4 and grows in proportion beyond, or the effect of
     changing the rows in their last digit, if that is larger. The condition number is that of the
     rows with the penalty, with the features at a common scale.
@@ -228,7 +231,7 @@ class Conditioning(NamedTuple):
 
 def _examine(live: Snapshot, penalty: float) -> tuple[Refit, Conditioning]:
     """The refit of the live rows, and how well they determine it."""
-    if not live.parameters["standardize"]:
+    if not (live.parameters["standardize"] or is_selected(live)):
         intercept = bool(live.parameters["fit_intercept"])
         sample = Sample.of(live.X, live.y, live.weights, intercept=intercept)
         if sample is not None:
@@ -236,7 +239,7 @@ def _examine(live: Snapshot, penalty: float) -> tuple[Refit, Conditioning]:
             return sample.refit(penalty), Conditioning(n, d, sample.condition)
     design = Design(live)
     found = Conditioning(design.n, design.rank, design.condition)
-    return refit_snapshot(live, penalty), found
+    return refit_model(live, penalty), found
 
 
 def _tolerance(reference: Refit) -> float:

@@ -1,8 +1,8 @@
 """The design matrix of the live rows: its eigenvalues, rank, condition and leverages.
 
-Phi = X'X. With an intercept, X has the deviations from the mean; with ``standardize``, the
-standardised rows. With weights, each row is multiplied by the square root of its weight, and the
-mean is the weighted one. Rows of weight 0 do not enter.
+Phi = X'X. With an intercept, X has the deviations from the mean; with ``standardize`` and for
+AutoRidge, the scaled rows. With weights, each row is multiplied by the square root of its weight,
+and the mean is the weighted one. Rows of weight 0 do not enter.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ from functools import cached_property
 
 import numpy as np
 
-from efface.diagnostics.deviations import binary_exponent, deviations, scaled_penalty, standardized
+from efface.diagnostics.deviations import (
+    StandardizedRows,
+    binary_exponent,
+    deviations,
+    scaled_penalty,
+)
+from efface.diagnostics.scaled_rows import scaled_rows
 from efface.live.snapshot import Snapshot
 from efface.theory.geometry import Array, spectrum, whiten
 from efface.theory.quantities import forgetting_terms
@@ -26,9 +32,11 @@ class Design:
         self.weights, self.total_weight = live.weighed, float(live.weighed.sum())
         self.intercept = bool(live.parameters["fit_intercept"]) and self.total_weight > 0.0
         weighted = self.weights > 0.0
-        X, oldest, self._w, self._scale = live.X[weighted], live.X[:1], self.weights[weighted], None
-        if live.parameters["standardize"] and self.total_weight:
-            self._scale = standardized(X, self._w)
+        X, oldest, self._w = live.X[weighted], live.X[:1], self.weights[weighted]
+        self._scale: StandardizedRows | None = None
+        if self.total_weight:
+            self._scale = scaled_rows(live, X, self._w)
+        if self._scale is not None:
             X, oldest = self._scale.rows, self._scale.transform(oldest)
         self._exponent = binary_exponent(X)
         self._oldest, self._X = np.ldexp(oldest, -self._exponent), np.ldexp(X, -self._exponent)

@@ -67,21 +67,29 @@ def only_rounding(rows: Array, mean: NDArray[np.floating]) -> NDArray[np.bool]:
 
 
 class StandardizedRows(NamedTuple):
-    """z = (x - mean) / deviation. A constant column has z = 0 and the deviation 1."""
+    """z = (x - mean) / deviation. A constant column has z = 0 and the deviation 1.
+
+    The mean is 0 where rows are not ``centred``.
+    """
 
     rows: Array
     deviation: Array
     source: Array
     weights: Array | None
+    centred: bool = True
 
     @property
     def mean(self) -> Array:
         """The (weighted) mean of the rows before standardisation."""
+        if not self.centred:
+            return np.zeros(self.source.shape[1])
         source = self.source.astype(np.longdouble)
         return np.asarray(np.average(source, axis=0, weights=self.weights), dtype=np.float64)
 
     def transform(self, row: Array) -> Array:
         """Another row, standardised by the same mean and deviation."""
+        if not self.centred:
+            return np.asarray(row / self.deviation)
         centred = deviations(self.source, row, weights=self.weights)[1]
         return np.asarray(centred / self.deviation)
 
@@ -103,3 +111,16 @@ def standardized(X: Array, weights: Array | None = None) -> StandardizedRows:
         constant = variance <= n * _EPS * variance + rounding**2
     deviation = np.where(constant, 1.0, units * np.sqrt(variance))
     return StandardizedRows(np.where(constant, 0.0, rows / deviation), deviation, X, weights)
+
+
+def divided_by_length(X: Array, weights: Array | None = None) -> StandardizedRows:
+    """The rows of X, not centred, each column divided by its root mean square.
+
+    >>> divided_by_length(np.array([[3.0, 0.0], [-3.0, 0.0]])).rows
+    array([[ 1.,  0.],
+           [-1.,  0.]])
+    """
+    units = np.ldexp(1.0, np.frexp(np.abs(X).max(axis=0))[1])
+    lengths = units * np.sqrt(np.average((X / units) ** 2, axis=0, weights=weights))
+    deviation = np.where(X.any(axis=0), lengths, 1.0)
+    return StandardizedRows(X / deviation, deviation, X, weights, centred=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from efface.diagnostics.design import Design
-from efface.diagnostics.reference import refit_snapshot
+from efface.diagnostics.selected_refit import refit_model
 from efface.diagnostics.text import aligned, counted
 from efface.inputs.arrays import as_row
 from efface.models.linear import from_snapshot
@@ -82,7 +82,7 @@ def diagnose(model: Model, x: ArrayLike | None = None) -> Diagnosis:
     arrival = None if x is None else as_row(x, design.d)
     oldest, new, frt = design.leverages(penalty, arrival)
     smallest, largest = design.eigenvalues
-    reference = refit_snapshot(live, from_snapshot(live).penalty_)
+    reference = refit_model(live, from_snapshot(live).penalty_)
     return Diagnosis(
         n_rows=design.n,
         rank=design.rank,

@@ -25,10 +25,11 @@ from efface.diagnostics.deviations import (
     binary_exponent,
     deviations,
     only_rounding,
-    standardized,
 )
+from efface.diagnostics.scaled_rows import is_selected, scaled_rows
 from efface.inputs.ids import Id
 from efface.inputs.parameters import whole
+from efface.live.snapshot import Snapshot
 from efface.models.regression import Model
 from efface.theory.geometry import Array, spectrum
 
@@ -79,8 +80,8 @@ def forecast_forgetting(model: Model, steps: int) -> Forecast:
 
     No row arrives; the forecast ends when no row is left. The rank is exact at every step. The
     condition is exact up to 32 features and below full rank; otherwise it may be too small, by less
-    than a factor of 2. With ``standardize`` the remaining rows are standardised again after each
-    deletion, and both are exact, at O(rows features^2) per deletion.
+    than a factor of 2. With ``standardize`` and for AutoRidge the remaining rows are scaled again
+    after each deletion, and both are exact, at O(rows features^2) per deletion.
 
     >>> from efface import OLS
     >>> model = OLS(fit_intercept=False).fit([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0]], [1.0, 2.0, 3.0])
@@ -93,11 +94,8 @@ def forecast_forgetting(model: Model, steps: int) -> Forecast:
     """
     live = model._snapshot()
     n_rows, count = len(live.X), min(whole("steps", steps, 0), len(live.X))
-    if live.parameters["standardize"]:
-        states = [
-            _standardized_state(live.X[first:], live.weighed[first:])
-            for first in range(count, -1, -1)
-        ]
+    if live.parameters["standardize"] or is_selected(live):
+        states = [_scaled_state(live, first) for first in range(count, -1, -1)]
     else:
         states = _states(live.X, live.weighed, count, live.parameters["fit_intercept"])
     ranks = np.array([rank for rank, _ in reversed(states)], dtype=np.int64)
@@ -124,12 +122,15 @@ def _states(X: Array, weights: Array, count: int, intercept: bool) -> list[tuple
     return states
 
 
-def _standardized_state(X: Array, weights: Array) -> tuple[int, float]:
-    """Rank and condition of the rows, standardised by their own mean and deviation."""
+def _scaled_state(live: Snapshot, first: int) -> tuple[int, float]:
+    """Rank and condition of the rows from ``first`` on, scaled by themselves."""
+    X, weights = live.X[first:], live.weighed[first:]
     positive = weights > 0.0
     if not positive.any():
         return 0, math.inf
-    rows = standardized(X[positive], weights[positive]).rows
+    z = scaled_rows(live, X[positive], weights[positive])
+    assert z is not None
+    rows = z.rows
     found = spectrum(np.sqrt(weights[positive])[:, np.newaxis] * rows)
     rank = int(found.rank)
     full = rank == X.shape[1]

@@ -16,7 +16,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.diagnostics.deviations import binary_exponent, deviations, scaled_penalty, standardized
+from efface.diagnostics.deviations import (
+    StandardizedRows,
+    binary_exponent,
+    deviations,
+    scaled_penalty,
+    standardized,
+)
 from efface.live.snapshot import Snapshot
 from efface.theory.geometry import Array
 
@@ -110,10 +116,16 @@ def refit_standardized(
     X, y, weights = _with_weight(X, y, weights)
     if not len(y):
         return refit(X, y, penalty=penalty, intercept=intercept)
-    z = standardized(X, weights)
-    # z has mean 0: the coefficients are the same with and without an intercept.
-    fit = refit(z.rows, y, penalty=penalty, intercept=True, weights=weights)
-    coef, x_max = fit.coef / z.deviation, np.abs(X).max(axis=0)
+    return refit_rows_scaled(standardized(X, weights), y, penalty, intercept, weights)
+
+
+def refit_rows_scaled(
+    z: StandardizedRows, y: Array, penalty: float, intercept: bool, weights: Array | None
+) -> Refit:
+    """``refit`` on scaled rows, at least one, with coefficients of the original features."""
+    # Centred rows have mean 0: the coefficients are the same with and without an intercept.
+    fit = refit(z.rows, y, penalty=penalty, intercept=z.centred, weights=weights)
+    coef, x_max = fit.coef / z.deviation, np.abs(z.source).max(axis=0)
     balance = coef * z.mean
     return replace(
         fit,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from time import perf_counter
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from efface.diagnostics.audit import Audit, audit
 from efface.files.requests import Request
@@ -21,16 +22,27 @@ class RequestAudit(NamedTuple):
     holds: bool
 
 
-def answer(
-    request: Request, models: Sequence[Model], *, row: int, arrived: int | None
-) -> RequestOutcome:
-    """Forget the rows that a request names in these models, and audit that they are gone.
+class Holder(Protocol):
+    """Models that may have the rows that a request names."""
+
+    def forget(self) -> int:
+        """Remove the rows, and compute new coefficients; returns how many."""
+
+    def audits(self) -> list[Audit]:
+        """The audits of the models that have live rows."""
+
+    def residues(self) -> list[str]:
+        """The names of arrays that the models share and that hold more than the live rows."""
+
+
+def answer(request: Request, holder: Holder, *, row: int, arrived: int | None) -> RequestOutcome:
+    """Forget the rows that a request names, and audit that they are gone.
 
     ``row`` is how many rows of the stream had been read, ``arrived`` the number of the newest row
     with the requested id or owner, None if there was none.
     """
     start = perf_counter()
-    removed = sum(_forget(model, request) for model in models)
+    removed = holder.forget()
     forgotten = perf_counter()
     if not removed and arrived is None:
         status = "unknown"
@@ -38,7 +50,7 @@ def answer(
         finding = RequestAudit(f"no row had this {what}", math.nan, holds=False)
     else:
         status = "forgotten" if removed else "already gone"
-        finding = together([_audit(model, request) for model in models])
+        finding = together(holder.audits(), holder.residues())
     return RequestOutcome(
         line=request.line,
         id=request.id,
@@ -55,23 +67,44 @@ def answer(
     )
 
 
-def _forget(model: Model, request: Request) -> int:
-    """Remove the rows from one model and let it compute its coefficients; returns how many."""
-    ids = [] if request.id is None else [request.id]
-    removed = model.forget(ids, owner=request.owner, missing="ok")
-    if removed:
-        model.coef_  # noqa: B018  the model solves when it is asked, and this is part of the answer
-    return removed
+@dataclass(frozen=True)
+class ModelHolder:
+    """What a request names in models."""
+
+    request: Request
+    models: Sequence[Model]
+
+    def forget(self) -> int:
+        """Remove the rows from each model and let it compute its coefficients."""
+        removed, owner = 0, self.request.owner
+        for model in self.models:
+            found = model.forget(self._ids, owner=owner, missing="ok")
+            if found:
+                model.coef_  # noqa: B018  the model solves when it is asked: part of the answer
+            removed += found
+        return removed
+
+    def audits(self) -> list[Audit]:
+        """An audit of each model."""
+        owners = [] if self.request.owner is None else [self.request.owner]
+        return [audit(each, forgotten=self._ids, forgotten_owners=owners) for each in self.models]
+
+    def residues(self) -> list[str]:
+        """Models share nothing."""
+        return []
+
+    @property
+    def _ids(self) -> list[int | str]:
+        return [] if self.request.id is None else [self.request.id]
 
 
-def _audit(model: Model, request: Request) -> Audit:
-    ids = [] if request.id is None else [request.id]
-    owners = [] if request.owner is None else [request.owner]
-    return audit(model, forgotten=ids, forgotten_owners=owners)
-
-
-def together(audits: Sequence[Audit]) -> RequestAudit:
+def together(audits: Sequence[Audit], residues: Sequence[str] = ()) -> RequestAudit:
     """One finding for the models of several groups: the first that fails, or that all hold."""
+    if residues:
+        text = f"fails: {', '.join(residues)} hold more than the live rows of all groups"
+        return RequestAudit(text, math.nan, holds=False)
+    if not audits:
+        return RequestAudit("holds: no row of its groups is alive", 0.0, holds=True)
     error = max(each.error for each in audits)
     failed = [each for each in audits if not each.holds]
     if failed or len(audits) == 1:

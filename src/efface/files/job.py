@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from efface.batch.replay import replay
 from efface.errors import InvalidValue, unusable
-from efface.files.answers import answer
+from efface.files.answers import ModelHolder, answer
 from efface.files.baselines import Baseline, baselines
 from efface.files.joined_tables import expand, open_tables, short_name
 from efface.files.model_options import DEFAULT, OPTIONS, factory, values_of
@@ -203,7 +203,8 @@ class _Models:
         model = self.make()
         replay(model, X, y, at=at, ids=range(8), **options)
         if self._job.forget is not None:
-            answer(Request(id=model.ids_[-1]), [model], row=8, arrived=7)
+            request = Request(id=model.ids_[-1])
+            answer(request, ModelHolder(request, [model]), row=8, arrived=7)
         for other in self.baselines().values():
             other.predict(X, y, at)
         return time.perf_counter() - start

@@ -30,12 +30,13 @@ class ModelOption(NamedTuple):
 
 
 MODELS = {  # the name on the command line, and the class in efface
-    "adaptive": "AdaptiveRidge",
+    "auto": "AutoRidge",
     "ridge": "Ridge",
     "ols": "OLS",
+    "adaptive": "AdaptiveRidge",
     "switching": "SwitchingRidge",
 }
-DEFAULT = "adaptive"
+DEFAULT = "auto"
 OPTIONS = {
     "alpha": ModelOption("Penalty of ridge; 1 by default.", "alpha = {}"),
     "delta": ModelOption(
@@ -44,19 +45,25 @@ OPTIONS = {
         0.05,
     ),
     "noise": ModelOption(
-        "Noise level of that penalty: 'residual' (default) is estimated from residuals, "
-        "'response' is the deviation of the target, as in the paper.",
+        "Noise level of that penalty: 'response' (default) is the deviation of the target, as in "
+        "the paper, 'residual' is estimated from residuals.",
         "noise from the {}s",
-        "residual",
+        "response",
     ),
     "theta_max": ModelOption(
-        "Largest coefficient, for adaptive and switching; estimated by default.",
+        "Largest coefficient, for adaptive and switching: 1 by default, as in the paper, or 'auto' "
+        "for an estimate.",
         "theta_max = {}",
-        "auto",
+        1.0,
     ),
     "switch_at": ModelOption(
         "Live rows per feature from which on switching has no penalty; 2 by default.",
         "no penalty beyond {} rows per feature",
+    ),
+    "average": ModelOption(
+        "Average the coefficients of auto over all its penalties: better, at twice the time.",
+        "coefficients averaged over penalties",
+        False,
     ),
     "fit_intercept": ModelOption(
         "Fit an intercept (default), or none, as in the paper.", "no intercept", True

@@ -100,16 +100,22 @@ class RunLog:
             self.first = rows.at[0] if self.first is None else self.first
             self.last = rows.at[-1]
 
-    def add_score(self, name: str, group: str | None, y: Vector, prediction: Vector) -> None:
-        """Score predictions of a model or a baseline, for all rows and for their group."""
-        self.scores.setdefault(name, Score()).add(y, prediction)
-        if group is not None:
-            found = self.group_scores.setdefault(group, {})
-            found.setdefault(name, Score()).add(y, prediction)
-
-    def count_rank_falls(self, before: int, ranks: NDArray[np.int64]) -> None:
-        """Count the rows at which the rank is lower than at the row before."""
-        self.rank_falls += int((np.diff(ranks, prepend=before) < 0).sum())
+    def add_group_scores(
+        self,
+        groups: Sequence[str],
+        y: Vector,
+        predictions: Mapping[str, Vector],
+        scored: NDArray[np.bool_],
+    ) -> None:
+        """Score predictions of the model and its baselines in each group."""
+        rows = np.flatnonzero(scored)
+        names, number = np.unique(np.array(groups, dtype=object)[rows], return_inverse=True)
+        order = rows[np.argsort(number, kind="stable")]
+        ends = np.cumsum(np.bincount(number, minlength=len(names)))
+        for name, mine in zip(names, np.split(order, ends[:-1]), strict=True):
+            found = self.group_scores.setdefault(str(name), {})
+            for contender, prediction in predictions.items():
+                found.setdefault(contender, Score()).add(y[mine], prediction[mine])
 
     def count(self, rows: RowBatch, shown: int) -> None:
         """Count rows that were read, of which so many are shown."""

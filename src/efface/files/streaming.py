@@ -12,32 +12,34 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from efface.batch.fleet import Fleet
 from efface.batch.replay import replay
 from efface.batch.results import Replay
+from efface.charts.history import MOST_FEATURES, MOST_PATHS
 from efface.errors import BadRow, RepeatedId
-from efface.files.answers import answer
+from efface.files.answers import Holder, ModelHolder, answer
 from efface.files.baselines import LAST, Baseline, LastValue
+from efface.files.group_models import GroupModels
+from efface.files.measured_errors import MeasuredErrors
 from efface.files.redaction import Mask, Redaction, redacted
 from efface.files.requests import NONE, Id, Request, RequestQueue, Requests
 from efface.files.row_batches import Missing, RowBatch, joined, read_rows
 from efface.files.run_log import STEP_COLUMNS, PredictedRows, RunLog
 from efface.files.saved_models import SavedModel
 from efface.files.schema import Schema
+from efface.files.scores import Score
 from efface.files.tables import Table
 from efface.live.policies import as_policy
 from efface.models.intervals import MethodName
 from efface.models.regression import Model
 
 Vector = NDArray[np.float64]
-
-_MEASURE_EVERY = 50  # rows between two standard errors of the coefficients
-_MEASURES = 64  # and at most about this many in the last two thirds of a stream
-_LONG = 10_000  # rows from which the engine is faster, so that batches are not cut
+Ints = NDArray[np.int64]
 
 
 @dataclass
-class _Group:
-    """The model of one group, and its baselines."""
+class _Stream:
+    """The model of a stream without groups, and its baselines."""
 
     model: Model
     baselines: dict[str, Baseline]
@@ -45,17 +47,6 @@ class _Group:
     rows: int = 0
     full: int = 0  # rows that left because of the policy, if rows have ends of their own
     rank: int = 0  # that predicted the last row
-    errors: Vector | None = None  # standard errors of the coefficients, as last measured
-    measured: int = 0  # how many rows had been read then
-
-    def step(self) -> int:
-        """How many rows to read until the standard errors are measured again."""
-        return max(_MEASURE_EVERY, self.rows // _MEASURES)
-
-    def measure(self) -> None:
-        """Measure the standard errors, if that is due."""
-        if self.errors is None or self.rows - self.measured >= self.step():
-            self.errors, self.measured = self.model.standard_errors().coef, self.rows
 
     def count_full(self, rows: RowBatch, alive: NDArray[np.int64]) -> None:
         """Count the rows that left as the policy says; ``alive`` rows predicted each of these."""
@@ -111,20 +102,45 @@ class StreamRun:
         self._queue = RequestQueue(requests)
         self._redaction = Redaction(requests, warm_up) if outputs.redact else None
         self._warm_up = warm_up
-        self._groups: dict[str | None, _Group] = {}
+        self._measured = MeasuredErrors()
+        self._stream: _Stream | None = None  # without groups
+        self._groups: GroupModels | None = None
         self.started = 0 if start is None else start.model.n_rows_  # live rows before the first
         if start is not None:
-            self._groups[None] = self._group(start.model, start.phase)
+            self._stream = self._started(start.model, start.phase)
 
     @property
     def models(self) -> dict[str | None, Model]:
         """The model of each group; the key is None without groups."""
-        return {name: each.model for name, each in self._groups.items()}
+        if self._groups is not None:
+            return {name: model for name, model in self._groups.models.items()}
+        return {} if self._stream is None else {None: self._stream.model}
+
+    @property
+    def alive(self) -> int:
+        """The number of live rows."""
+        if self._groups is not None:
+            return self._groups.fleet.n_rows_
+        return 0 if self._stream is None else self._stream.model.n_rows_
+
+    @property
+    def owners(self) -> list[Id]:
+        """The owners of live rows."""
+        if self._groups is not None:
+            return self._groups.owners
+        return [] if self._stream is None else self._stream.model.owners_
+
+    @property
+    def groups(self) -> int:
+        """The number of groups; 1 without groups."""
+        return len(self.models) if self._groups is None else len(self._groups)
 
     @property
     def full(self) -> int:
         """Rows that left because of the policy; counted only if rows have ends of their own."""
-        return sum(each.full for each in self._groups.values())
+        if self._groups is not None:
+            return self._groups.full
+        return 0 if self._stream is None else self._stream.full
 
     def advance(self, rows: RowBatch) -> PredictedRows:
         """Process rows, and return those that are shown; requests are answered among them."""
@@ -146,7 +162,7 @@ class StreamRun:
     def _process(self, rows: RowBatch) -> PredictedRows:
         """Rows between two requests, each with the model of its group."""
         if rows.groups is None:
-            columns, errors = self._process_group(None, rows)
+            columns, errors = self._process_stream(rows)
         else:
             columns, errors = self._process_groups(rows, rows.groups)
         shown = columns.pop("shown")
@@ -162,55 +178,67 @@ class StreamRun:
     def _process_groups(
         self, rows: RowBatch, names: Sequence[str]
     ) -> tuple[dict[str, Any], dict[str, Vector]]:
-        groups: dict[str, list[int]] = {}
-        for index, name in enumerate(names):
-            groups.setdefault(name, []).append(index)
-        found = [self._process_group(name, rows.take(np.array(k))) for name, k in groups.items()]
-        original = np.argsort(np.concatenate(list(groups.values())))
-        columns, errors = zip(*found, strict=True)
-        return _stacked(columns, original), _stacked(errors, original)
-
-    def _process_group(
-        self, name: str | None, rows: RowBatch
-    ) -> tuple[dict[str, Any], dict[str, Vector]]:
-        """The columns of one group's rows, and absolute errors, NaN during the warm-up."""
-        if name not in self._groups:
-            self._groups[name] = self._group(self._make())
-        group = self._groups[name]
-        columns = self._replay_measured(group, rows)
+        """The columns of rows in groups, and absolute errors, NaN during the warm-up."""
+        if self._groups is None:
+            self._groups = GroupModels(self._make, self._compare)
+        groups, numbers = self._groups, self._groups.numbers(names)
+        columns = self._replay(groups.fleet, rows, numbers)
         if rows.until is not None:
-            group.count_full(rows, columns["n_rows"])
+            groups.count_full(numbers, rows, columns["n_rows"])
+        unnamed, shown = self._shown(rows, columns["n_rows"])
+        predictions = {
+            self.name: columns["prediction"],
+            LAST: groups.last_values(numbers, rows.y, unnamed),
+            **groups.compared(numbers, rows, unnamed, _predicted),
+        }
+        scored = shown & (groups.places(numbers) >= self._warm_up)
+        self.log.rank_falls += groups.rank_falls(numbers, columns["rank"])
+        self.log.add_group_scores(names, rows.y, predictions, scored)
+        columns |= {"y": rows.y, "shown": shown}
+        return columns, self._errors(rows.y, predictions, scored)
+
+    def _process_stream(self, rows: RowBatch) -> tuple[dict[str, Any], dict[str, Vector]]:
+        """The same for rows without groups."""
+        if self._stream is None:
+            self._stream = self._started(self._make())
+        stream = self._stream
+        columns = self._replay(stream.model, rows)
+        if rows.until is not None:
+            stream.count_full(rows, columns["n_rows"])
         unnamed, shown = self._shown(rows, columns["n_rows"])
         predictions = {self.name: columns["prediction"]}
-        for baseline, other in group.baselines.items():
+        for baseline, other in stream.baselines.items():
             predictions[baseline] = _predicted(other, rows, unnamed)
-        scored = shown & (np.arange(group.rows - len(rows), group.rows) >= self._warm_up)
-        self.log.count_rank_falls(group.rank, columns["rank"])
-        group.rank = int(columns["rank"][-1])
+        scored = shown & (np.arange(stream.rows, stream.rows + len(rows)) >= self._warm_up)
+        stream.rows += len(rows)
+        self.log.rank_falls += int((np.diff(columns["rank"], prepend=stream.rank) < 0).sum())
+        stream.rank = int(columns["rank"][-1])
         columns |= {"y": rows.y, "shown": shown}
-        return columns, self._errors(rows.y, predictions, scored, name)
+        return columns, self._errors(rows.y, predictions, scored)
 
-    def _replay_measured(self, group: _Group, rows: RowBatch) -> dict[str, Any]:
-        """The columns of one group's rows; standard errors are measured on the way."""
-        parts, start = [], 0
-        while start < len(rows):
-            stop = len(rows)
-            if stop < _LONG:
-                stop = min(stop, start + max(1, group.step() - group.rows + group.measured))
-            part = rows.part(start, stop)
-            result = self._replay(group.model, part)
+    def _replay(
+        self, model: Model | Fleet, rows: RowBatch, keys: Ints | None = None
+    ) -> dict[str, Any]:
+        """The columns of rows; standard errors of the coefficients are measured on the way."""
+        parts = []
+        for piece in self._measured.pieces(len(rows)):
+            part = rows.part(piece.start, piece.stop)
+            result = self._replay_part(model, part, None if keys is None else keys[piece])
             found = {ours: getattr(result, theirs) for ours, theirs in STEP_COLUMNS.items()}
             found |= {"intercept": result.intercept, "coef": result.coef}
-            unknown = np.full(part.X.shape[1], np.nan)
-            known = unknown if group.errors is None else group.errors
-            parts.append(found | {"coef_error": np.tile(known, (len(part), 1))})
-            group.rows += len(part)
-            group.measure()
-            start = stop
+            wide = self._measured.columns(part.groups, part.X.shape)
+            parts.append(found | {"coef_error": wide})
+            self._measured.update(self._first_models)
         return parts[0] if len(parts) == 1 else _stacked(parts, slice(None))
 
-    def _group(self, model: Model, phase: int = 0) -> _Group:
-        return _Group(model, {LAST: LastValue(), **self._compare()}, phase)
+    def _first_models(self) -> dict[str, Model]:
+        """The models whose coefficients the report shows."""
+        if self._groups is not None:
+            return self._groups.first(MOST_PATHS // min(self._groups.width, MOST_FEATURES))
+        return {} if self._stream is None else {"": self._stream.model}
+
+    def _started(self, model: Model, phase: int = 0) -> _Stream:
+        return _Stream(model, {LAST: LastValue(), **self._compare()}, phase)
 
     def _shown(self, rows: RowBatch, n_rows: NDArray[np.int64]) -> tuple[Mask, Mask]:
         """Which rows no request names, and which of them are shown; all without redaction."""
@@ -220,33 +248,34 @@ class StreamRun:
         return unnamed, unnamed & self._redaction.safe(n_rows)
 
     def _errors(
-        self, y: Vector, predictions: Mapping[str, Vector], scored: Mask, group: str | None
+        self, y: Vector, predictions: Mapping[str, Vector], scored: Mask
     ) -> dict[str, Vector]:
         """Score predictions; returns the absolute errors, NaN for rows that are not scored."""
         errors = {}
         for name, prediction in predictions.items():
-            self.log.add_score(name, group, y[scored], prediction[scored])
+            self.log.scores.setdefault(name, Score()).add(y[scored], prediction[scored])
             errors[name] = np.where(scored, np.abs(prediction - y), np.nan)
         return errors
 
-    def _replay(self, model: Model, rows: RowBatch) -> Replay:
+    def _replay_part(self, model: Model | Fleet, rows: RowBatch, keys: Ints | None) -> Replay:
         try:
-            return self._run_engine(model, rows)
+            return self._run_engine(model, rows, keys)
         except RepeatedId:  # nothing has changed yet: row by row finds the repeated id
             for index in range(len(rows)):
+                key = None if keys is None else keys[index : index + 1]
                 try:
-                    self._run_engine(model, rows.part(index, index + 1))
+                    self._run_engine(model, rows.part(index, index + 1), key)
                 except RepeatedId as error:
                     raise BadRow(str(error), row=int(rows.number[index])) from None
             raise
 
-    def _run_engine(self, model: Model, rows: RowBatch) -> Replay:
-        needs_ids = rows.ids is not None or bool(self._queue.ids) or self.outputs.named
+    def _run_engine(self, model: Model | Fleet, rows: RowBatch, keys: Ints | None) -> Replay:
         return replay(
             model,
             rows.X,
             rows.y,
-            ids=self._ids(rows) if needs_ids else None,
+            by=keys,
+            ids=self._given_ids(rows, keys),
             at=rows.at,
             coef=True,
             diagnostics=True,
@@ -256,6 +285,14 @@ class StreamRun:
             owners=rows.owners,
             until=rows.until,
         )
+
+    def _given_ids(self, rows: RowBatch, keys: Ints | None) -> Sequence[Id] | None:
+        """The ids that models get; None if they may number their rows themselves."""
+        if rows.ids is None and not self._queue.ids and not self.outputs.named:
+            return None
+        if rows.ids is None or keys is None or self._groups is None:
+            return self._ids(rows)
+        return self._groups.ids(keys, rows.ids)
 
     def _ids(self, rows: RowBatch) -> Sequence[Id]:
         """The ids of rows: those of the table, or their numbers after the ids of a saved model."""
@@ -270,9 +307,13 @@ class StreamRun:
     def _answer(self, due: Iterable[Request]) -> None:
         for request in due:
             arrivals = self._queue.arrivals(request)
-            groups = arrivals.groups if self.start is None else [None]
-            models = [self._groups[name].model for name in groups]
-            outcome = answer(request, models, row=self.log.rows, arrived=arrivals.newest)
+            holder: Holder
+            if self._groups is not None:
+                holder = self._groups.holder(request, arrivals.groups)
+            else:
+                some = self._stream is not None and (self.start is not None or arrivals.groups)
+                holder = ModelHolder(request, [self._stream.model] if some and self._stream else [])
+            outcome = answer(request, holder, row=self.log.rows, arrived=arrivals.newest)
             self.log.add_outcome(redacted(outcome) if self.outputs.redact else outcome)
 
 

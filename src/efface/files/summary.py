@@ -133,18 +133,14 @@ def _rows(run: StreamRun) -> dict[str, int]:
         "skipped": log.skipped,
         "hidden": log.hidden,
         "scored": log.scores[LAST].count,
-        "groups": len(run.models),
+        "groups": run.groups,
         "started": run.started,
-        "alive": _alive(run),
+        "alive": run.alive,
     }
 
 
-def _alive(run: StreamRun) -> int:
-    return sum(each.n_rows_ for each in run.models.values())
-
-
 def _people(run: StreamRun) -> dict[str, int]:
-    alive = {owner for model in run.models.values() for owner in model.owners_}
+    alive = set(run.owners)
     asked = sum(outcome.rows > 0 and outcome.by_owner for outcome in run.log.outcomes)
     return {"seen": len(run.log.people), "forgotten": asked, "alive": len(alive)}
 
@@ -180,7 +176,7 @@ def _groups(run: StreamRun) -> dict[str, dict[str, Any]]:
 def _left(run: StreamRun, setting: Setting) -> dict[str, int]:
     """Rows that left, by the reason."""
     asked = sum(outcome.rows for outcome in run.log.outcomes)
-    rest = run.started + run.log.rows - _alive(run) - asked
+    rest = run.started + run.log.rows - run.alive - asked
     full = 0 if setting.model["keep"] else rest
     full = full if setting.schema.until is None else run.full
     return {"asked": asked, "window_full": full, "time_up": rest - full}

@@ -10,13 +10,18 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
+from numpy.typing import NDArray
 
 from efface.errors import InvalidValue, invalid, unusable
 from efface.inputs.frames import entries, items, missing
 
 Id = int | str
 AnyId = int | str | UUID  # what callers may pass
-_NAMES = {"id": "name the row by one", "owner": "name the person by one"}
+_NAMES = {
+    "id": "name the row by one",
+    "owner": "name the person by one",
+    "key": "name the model by one",
+}
 
 
 def as_id(id: object, subject: str = "id") -> Id:
@@ -34,16 +39,38 @@ def as_id(id: object, subject: str = "id") -> Id:
     raise InvalidValue(unusable(subject, id, "an int or a str", _NAMES[subject]))
 
 
-def as_ids(ids: Iterable[object], count: int) -> list[Id]:
+def as_ids(ids: Iterable[object], count: int, subject: str = "id") -> list[Id]:
     """One id for each of ``count`` rows."""
+    many = f"{subject}s"
     if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
-        raise InvalidValue(unusable("ids", ids, f"{count} ids", "pass one a row, in a list"))
+        raise InvalidValue(unusable(many, ids, f"{count} {many}", "pass one a row, in a list"))
     given = list(_plain(ids))
     plain = set(map(type, given)) <= {int, str}  # the frequent case
-    known = given if plain else [as_id(id) for id in given]
+    known = given if plain else [as_id(id, subject) for id in given]
     if len(known) != count:
-        raise InvalidValue(unusable("ids", f"{len(known)} long", f"{count} ids", "pass one a row"))
+        expected = f"{count} {many}"
+        raise InvalidValue(unusable(many, f"{len(known)} long", expected, "pass one a row"))
     return known
+
+
+def id_column(ids: Any, count: int, subject: str = "id") -> NDArray[np.int64] | list[Id]:
+    """One id for each of ``count`` rows: an array if all are ints of 64 bits, else a list.
+
+    >>> id_column([3, 4], 2), id_column(["a", 4], 2)
+    (array([3, 4]), ['a', 4])
+    """
+    values = items(ids)
+    whole = isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.ndim == 1
+    plain = whole and values.dtype != np.uint64 and not isinstance(values, np.ma.MaskedArray)
+    if plain and len(values) == count:
+        return np.asarray(values, dtype=np.int64)
+    known = as_ids(values, count, subject)
+    if set(map(type, known)) != {int}:
+        return known
+    try:
+        return np.array(known, dtype=np.int64)
+    except OverflowError:  # a number of more than 64 bits
+        return known
 
 
 def as_owners(owners: object, count: int) -> list[Id | None] | None:

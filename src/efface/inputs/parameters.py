@@ -27,11 +27,12 @@ def whole(subject: str, value: object, least: int) -> int:
     return int(value)
 
 
-def non_negative(subject: str, value: object) -> float:
-    """A finite number of at least 0."""
+def non_negative(subject: str, value: object, otherwise: str = "") -> float:
+    """A finite number of at least 0; ``otherwise`` names another accepted value in the error."""
     number = _number(value)
     if not (math.isfinite(number) and number >= 0):
-        raise invalid(subject, value, "a finite number of at least 0", "check its sign")
+        expected = f"a finite number of at least 0 {otherwise}".rstrip()
+        raise invalid(subject, value, expected, "check its sign")
     return number
 
 
@@ -56,13 +57,17 @@ def choice(subject: str, value: object, options: tuple[str, ...]) -> str:
     return value
 
 
-def probability(subject: str, value: object) -> float:
-    """A number strictly between 0 and 1."""
+def probability(subject: str, value: object, advice: str = "use 0.95 for 95 %") -> float:
+    """A number strictly between 0 and 1, such as the level of an interval."""
     number = _number(value)
     if not 0 < number < 1:
-        advice = "use 0.05 for 95 % confidence"
         raise invalid(subject, value, "a number between 0 and 1", advice)
     return number
+
+
+def error_probability(subject: str, value: object) -> float:
+    """The probability of an error, strictly between 0 and 1: one minus a confidence."""
+    return probability(subject, value, "use 0.05 for 95 % confidence")
 
 
 def boolean(subject: str, value: object) -> bool:

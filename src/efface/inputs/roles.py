@@ -18,7 +18,12 @@ from efface.inputs.one_hot import encoded, requested_levels
 
 _SEVERAL = ("groups",)  # roles that may have several columns
 _SHOWN = 20  # column names in an error message
-_KEYS = ("groups", "ids", "at")  # roles that identify rows: they are repeated in the results
+_KEYS = (
+    "groups",
+    "keys",
+    "ids",
+    "at",
+)  # roles that identify rows: results repeat them
 
 
 class ColumnRoles(NamedTuple):

@@ -149,6 +149,10 @@ class Simulation:
         numbers = [(-id, row) for row, id in enumerate(self._names) if isinstance(id, int)]
         self._largest: list[tuple[Time, int]] = sorted(numbers)
 
+    def __contains__(self, name: Id) -> bool:
+        """Is a row with this id alive?"""
+        return name in self._live
+
     @property
     def survivors(self) -> Survivors:
         """The rows that are alive now."""

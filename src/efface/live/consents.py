@@ -63,12 +63,7 @@ class Consents:
 
     def refuse_kind(self, kind: type, of_rows: type | None) -> None:
         """Raise unless ends of this kind fit the other ends, and the times of the rows."""
-        expected = self.kind if of_rows is None else of_rows
-        if expected is not None and kind is not expected:
-            like = "the other rows" if of_rows is None else "'at'"
-            got, had = kind_name(kind), kind_name(expected)
-            text = f"'until' is {got}: expected {had}, as for {like}; convert one of them."
-            raise BadTime(text)
+        refuse_end_kind(kind, of_rows, self.kind)
 
     def add(self, ids: Iterable[Id], untils: Iterable[Time]) -> None:
         """Add rows; a row whose end is ``never`` has none."""
@@ -95,3 +90,13 @@ class Consents:
         """Whether only rows with these ids are kept, each of them in its place."""
         order = sorted((end, isinstance(id, str), id) for id, end in self._until.items())
         return self._until.keys() <= ids and self._order == order
+
+
+def refuse_end_kind(kind: type, of_rows: type | None, of_ends: type | None) -> None:
+    """Raise unless ends of this kind fit the times of rows, or the other ends if they have none."""
+    expected = of_ends if of_rows is None else of_rows
+    if expected is not None and kind is not expected:
+        like = "the other rows" if of_rows is None else "'at'"
+        got, had = kind_name(kind), kind_name(expected)
+        text = f"'until' is {got}: expected {had}, as for {like}; convert one of them."
+        raise BadTime(text)

@@ -34,11 +34,9 @@ from efface.engine.events.stream import COMPACT, FOLD, FORM, FORM_DUAL, REFIT
 from efface.engine.jit.records import Record
 from efface.engine.jit.views import Ints, Matrix, Vector
 from efface.engine.linalg.spectrum import interpolated, rank_of
-from efface.engine.tree.tree_checks import wrong_nodes
 from efface.engine.tree.walls import fold_from
-from efface.live.solver import Solver
-from efface.live.summation import SummationTree, Walls
 from efface.live.trace import Asked
+from efface.live.tree_solver import TreeSolver
 
 
 class _Notes(NamedTuple):
@@ -50,7 +48,7 @@ class _Notes(NamedTuple):
 
 
 @final
-class EventSolver(Solver):
+class EventSolver(TreeSolver):
     """Solves by a core of rows and the rows outside it; with a pilot fit if the penalty needs one.
 
     >>> from efface.live.penalties import Fixed
@@ -61,8 +59,6 @@ class EventSolver(Solver):
     """
 
     batched = True
-    _tree: SummationTree | None = None
-    _forgets = False  # has a row left from the middle? Then the tree is kept
 
     def _allocate(self) -> None:
         shape = self.width, self.intercepts, self._shrinks, self.rows.capacity
@@ -79,8 +75,7 @@ class EventSolver(Solver):
         self._reset()
 
     def _reset(self) -> None:
-        if self._tree is not None:
-            self._tree.clear()
+        self._clear_tree()
         reset(self._store, self.penalty.applied)
         if self._pilot is not None and self.penalty.pilot is not None:
             reset(self._pilot, self.penalty.pilot)
@@ -95,71 +90,33 @@ class EventSolver(Solver):
         return coef
 
     def residues(self) -> list[str]:
-        (x, y, _), span = self.rows.arrays, self.rows.span
         found = [name for store in self.stores for name in residues(*self.rows.arrays, store)]
-        tree = np.zeros(0) if self._tree is None else self._tree.store
-        return [*found, *wrong_nodes(tree, x, y, span[0])]
+        return [*found, *self._wrong_nodes()]
 
     @property
-    def working_store(self) -> int:
-        return super().working_store + (0 if self._tree is None else self._tree.store.nbytes)
+    def _bounded(self) -> bool:
+        return self.penalty.adapts
 
-    def use_walls(self, walls: Walls | None) -> None:
-        super().use_walls(walls)
-        self._discard_tree()
-
-    def sum_up(self) -> None:
-        self._forgets = True
-        self._covering_tree()
-
-    def _covering_tree(self) -> Vector:
-        """The store of the tree, which contains all live rows."""
-        tree = self._tree
-        if tree is None:
-            tree = SummationTree(self.width, self.penalty.adapts)
-            self._tree, self._releases = tree, True
-        if tree.covered == self.rows.arrays[2][1]:  # the frequent case
-            return tree.store
-        return tree.cover(*self.rows.span, self.walls)
-
-    def _discard_tree(self) -> None:
-        if self._tree is not None:
-            self._tree.clear()
-        self._tree, self._releases = None, len(self.stores) > 1
-
-    def blank(self, positions: NDArray[np.intp], cut: tuple[int, int]) -> None:
-        assert self._tree is not None
-        rows = self.rows
-        blank_rows(*rows.arrays, self._store, self._tree.store, positions)
+    def _blank_rows(self, tree: Vector, positions: NDArray[np.intp]) -> None:
+        blank_rows(*self.rows.arrays, self._store, tree, positions)
         if self._pilot is not None:
             discard_rows(self._pilot)
-        oldest, newest = cut
-        if oldest:
-            rows.drop(oldest)
-            self._tree.release(rows.span[0])
-        if newest:
-            rows.drop_newest(newest)
-            self._tree.cut(rows.span[1])
 
     def _release(self) -> None:
         span = self.rows.arrays[2]
         for store in self.stores:
             stream.release_rows(span, store)
-        if self._tree is not None:
-            self._tree.release(int(span[0]))
+        self._release_tree()
 
     def _disturb(self, place: int) -> None:
         for store in self.stores:
             stream.disturb_rows(store, place)
-        if self._tree is not None:
-            head = self.rows.span[0]
-            self._tree.insert(place - head, head, self.walls)
+        self._insert_in_tree(place)
 
     def _shift(self, by: int) -> None:
         for store in self.stores:
             shift(store, by)
-        if self._tree is not None:
-            self._tree.shift(by)
+        self._shift_tree(by)
 
     def _answer(self, code: int) -> None:
         rows, store, watched = self.rows.arrays, self._store, self._watched

@@ -28,6 +28,7 @@ from efface.inputs.ids import Id
 from efface.inputs.times import Time, Times, kind_name, pack
 
 _MANY = 64  # leading places that are cut off at once; rows that are counted one by one
+_LATE = 256  # rows put in before others until places are written anew
 
 
 class RowIndex:
@@ -44,7 +45,7 @@ class RowIndex:
     """
 
     __slots__ = (
-        *("_cut_off", "_first", "_ids", "_largest", "_live", "_serials", "_times"),
+        *("_cut_off", "_first", "_ids", "_largest", "_late", "_live", "_serials", "_times"),
         *("gaps", "named", "start", "stop"),
     )
 
@@ -60,7 +61,9 @@ class RowIndex:
         self._first = self._cut_off = 0
         self._ids: list[Id | None] = []
         self._times: list[Time | None] = []
-        self._serials: dict[Id, int] = {}  # the place of each id, plus the places cut off so far
+        # The place of each id, plus the places cut off so far; up to ``_late`` places too low.
+        self._serials: dict[Id, int] = {}
+        self._late = 0
         self._largest: int | None = -1  # None: unknown, as the row that had it has left
 
     def __len__(self) -> int:
@@ -139,9 +142,7 @@ class RowIndex:
         for id in ids:
             position = self._position(id)
             if position is None:
-                raise UnknownId(
-                    f"'id' is {id!r}: no live row has it; 'ids_' lists those that can be forgotten."
-                )
+                raise unknown(id)
             found.append(position)
         found.sort()
         return np.array(found, np.intp)
@@ -150,7 +151,12 @@ class RowIndex:
         """The position of the row that has an id."""
         if self.named:
             serial = self._serials.get(id)
-            return None if serial is None else serial - self._cut_off - self._first
+            if serial is None:
+                return None
+            place = serial - self._cut_off
+            if self._late:
+                place = self._ids.index(id, max(place, 0), place + self._late + 1)
+            return place - self._first
         if type(id) is not int or not self.start <= id < self.stop:
             return None
         return id - self.start if self._live is None or self._live[id - self.start] else None
@@ -201,10 +207,8 @@ class RowIndex:
 
     def refuse_time(self, kind: type | None) -> None:
         """Raise unless a row with a time of this type, or with none, may join the live rows."""
-        if len(self) and kind is not self.kind:
-            got, had = kind_name(kind), kind_name(self.kind)
-            advice = "give every row a time of the same kind, or none at all"
-            raise BadTime(f"'at' is {got}: expected {had}, as for the live rows; {advice}.")
+        if len(self):
+            refuse_other_kind(kind, self.kind)
 
     # -- rows come -------------------------------------------------------------------------------
 
@@ -225,11 +229,17 @@ class RowIndex:
         place = self._first + position
         self._ids.insert(place, id)
         self._times.insert(place, time)
-        for later in range(place, len(self._ids)):
-            name = self._ids[later]
-            if name is not None:
-                self._serials[name] = later + self._cut_off
+        self._serials[id] = place + self._cut_off
+        self._late += 1
+        if self._late == _LATE:
+            self._number()
         self._know(id)
+
+    def _number(self) -> None:
+        """Write the place of every id anew."""
+        places = enumerate(self._ids, self._cut_off)
+        self._serials = {id: serial for serial, id in places if id is not None}
+        self._late = 0
 
     def extend(self, ids: Sequence[Id], times: Iterable[Time] | None) -> None:
         """Add many newest rows."""
@@ -365,8 +375,10 @@ class RowIndex:
         first = ids[0] if ids and self.start == self.stop else self.stop
         if not isinstance(first, int) or first < 0:
             return False
-        if not (ids == (first,) or list(ids) == list(range(first, first + len(ids)))):
-            return False
+        if ids != (first,):
+            numbers = range(first, first + len(ids))
+            if not (ids == numbers or list(ids) == list(numbers)):  # two ranges compare at once
+                return False
         self.start = first if self.start == self.stop else self.start
         self.stop = first + len(ids)
         if self._live is not None:
@@ -380,7 +392,7 @@ class RowIndex:
             entries[position] = None
         self.named, self.start, self.stop, self._live = True, 0, 0, None
         self._ids, self._first, self._cut_off, self._largest = entries, 0, 0, None
-        self._serials = {id: place for place, id in enumerate(entries) if id is not None}
+        self._number()
 
     def _know(self, id: Id) -> None:
         if type(id) is int and self._largest is not None and id > self._largest:
@@ -390,6 +402,21 @@ class RowIndex:
 def _ones(bits: bytearray, value: int = 1) -> NDArray[np.intp]:
     """The positions that have a value."""
     return np.flatnonzero(np.frombuffer(bits, np.uint8) == value)
+
+
+def refuse_other_kind(kind: type | None, had: type | None) -> None:
+    """Raise unless a row with a time of this type may join rows with times of the type ``had``."""
+    if kind is not had:
+        advice = "give every row a time of the same kind, or none at all"
+        text = f"'at' is {kind_name(kind)}: expected {kind_name(had)}, as for the live rows"
+        raise BadTime(f"{text}; {advice}.")
+
+
+def unknown(id: Id) -> UnknownId:
+    """The error for an id that no live row has."""
+    return UnknownId(
+        f"'id' is {id!r}: no live row has it; 'ids_' lists those that can be forgotten."
+    )
 
 
 def repeated(id: Id) -> RepeatedId:

@@ -43,8 +43,7 @@ class OwnerIndex:
     def ids_of(self, owner: Id) -> list[Id]:
         """The ids of the rows of an owner, in the order in which they were added."""
         if owner not in self._rows:
-            text = "no live row has it; 'owners_' lists the owners of live rows"
-            raise UnknownOwner(f"'owner' is {owner!r}: {text}.")
+            raise unknown_owner(owner)
         return list(self._rows[owner])
 
     def of(self, ids: Iterable[Id]) -> list[Id | None]:
@@ -72,3 +71,9 @@ class OwnerIndex:
         """Whether only rows with these ids are kept, each of them under its owner."""
         by_owner = {id: owner for owner, rows in self._rows.items() for id in rows}
         return self._owner.keys() <= ids and by_owner == self._owner and all(self._rows.values())
+
+
+def unknown_owner(owner: Id) -> UnknownOwner:
+    """The error for an owner without a live row."""
+    text = "no live row has it; 'owners_' lists the owners of live rows"
+    return UnknownOwner(f"'owner' is {owner!r}: {text}.")

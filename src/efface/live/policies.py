@@ -132,7 +132,7 @@ class KeepFor(Policy):
 
     def schedule(self, n_rows: int, arrivals: int, phase: int, times: Times | None) -> Schedule:
         assert times is not None
-        gone = np.searchsorted(times, self._limits(times[n_rows:]), side="right")
+        gone = np.searchsorted(times, self.limits(times[n_rows:]), side="right")
         return Schedule(np.diff(gone, prepend=0), _none(arrivals), 0)
 
     def refuse_time(self, kind: type | None) -> None:
@@ -152,7 +152,8 @@ class KeepFor(Policy):
             return self.length.limit(int(now))
         return now - self.length
 
-    def _limits(self, now: Times) -> Times:
+    def limits(self, now: Times) -> Times:
+        """The latest time that is too old at each time."""
         if isinstance(self.length, Months):
             return self.length.limits(np.asarray(now, dtype=np.int64))
         if isinstance(self.length, int):  # the earliest times would wrap around

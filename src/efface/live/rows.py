@@ -154,6 +154,17 @@ class RowStore:
         self.wipe()
         self._put(X, responses)
 
+    def borrow(self, X: Matrix, responses: Responses) -> None:
+        """Use other arrays until ``give_back``, no row of them live; no row may live here."""
+        self.arrays = X, responses, np.zeros(SPAN, np.int64)
+        self.most = len(X)
+
+    def give_back(self) -> None:
+        """Use arrays of its own again."""
+        self.arrays = np.zeros((0, self.width)), np.zeros((0, 3)), np.zeros(SPAN, np.int64)
+        self.most = self.n_rows = 0
+        self.reserve(_LEAST)
+
     def wipe(self) -> None:
         """Overwrite all rows."""
         self._x[:], self._y[:], self._span[:] = 0.0, 0.0, 0

@@ -30,6 +30,7 @@ import hashlib
 import json
 import os
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,12 +79,16 @@ class Snapshot:
 
 def write(path: str | os.PathLike[str], snapshot: Snapshot) -> None:
     """Write a snapshot; a file that is there is replaced as a whole or not at all."""
-    content = encode(snapshot)
+    write_file(path, [encode(snapshot)])
+
+
+def write_file(path: str | os.PathLike[str], content: Iterable[bytes]) -> None:
+    """Write a file beside its destination, then move it there."""
     target = Path(os.path.realpath(path))
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
         with open(beside, "xb") as file:
-            file.write(content)
+            file.writelines(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, target)

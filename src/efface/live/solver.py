@@ -30,6 +30,7 @@ from efface.engine.linalg.spectrum import (
     summary,
 )
 from efface.engine.standardized.zscores import Scores
+from efface.engine.windows.ranges import Ranges
 from efface.live.penalties import Penalty
 from efface.live.rows import RowStore
 from efface.live.summation import Walls
@@ -47,6 +48,7 @@ class Solver(ABC):
     """
 
     batched = False  # can windows be solved side by side, see ``batches``?
+    walks = False  # can ``walk`` go through ranges of rows?
     gaps_from: int | None = None  # from how many rows on ``blank`` may leave gaps between rows
     walls: Walls | None = None  # says which rows are walls of the tree of sums
     stores: tuple[Vector, ...]  # the arrays that hold what was derived from the live rows
@@ -177,11 +179,11 @@ class Solver(ABC):
         """Make the state a function of the live rows alone."""
         self.keep(np.arange(self.rows.n_rows))
 
-    def replace(self, X: Matrix, y: Vector) -> None:
+    def replace(self, X: Matrix, y: Vector, weights: Vector | None = None) -> None:
         """Other rows in the place of all, of which nothing remains."""
         if self.rows.reserve(y.size):
             self._allocate()
-        self.rows.replace(X, weighed(y))
+        self.rows.replace(X, weighed(y, weights))
         self._reset()
 
     def values(self, at: NDArray[np.intp] | None = None) -> tuple[Matrix, Vector, Vector]:
@@ -277,15 +279,23 @@ class Solver(ABC):
             self._run(events)
         self.rows.count()
         self._release()
-        states, counts = events.states, events.counts
+        return self._trace_of(events, asked)
+
+    def _trace_of(self, events: Events, asked: Asked) -> Trace:
+        states, counts, measures = events.states, events.counts, events.gauges.T
+        shown = asked.diagnostics or self.penalty.unpenalised
         return Trace.of(
             states,
             counts[0],
             asked,
-            rank=counts[1] if diagnostics or self.penalty.unpenalised else None,
-            coef=events.coef if coef else None,
-            gauges=Gauges(counts[2], counts[1], states[1], *events.gauges.T) if gauges else None,
+            rank=counts[1] if shown else None,
+            coef=events.coef if asked.coef else None,
+            gauges=Gauges(counts[2], counts[1], states[1], *measures) if asked.gauges else None,
         )
+
+    def walk(self, ranges: Ranges, asked: Asked) -> Trace:
+        """Solve each of some ranges of rows, and predict its row; no row may be alive."""
+        raise NotImplementedError
 
     def marks(self, n: int) -> list[int]:
         """The rows of a replay of n at which phi2 and condition are given: every m-th and the last.
@@ -304,6 +314,10 @@ class Solver(ABC):
         weighted = rows.n_rows - rows.weightless
         n_rows, rank = (np.full(len(X), value) for value in (weighted, state.rank))
         return Gauges(n_rows, rank, np.full(len(X), state.penalty), *columns.T)
+
+    def conditioning(self) -> tuple[float, float]:
+        """phi2 and condition of the live rows, by their singular values."""
+        return conditioning(self._scores().rows, self.rows.weights, self._centred)
 
     @property
     def working_store(self) -> int:
@@ -332,8 +346,7 @@ class Solver(ABC):
         for end in [*(self.marks(n) if asked.diagnostics else []), n]:
             row = self._measure_until(end, row, events, asked)
             if asked.diagnostics and row < n:
-                weights = self.rows.weights
-                events.states[6:, row] = conditioning(self._scores().rows, weights, self._centred)
+                events.states[6:, row] = self.conditioning()
 
     def _unsolve(self) -> None:
         for store in self.stores:

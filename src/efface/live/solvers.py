@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from efface.live.event_solver import EventSolver
 from efface.live.penalties import Fixed, Lemma3, Penalty
+from efface.live.selected_penalty import Selected
+from efface.live.selection_solver import SelectionSolver, StandardizedSelectionSolver
 from efface.live.solver import Solver
 from efface.live.standardized_solver import StandardizedSolver
 
@@ -12,6 +14,7 @@ from efface.live.standardized_solver import StandardizedSolver
 SOLVERS: dict[type[Penalty], tuple[type[Solver], type[Solver]]] = {
     Fixed: (EventSolver, StandardizedSolver),
     Lemma3: (EventSolver, StandardizedSolver),
+    Selected: (SelectionSolver, StandardizedSelectionSolver),
 }
 
 

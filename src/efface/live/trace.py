@@ -70,6 +70,11 @@ class Trace(NamedTuple):
             more |= dict(zip(DIAGNOSTICS, states[3:], strict=True))
         return cls(states[0], states[1], states[2], n_rows, **more)
 
+    def take(self, index: Ints) -> Trace:
+        """The rows at these places, without gauges."""
+        fields: Iterable[Any] = self._replace(gauges=None)
+        return Trace._make(None if field is None else field[index] for field in fields)
+
     @property
     def arrays(self) -> list[NDArray[Any]]:
         """Those that are there."""

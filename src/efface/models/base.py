@@ -192,7 +192,9 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
         names, ids = getattr(self, "feature_names_in_", None), live.index.ids
         return archive.Snapshot(
             model=type(self).__name__,
-            parameters={name: _plain(name, value) for name, value in self._parameters.items()},
+            parameters={
+                name: plain_parameter(name, value) for name, value in self._parameters.items()
+            },
             phase=live.phase,
             features=None if names is None else [str(name) for name in names],
             ids=ids,
@@ -257,7 +259,7 @@ def _arrivals(live: LiveRows, batch: Batch, keys: Keys) -> Arrivals:
     return live.arrivals(X, y, ids, at, weights, owners=owners, until=until)
 
 
-def _plain(name: str, value: Any) -> Any:
+def plain_parameter(name: str, value: Any) -> Any:
     """A parameter as a value that JSON can hold."""
     if name == "window":
         return to_plain(value)

@@ -34,6 +34,7 @@ class Held:
     features: dict[str, Vector]  # by name: "x0", "x1", ... if the features have no names
     responses: Vector | None
     weights: Vector | None
+    keys: list[Id] | None = None  # of a fleet: the key of each row
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -55,9 +56,9 @@ class Held:
         return nw.from_dict(self._columns(), backend=chosen).to_native()  # type: ignore[arg-type]
 
     def _columns(self) -> dict[str, Any]:
-        texts = any(isinstance(id, str) for id in self.ids)
         found: dict[str, Any] = {
-            "id": [str(id) for id in self.ids] if texts else self.ids,
+            "key": None if self.keys is None else _column(self.keys),
+            "id": _column(self.ids),
             "at": self.times,
             "until": self.until,
             "response": self.responses,
@@ -69,6 +70,11 @@ class Held:
         return columns
 
 
+def _column(ids: list[Id]) -> list[Any]:
+    """Ids of one type: texts if some are."""
+    return [str(id) for id in ids] if any(isinstance(id, str) for id in ids) else list(ids)
+
+
 def held_rows(live: LiveRows, owner: Id, names: list[str]) -> Held:
     """What live rows with the features ``names`` hold about an owner."""
     places = live.index.positions(live.marks.owners.ids_of(owner))
@@ -77,22 +83,24 @@ def held_rows(live: LiveRows, owner: Id, names: list[str]) -> Held:
     return Held(
         owner=owner,
         ids=mine,
-        times=None if times is None else _readable(times),
-        until=_until(live.marks.until_of_each(mine)),
+        times=readable_times(times),
+        until=readable_ends(live.marks.until_of_each(mine)),
         features={name: X[:, j] for j, name in enumerate(names)},
         responses=y,
         weights=weights,
     )
 
 
-def _until(ends: Times | None) -> NDArray[Any] | None:
-    if ends is None:
-        return None
-    readable = _readable(ends)
-    if ends.dtype == np.int64:
+def readable_ends(ends: Times | None) -> NDArray[Any] | None:
+    """Ends of rows as ``Held`` has them."""
+    readable = readable_times(ends)
+    if readable is not None and ends is not None and ends.dtype == np.int64:
         readable[ends == never(int)] = np.datetime64("NaT")
     return readable
 
 
-def _readable(times: Times) -> NDArray[Any]:
-    return times.view("datetime64[ns]") if times.dtype == np.int64 else times
+def readable_times(times: Times | None) -> NDArray[Any] | None:
+    """Times of rows as ``Held`` has them."""
+    if times is None or times.dtype != np.int64:
+        return times
+    return times.view("datetime64[ns]")

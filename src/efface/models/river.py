@@ -27,7 +27,7 @@ from efface.inputs.ids import AnyId, Id, as_id, requested
 from efface.inputs.parameters import choice
 from efface.inputs.types import Matrix, Vector
 from efface.models.held import Held, held_rows
-from efface.models.linear import OLS, AdaptiveRidge, Ridge
+from efface.models.linear import OLS, AdaptiveRidge, AutoRidge, Ridge
 from efface.models.regression import Model
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ class Regressor(base.MiniBatchRegressor):
     Parameters
     ----------
     model
-        An ``OLS``, ``Ridge``, ``AdaptiveRidge`` or ``SwitchingRidge`` that is not fitted, with its
-        window. It is a template and is not changed.
+        An ``AutoRidge`` or another linear model that is not fitted, with its window. It is a
+        template and is not changed.
 
     Examples
     --------
@@ -73,6 +73,7 @@ class Regressor(base.MiniBatchRegressor):
         yield {"model": OLS(window=30)}
         yield {"model": Ridge(window=30, alpha=1.0, fit_intercept=False)}
         yield {"model": AdaptiveRidge(window=30)}
+        yield {"model": AutoRidge(window=30)}
 
     # -- single rows -----------------------------------------------------------------------------
 

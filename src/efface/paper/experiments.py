@@ -147,7 +147,9 @@ class Ranks(Experiment):
 
     def run(self, seed: int, number: int) -> Numbers:
         X = unit_vectors(seed, number, self.horizon, self.d)
-        found = rolling(X, np.zeros(self.horizon), self.s, outputs=["rank"], threads=1).rank
+        found = rolling(
+            X, np.zeros(self.horizon), self.s, fit_intercept=False, outputs=["rank"], threads=1
+        ).rank
         assert found is not None
         return {"rank": found[self.s - 1 :].astype(np.float64)}
 
@@ -341,7 +343,9 @@ def _slide(model: Model, data: Simulated, s: int) -> _Path:
 
 def _fixed(data: Simulated, s: int, penalty: float) -> _Path:
     """For a fixed penalty ``rolling`` is faster than a replay."""
-    found = rolling(data.X, data.y, s, alpha=penalty, outputs=["coef"], threads=1).coef
+    found = rolling(
+        data.X, data.y, s, alpha=penalty, fit_intercept=False, outputs=["coef"], threads=1
+    ).coef
     assert found is not None
     coef = found[s - 1 : -1]
     predictions = np.einsum("td,td->t", data.X[s:], coef)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from efface.inputs.parameters import probability, vector
+from efface.inputs.parameters import error_probability, vector
 from efface.theory.geometry import (
     Array,
     WindowSpectrum,
@@ -66,7 +66,7 @@ def ols_regret_bound(X: ArrayLike, s: int, *, sigma: float, delta: float = 0.05)
     """
     windows = spectra(sliding_windows(X, s)[:-1])
     norms, steps, d = _row_norms(X), len(windows.values), windows.d
-    level = probability("delta", delta)
+    level = error_probability("delta", delta)
     eta = d * _log(s * norms.max() ** 2 / d)
     zeta = float(windows.q().max())
     inner = d / s * math.log(2 * d / level) * steps * (eta + steps)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from efface.errors import InvalidValue, unusable
-from efface.inputs.parameters import choice, non_negative, positive, probability, vector
+from efface.inputs.parameters import choice, error_probability, non_negative, positive, vector
 from efface.theory.geometry import (
     Array,
     as_penalties,
@@ -64,7 +64,7 @@ def adaptive_penalty(
         expected = "n of at least 0 and d of at least 1"
         raise InvalidValue(unusable("n, d", (n, d), expected, "count the live rows"))
     scale = non_negative("y_sd", y_sd) * non_negative("x_max", x_max)
-    log_term = math.log(2 * d / probability("delta", delta))
+    log_term = math.log(2 * d / error_probability("delta", delta))
     return math.sqrt(2 * n * log_term) * scale / positive("theta_max", theta_max)
 
 
@@ -254,7 +254,7 @@ def wpssr_limit(n: int, d: int, positives: int, delta: float = 0.05) -> float:
         expected = "n of at least 1 and 1 <= positives <= d"
         advice = "count the positive coordinates of theta"
         raise InvalidValue(unusable("n, d, positives", (n, d, positives), expected, advice))
-    level = probability("delta", delta)
+    level = error_probability("delta", delta)
     a, b = math.log(2 * d / level), math.log(12 * positives / level)
     c3 = math.log(6 * d / level) * a
     return n * b / (math.sqrt(c3) + math.sqrt(c3 + n**2 * a * b))

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtri, fdtri
 
 from efface.errors import InvalidValue, unusable
-from efface.inputs.parameters import non_negative, positive, probability, vector
+from efface.inputs.parameters import error_probability, non_negative, positive, vector
 from efface.theory.geometry import Array, WindowSpectrum, as_window, spectrum
 from efface.theory.quantities import positive_signals
 
@@ -79,7 +79,7 @@ def euclidean_radii(
 ) -> Array:
     """``euclidean_radius`` of each window of a stack."""
     d, n = windows.d, windows.n
-    log_term = math.log(2 * d / probability("delta", delta))
+    log_term = math.log(2 * d / error_probability("delta", delta))
     noise = windows.q(penalty) * positive("sigma", sigma) * math.sqrt(2 * d / n * log_term)
     smallest = n * windows.phi2(penalty)
     bias = penalty * theta_norm / np.where(smallest > 0, smallest, 1.0)
@@ -131,7 +131,7 @@ def signal_constants(theta: ArrayLike, *, delta: float = 0.05) -> tuple[float, f
     (2.5048, 4.0)
     """
     signals = positive_signals(theta)
-    level, size = probability("delta", delta), np.size(theta)
+    level, size = error_probability("delta", delta), np.size(theta)
     kappa = math.log(6 * signals.size / level) / math.sqrt(math.log(2 * size / level))
     return kappa, float(np.abs(np.asarray(theta, dtype=float)).max() / signals.min())
 
@@ -165,7 +165,7 @@ def self_normalized_radii(
 ) -> Array:
     """``self_normalized_radius`` of each window of a stack."""
     log_det_ratio = np.log1p(windows.values / penalty).sum(axis=-1)
-    inner = log_det_ratio - 2 * math.log(probability("delta", delta))
+    inner = log_det_ratio - 2 * math.log(error_probability("delta", delta))
     return np.asarray(positive("sigma", sigma) * np.sqrt(inner) + math.sqrt(penalty) * theta_norm)
 
 
@@ -215,7 +215,7 @@ def gaussian_radii(
     windows: WindowSpectrum, *, delta: float, sigma: float | None = None, rss: Array | None = None
 ) -> Array:
     """``gaussian_radius`` of each window of a stack, without the allowance for bias."""
-    level, rank = probability("delta", delta), windows.rank
+    level, rank = error_probability("delta", delta), windows.rank
     if sigma is not None:
         quantile = chdtri(np.maximum(rank, 1), level)
         return np.asarray(np.where(rank > 0, positive("sigma", sigma) * np.sqrt(quantile), 0.0))

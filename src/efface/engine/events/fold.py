@@ -42,10 +42,10 @@ def fold_rows(
     root = root_of(t)
     first = s.state.core_start == r.span.head and s.state.fresh == 1
     if first:
-        _take_over(s.sums, root, r, s.state.has_intercept == 1, t)
+        take_over(s.sums, root, r, s.state.has_intercept == 1, t)
         s.state.fresh = 0
     else:
-        _stack_nodes(s.sums, root, r, s.state.has_intercept == 1, t)
+        stack_nodes(s.sums, root, r, s.state.has_intercept == 1, t)
         gather_core(s, r)
     form_core(s, r, watched)
     return not first
@@ -62,7 +62,7 @@ def _set_centre(s: Sums, root: Vector, intercept: bool) -> None:
 
 
 @numba.njit(**INNER)
-def _take_over(s: Sums, root: Vector, r: Rows, intercept: bool, t: SumTree) -> None:
+def take_over(s: Sums, root: Vector, r: Rows, intercept: bool, t: SumTree) -> None:
     """The sums of all live rows. Nothing is kept for rows that come or leave later."""
     _set_centre(s, root, intercept)
     s.state.anchor, s.state.seen = r.span.end - 1, NEVER
@@ -75,7 +75,7 @@ def _take_over(s: Sums, root: Vector, r: Rows, intercept: bool, t: SumTree) -> N
 
 
 @numba.njit(**INNER)
-def _stack_nodes(s: Sums, root: Vector, r: Rows, intercept: bool, t: SumTree) -> None:
+def stack_nodes(s: Sums, root: Vector, r: Rows, intercept: bool, t: SumTree) -> None:
     """Sliding sums whose stack has an entry at each node behind the front ones, level by level."""
     start_at(s, r.span.end)
     _set_centre(s, root, intercept)
@@ -116,7 +116,13 @@ def blank_rows(
 
     What remains of a row is a gap: zeros, without weight. Positions count from the oldest row.
     """
-    r, t = open_rows(x, y, span), open_tree(tree)
+    blank_places(open_rows(x, y, span), open_tree(tree), positions)
+    discard_state(open_stream(store))
+
+
+@numba.njit(**INNER)
+def blank_places(r: Rows, t: SumTree, positions: Ints) -> None:
+    """Overwrite rows, and the nodes of the tree that contain them."""
     for i in range(positions.size):
         row = r.span.head + positions[i]
         if r.y[row, WEIGHT] != 0.0:
@@ -124,7 +130,6 @@ def blank_rows(
         fill(r.x[row], 0.0)
         fill(r.y[row], 0.0)
         remove_from_tree(t, row)
-    discard_state(open_stream(store))
 
 
 @numba.njit(**KERNEL)

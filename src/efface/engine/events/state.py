@@ -35,8 +35,9 @@ from efface.engine.sums.sliding import (
 from efface.engine.tree.walls import fold_from
 
 # Where a penalty comes from: given once; by Lemma 3 from the live rows, up to a number of rows;
-# given anew for each event; the small penalty of a pilot fit (see ``penalty`` and ``pilot``).
-FIXED, LEMMA_3, GIVEN, PILOT = range(4)
+# given anew for each event; the small penalty of a pilot fit (see ``penalty`` and ``pilot``);
+# selected by the live rows (see ``efface.engine.selection``).
+FIXED, LEMMA_3, GIVEN, PILOT, SELECTED = range(5)
 
 stream_state, STATE_WORDS = record(
     ints=[

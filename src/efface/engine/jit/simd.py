@@ -267,13 +267,25 @@ def _emit_gram(v: _Emitter, _: Any, at: Any, column: Any, row: Any, step: Any, c
         )
     )
     none = ir.Constant(_VECTOR, [0.0] * LANES)
-    total = cgutils.alloca_once_value(builder, builder.call(load, [place, align(8), below, none]))
-    with cgutils.for_range(builder, count) as loop:
-        start = builder.gep(v.numbers, [builder.mul(loop.index, step)])
+    before = builder.call(load, [place, align(8), below, none])
+    totals = [cgutils.alloca_once_value(builder, each) for each in (before, none, none, none)]
+
+    def add_row(total: Any, index: Any) -> None:
+        start = builder.gep(v.numbers, [builder.mul(index, step)])
         left = v.spread(builder.load(builder.gep(start, [row])))
         right = v.load_eight(start, column)
         builder.store(v.add_product(builder.load(total), left, right), total)
-    builder.call(store, [builder.load(total), place, align(8), below])
+
+    # Four sums side by side: a product does not wait for the one before it.
+    fours = builder.and_(count, count.type(-4))
+    with cgutils.for_range_slice(builder, count.type(0), fours, count.type(4)) as (index, _):
+        for k, total in enumerate(totals):
+            add_row(total, builder.add(index, index.type(k)))
+    with cgutils.for_range_slice(builder, fours, count, count.type(1)) as (index, _):
+        add_row(totals[0], index)
+    first, second, third, fourth = (builder.load(total) for total in totals)
+    pairs = (builder.fadd(first, second, flags=_FLAGS), builder.fadd(third, fourth, flags=_FLAGS))
+    builder.call(store, [builder.fadd(*pairs, flags=_FLAGS), place, align(8), below])
 
 
 @_compiled_by(_emit_gram)

@@ -19,6 +19,7 @@ from efface.engine.linalg.dense import EPS
 from efface.engine.sums.sliding import Sums, first_weighted, slide_to, turn_over
 
 _LEAST_KEPT = 1e-3  # of a feature's squares around the centre: with less, digits are missing
+_LEAST_SQUARES = 1e-240  # sums of squares below it have lost digits
 _VECTORS = 8
 
 frame_state, _STATE = record(
@@ -37,7 +38,7 @@ class Frame(NamedTuple):
     products: Matrix  # (d, d), upper triangle: Z'Z
     system: Matrix  # (d, d): the factors of Z'Z + penalty I
     shift: Vector  # (d,): the mean, from the centre of the sums
-    deviation: Vector  # (d,): 1 where there is no spread
+    deviation: Vector  # (d,), or its square root; 1 where there is no spread
     spreads: Vector  # (d,): 1, or 0 where there is no spread
     pull: Vector  # (d,): Z'y
     inflation: Vector  # (d,): squares around the centre over those around the mean
@@ -115,17 +116,58 @@ def _describe(f: Frame, s: Sums, n: int) -> bool:
 
 
 @numba.njit(**INNER)
-def _correlate(f: Frame, s: Sums) -> None:
+def scale_sums(f: Frame, s: Sums, y: Responses, a: int, b: int, halved: bool) -> bool:
+    """The frame of rows that are divided by their root mean squares, and not centred.
+
+    The sums are up to date, around 0 for features. False where digits are missing.
+    """
+    d, total = f.shift.size, s.total
+    weight, largest, spreading = total[d, d], 0.0, 0.0
+    for j in range(d):
+        f.shift[j], f.deviation[j], f.spreads[j], f.inflation[j] = 0.0, 1.0, 0.0, 1.0
+        reach = max(abs(s.bounds[0, j]), abs(s.bounds[1, j]))
+        if reach == 0.0:
+            continue
+        if not total[j, j] > _LEAST_SQUARES:
+            return False
+        f.deviation[j], f.spreads[j] = np.sqrt(total[j, j] / weight), 1.0
+        largest = max(largest, reach / f.deviation[j])
+        spreading += 1.0
+    f.state.weight, f.state.largest, f.state.spreading = weight, largest, spreading
+    for j in range(d):
+        f.products[j, j] = _set_unit(f, j, halved)
+        f.pull[j] = (total[d + 1, j] + s.centre[d + 1] * total[d, j]) * f.scale[j]
+        for i in range(j):
+            f.products[i, j] = total[j, i] * f.scale[i] * f.scale[j]
+    _describe_responses(f, s, y, a, b)
+    return largest < np.inf
+
+
+@numba.njit(**INNER)
+def _set_unit(f: Frame, j: int, halved: bool) -> float:
+    """scale[j] <- what feature j is multiplied by; return its sum of squares then.
+
+    ``halved`` features are scaled by the square roots of their deviations.
+    """
+    square = f.state.weight * f.spreads[j]
+    if halved:
+        square *= f.deviation[j]
+        f.deviation[j] = np.sqrt(f.deviation[j])
+    f.scale[j] = f.spreads[j] / f.deviation[j]
+    return square
+
+
+@numba.njit(**INNER)
+def _correlate(f: Frame, s: Sums, halved: bool) -> None:
     """Z'Z and Z'y from the sums."""
     d, total, weight = f.shift.size, s.total, f.state.weight
     middle = total[d + 1, d] / weight
     for j in range(d):
-        f.products[j, j] = weight * f.spreads[j]
-        f.pull[j] = (total[d + 1, j] - total[d, j] * middle) * f.spreads[j] / f.deviation[j]
+        f.products[j, j] = _set_unit(f, j, halved)
+        f.pull[j] = (total[d + 1, j] - total[d, j] * middle) * f.scale[j]
         for i in range(j):
             joint = total[j, i] - f.shift[i] * total[d, j]
-            unit = f.spreads[i] * f.spreads[j] / f.deviation[j]
-            f.products[i, j] = joint * unit / f.deviation[i]
+            f.products[i, j] = joint * f.scale[i] * f.scale[j]
 
 
 @numba.njit(**INNER)
@@ -145,15 +187,23 @@ def _describe_responses(f: Frame, s: Sums, y: Responses, a: int, b: int) -> None
 
 
 @numba.njit(**INNER)
-def standardise(f: Frame, s: Sums, x: Matrix, y: Responses, a: int, b: int) -> bool:
+def standardise(
+    f: Frame, s: Sums, x: Matrix, y: Responses, a: int, b: int, halved: bool = False
+) -> bool:
     """The frame of the rows [a, b); False where digits are missing."""
     for _ in range(2):
         slide_to(s, x, y, a, b, 1, True)
         if s.state.turn == b or not _off_centre(s):
             break
         turn_over(s, x, y, a, b, True)
+    return standardise_sums(f, s, y, a, b, halved)
+
+
+@numba.njit(**INNER)
+def standardise_sums(f: Frame, s: Sums, y: Responses, a: int, b: int, halved: bool) -> bool:
+    """The frame of the rows [a, b), whose sums are up to date; False where digits are missing."""
     if not _describe(f, s, b - a):
         return False
-    _correlate(f, s)
+    _correlate(f, s, halved)
     _describe_responses(f, s, y, a, b)
     return True

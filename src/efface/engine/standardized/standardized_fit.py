@@ -138,11 +138,12 @@ def shift_standard(store: Vector, by: int) -> None:
 @numba.njit(**KERNEL)
 def release_standard(span: Ints, store: Vector) -> None:
     """Overwrite all that was derived from rows that have left."""
-    _release(open_standard(store), span_of(span).head)
+    release_stream(open_standard(store), span_of(span).head)
 
 
 @numba.njit(**INNER)
-def _release(s: StandardStream, head: int) -> None:
+def release_stream(s: StandardStream, head: int) -> None:
+    """Overwrite all that was derived from rows before ``head``."""
     clear_total(s.sums)
     release_sums(s.sums, head)
     f, state = s.frame, s.state
@@ -163,7 +164,7 @@ def _release(s: StandardStream, head: int) -> None:
 def disturb_standard(store: Vector, place: int) -> None:
     """A row was put in at ``place``: clear what was built from the rows behind it."""
     s = open_standard(store)
-    _release(s, NEVER if place < s.sums.state.seen else 0)
+    release_stream(s, NEVER if place < s.sums.state.seen else 0)
 
 
 @numba.njit(**KERNEL)
@@ -182,7 +183,7 @@ def learn_standard(
     if not push(r, row, response, weight, leaving):
         return False
     if leaving > 0:
-        _release(open_standard(store), r.span.head)
+        release_stream(open_standard(store), r.span.head)
     return True
 
 
@@ -195,11 +196,11 @@ def factorise_products(f: Frame, penalty: float, system: Matrix) -> float:
 
     So features without spread get the coefficient 0.
     """
-    d, weight = f.shift.size, f.state.weight
+    d = f.shift.size
     for i in range(d):
         copy(part(f.products[i], i, d), part(system[i], i, d))
         system[i, i] += penalty
-        f.scale[i] = weight * f.inflation[i] + penalty
+        f.scale[i] = f.products[i, i] * f.inflation[i] + penalty
         if f.spreads[i] == 0.0:
             system[i, i] = f.scale[i] = penalty if penalty > 0.0 else 1.0
     return factorise(system, f.row, f.scale)
@@ -211,16 +212,22 @@ def _solve(f: Frame, s: Sums, penalty: float, intercept: bool, coef: Vector) -> 
 
     The factorisation stays in the frame.
     """
-    d = coef.size
     if not factorise_products(f, penalty, f.system) >= SAFE:
         return 0.0, False
     copy(f.pull, f.coef)
     solve(f.system, f.coef)
+    return unscale(f, s, intercept, coef), True
+
+
+@numba.njit(**INNER)
+def unscale(f: Frame, s: Sums, intercept: bool, coef: Vector) -> float:
+    """coef <- the coefficients of the features as they are, from the frame; the intercept."""
+    d = coef.size
     level = s.centre[d + 1] + f.state.middle if intercept else 0.0
     for j in range(d):
         coef[j] = f.coef[j] / f.deviation[j]
         level -= coef[j] * (s.centre[j] + f.shift[j])
-    return level, True
+    return level
 
 
 @numba.njit(**INNER)

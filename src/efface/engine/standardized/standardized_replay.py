@@ -67,9 +67,9 @@ def replay_standard(
             if events.counts[2, t] > 0 and wanted != NOTHING:
                 if s.state.refit == 1:
                     return t, SPECTRAL
-                _measure(s, r, events, t, wanted)
+                measure_row(s, r, events, t, wanted)
                 if wanted == DIAGNOSED and events.counts[1, t] < 0:
-                    if not _rank_beyond_doubt(s.frame):
+                    if not rank_beyond_doubt(s.frame):
                         return t, UNRANKED
                     events.counts[1, t] = int(s.frame.state.spreading)
         if not learn_event(r, events, t):
@@ -78,18 +78,18 @@ def replay_standard(
 
 
 @numba.njit(**INNER)
-def _rank_beyond_doubt(f: Frame) -> bool:
+def rank_beyond_doubt(f: Frame) -> bool:
     """Are all features with a spread independent for sure?"""
     d = f.row.size
     return factorise_products(f, 0.0, take(f.scratch, 0, d, d)) >= SAFE
 
 
 @numba.njit(**INNER)
-def _measure(s: StandardStream, r: Rows, events: Events, t: int, wanted: int) -> None:
+def measure_row(s: StandardStream, r: Rows, events: Events, t: int, wanted: int) -> None:
     gauges, states, row, f = events.gauges, events.states, events.rows[t], s.frame
     if gauges.shape[0] > 0:
-        _summarise(s, r, gauges[t])
-        gauges[t, REACH], gauges[t, STRETCH] = _reach(s, row)
+        summarise_rows(s, r, gauges[t])
+        gauges[t, REACH], gauges[t, STRETCH] = reach_of(s, row)
     if wanted == DIAGNOSED:
         d, head = row.size, r.span.head
         new, old, image = part(f.scratch, 0, d), part(f.scratch, d, 2 * d), f.row
@@ -120,7 +120,7 @@ def _standardise_row(s: StandardStream, row: Vector, out: Vector) -> float:
 
 
 @numba.njit(**INNER)
-def _reach(s: StandardStream, row: Vector) -> tuple[float, float]:
+def reach_of(s: StandardStream, row: Vector) -> tuple[float, float]:
     """The leverage of a row, infinite where the rows do not determine it; its image squared."""
     f, u = s.frame, part(s.frame.scratch, 0, row.size)
     lost = _standardise_row(s, row, u)
@@ -133,7 +133,7 @@ def _reach(s: StandardStream, row: Vector) -> tuple[float, float]:
 
 
 @numba.njit(**INNER)
-def _summarise(s: StandardStream, r: Rows, gauge: Vector) -> None:
+def summarise_rows(s: StandardStream, r: Rows, gauge: Vector) -> None:
     """Squared residuals, scatter and weight of the live rows, and squared coefficients."""
     f, intercept = s.frame, s.state.has_intercept == 1
     size, penalty = dot(f.coef, f.coef), s.state.penalty
@@ -142,7 +142,9 @@ def _summarise(s: StandardStream, r: Rows, gauge: Vector) -> None:
     if not left > GAUGES_KEPT * square:
         left = residuals_by_row(f, s.sums, r, intercept)
     gauge[UNEXPLAINED] = left
-    gauge[SCATTER] = f.state.weight * f.state.spreading
+    gauge[SCATTER] = 0.0
+    for j in range(f.coef.size):
+        gauge[SCATTER] += f.products[j, j]
     gauge[SIZE_2], gauge[HEFT] = size, f.state.weight
 
 
@@ -154,9 +156,9 @@ def gauge_standard(
     s, r = open_standard(store), open_rows(x, y, span)
     if s.state.refit == 1:
         return False
-    _summarise(s, r, gauges[0])
+    summarise_rows(s, r, gauges[0])
     for t in range(rows.shape[0]):
         for i in range(UNEXPLAINED, gauges.shape[1]):
             gauges[t, i] = gauges[0, i]
-        gauges[t, REACH], gauges[t, STRETCH] = _reach(s, rows[t])
+        gauges[t, REACH], gauges[t, STRETCH] = reach_of(s, rows[t])
     return True

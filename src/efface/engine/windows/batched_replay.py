@@ -155,9 +155,18 @@ def _set_penalties(
     d, s = problem.x.shape[1], problem.s
     _bound(f, at, sums, batch.windows, d)
     for i in range(LANES):
-        f[at.penalty, i] = _first_penalty(f, at, state, i, s, d)
+        f[at.penalty, i] = first_penalty(f, at, state, i, s, d)
     if state.rule != PILOT:
         return
+    solve_pilot(f, at, state, d)
+    for i in range(LANES):
+        level = problem.y[batch.first + min(i, batch.windows - 1) - s, VALUE]
+        f[at.penalty, i] = plug_in(f, at, state, i, s, d, level)
+
+
+@numba.njit(**INNER)
+def solve_pilot(f: Matrix, at: Offsets, state: Record, d: int) -> None:
+    """The pilot fit of each window, and HIGH and LOW: its largest and smallest coefficient."""
     factorise(f, at, TILE)
     solve(f, at)
     if state.noise == RESIDUAL:
@@ -168,9 +177,6 @@ def _set_penalties(
         coefficient = at.factor + at.m * at.step + j
         take_higher(f, at.numbers + HIGH, coefficient)
         take_lower(f, at.numbers + LOW, coefficient)
-    for i in range(LANES):
-        level = problem.y[batch.first + min(i, batch.windows - 1) - s, VALUE]
-        f[at.penalty, i] = _plug_in(f, at, state, i, s, d, level)
 
 
 @numba.njit(**INNER)
@@ -200,7 +206,7 @@ def _bound(f: Matrix, at: Offsets, sums: Sums, count: int, d: int) -> None:
 
 
 @numba.njit(**INNER)
-def _first_penalty(f: Matrix, at: Offsets, state: Record, i: int, n: int, d: int) -> float:
+def first_penalty(f: Matrix, at: Offsets, state: Record, i: int, n: int, d: int) -> float:
     """The penalty of Lemma 3 from the sums of window i, or that of its pilot fit."""
     numbers = at.numbers
     square, total, length = f[numbers + AROUND, i], f[numbers + TOTAL, i], f[numbers + LENGTH, i]
@@ -216,7 +222,7 @@ def _first_penalty(f: Matrix, at: Offsets, state: Record, i: int, n: int, d: int
 
 
 @numba.njit(**INNER)
-def _plug_in(
+def plug_in(
     f: Matrix,
     at: Offsets,
     state: Record,

@@ -32,7 +32,7 @@ class VaryingFeatures(NamedTuple):
         full = np.empty((len(coef), self.varying.size))
         full[:, self.varying] = coef
         full[:, ~self.varying] = level[:, np.newaxis] * self.shares
-        return full, np.zeros_like(level) if self.replaced else level
+        return full, np.where(np.isnan(level), np.nan, 0.0) if self.replaced else level
 
 
 def varying_features(x: Matrix, rows: int, penalty: float, intercept: bool) -> VaryingFeatures:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from efface.engine.events.state import FIXED, Rule
 from efface.engine.jit.views import Ints, Matrix, Vector, weighed
 from efface.engine.linalg.dense import SAFE
 from efface.engine.linalg.refit import refit, refit_ranges, refit_windows
@@ -17,6 +18,7 @@ from efface.engine.windows.constants import varying_features
 from efface.engine.windows.few_features import slide_few_features
 from efface.engine.windows.many_features import slide_many_features
 from efface.engine.windows.problem import Estimates, Problem
+from efface.engine.windows.ranges import RangeFits, Ranges, solve_ranges
 from efface.engine.windows.systems import MOST_UNKNOWNS
 
 
@@ -48,21 +50,64 @@ def slide_windows(
     rank[:first] = 0
     coef, level = design.restored(coef, level)
     given = Problem(x, responses, s, penalty, intercept)
-    unsafe = _refit_full_rank(np.flatnonzero(~(margin >= SAFE)), given, coef, level, rank)
+    starts = np.maximum(np.arange(1, n + 1) - s, 0)
+    unsafe = _refit_full_rank(np.flatnonzero(~(margin >= SAFE)), starts, given, coef, level, rank)
     refit_windows(refit, unsafe, *given, coef, level, rank)
     return coef, level, rank
 
 
+def solve_windows(
+    x: Matrix,
+    y: Vector,
+    starts: Ints,
+    penalty: float,
+    intercept: bool,
+    least: int,
+    weights: Vector | None = None,
+) -> tuple[Matrix, Vector, Ints]:
+    """Coefficients, intercept and rank of the window from row ``starts[t]`` to each row t.
+
+    ``starts`` must not decrease. Windows of fewer than ``least`` rows have NaN and 0. For at most
+    MOST_UNKNOWNS unknowns. Can run in several threads at once.
+
+    >>> y, starts = np.array([1.0, 3.0, 7.0]), np.array([0, 0, 2])
+    >>> solve_windows(np.ones((3, 1)), y, starts, 0.0, False, 1)[0]
+    array([[1.],
+           [2.],
+           [7.]])
+    """
+    ends = np.arange(1, len(x) + 1)
+    count = ends - starts
+    design = varying_features(x, int(count.max(initial=1)), penalty, intercept)
+    responses, d = weighed(y, weights), design.x.shape[1]
+    found = RangeFits.empty(len(x), d, coef=True, gauges=False, rank=False)
+    solved = np.where(count < least, starts, ends)
+    ranges = Ranges(design.x, responses, starts, solved, design.x, starts)
+    solve_ranges(ranges, Rule(FIXED, penalty), design.intercept, found)
+    margin = np.where(count < least, np.inf, found.margin)
+    if design.replaced:
+        margin[(count >= least) & (count <= d + 1)] = 0.0
+    rank = np.where(count < least, 0, np.minimum(count - int(intercept), d + design.replaced))
+    coef, level = design.restored(found.coef, found.states[2].copy())
+    coef[count < least], level[count < least] = np.nan, np.nan
+    given = Problem(x, responses, 0, penalty, intercept)
+    unsafe = _refit_full_rank(np.flatnonzero(~(margin >= SAFE)), starts, given, coef, level, rank)
+    for e in unsafe.tolist():
+        rows = slice(starts[e], e + 1)
+        level[e], rank[e] = refit(x[rows], responses[rows], penalty, intercept, coef[e])
+    return coef, level, rank
+
+
 def _refit_full_rank(
-    unsafe: Ints, problem: Problem, coef: Matrix, level: Vector, rank: Ints
+    unsafe: Ints, starts: Ints, problem: Problem, coef: Matrix, level: Vector, rank: Ints
 ) -> Ints:
     """Refit the unsafe windows that have full rank for certain, all in one call; the others."""
-    x, y, s, penalty, intercept = problem
+    x, y, _, penalty, intercept = problem
     p = x.shape[1] + int(intercept)
-    enough = unsafe[np.minimum(unsafe + 1, s) > p]
+    enough = unsafe[unsafe + 1 - starts[unsafe] > p]
     if penalty > 0.0 or p > MOST_UNKNOWNS or not enough.size:
         return unsafe
-    found = refit_ranges(x, y, np.maximum(enough + 1 - s, 0), enough + 1, intercept)
+    found = refit_ranges(x, y, starts[enough], enough + 1, intercept)
     full = ~np.isnan(found[1])
     done = enough[full]
     coef[done], level[done], rank[done] = found[0][full], found[1][full], x.shape[1]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from efface.batch.threads import share_out
+from efface.live.threads import share_out
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=60), st.integers(1, 5))

@@ -1,0 +1,1 @@
+"""Hash tables of integers, compiled; they know neither ids nor rows."""

@@ -1,0 +1,101 @@
+"""A whole array of events with a selected penalty, with leverages and residuals.
+
+The counterpart of ``standardized_replay``, whose measures it uses: a frame holds the scaled rows
+and the factors of Phi + penalty I.
+"""
+
+from __future__ import annotations
+
+import numba
+
+from efface.engine.events.event_replay import Events, learn_event, record
+from efface.engine.events.leverage import REACH, SPECTRAL, STRETCH, UNEXPLAINED, UNRANKED
+from efface.engine.events.rows import Rows, open_rows
+from efface.engine.events.stream import COMPACT, DONE
+from efface.engine.jit.compilation import INNER, KERNEL
+from efface.engine.jit.views import Ints, Matrix, Responses, Vector
+from efface.engine.selection.selection_fit import factorise_frame, refresh_selection
+from efface.engine.selection.selection_state import SelectionStream, open_selection
+from efface.engine.standardized.standardized_fit import residuals_by_row
+from efface.engine.standardized.standardized_replay import (
+    DIAGNOSED,
+    NOTHING,
+    measure_row,
+    rank_beyond_doubt,
+    reach_of,
+    summarise_rows,
+)
+from efface.engine.sums.sliding import NEVER
+
+
+@numba.njit(**KERNEL, nogil=True)
+def replay_selection(
+    x: Matrix,
+    y: Responses,
+    span: Ints,
+    store: Vector,
+    events: Events,
+    bounds: tuple[int, int, int],  # from, up to, and the row that is measured already
+    wanted: int,
+    spans: Ints | None,  # (n, 3): the rows that predict each row, where they are all in place
+) -> tuple[int, int]:
+    """``replay_standard`` with a selected penalty."""
+    s, r = open_selection(store), open_rows(x, y, span)
+    start, stop, measured = bounds
+    for t in range(start, stop):
+        if spans is not None:
+            _move_to(s, r, spans, t)
+        code = refresh_selection(s, r)
+        if code != DONE:
+            return t, code
+        if t != measured:
+            record(s.state, s.coef, r, events, t)
+            if events.counts[2, t] > 0 and wanted != NOTHING:
+                if s.state.refit == 1:
+                    return t, SPECTRAL
+                factorise_frame(s)
+                measure_row(s, r, events, t, wanted)
+                if events.gauges.shape[0] > 0:
+                    _correct_residuals(s, r, events.gauges[t])
+                if wanted == DIAGNOSED and events.counts[1, t] < 0:
+                    if not rank_beyond_doubt(s.frame):
+                        return t, UNRANKED
+                    events.counts[1, t] = int(s.frame.state.spreading)
+        if spans is None:  # noqa: SIM102 - alone, so that the branch is not even compiled
+            if not learn_event(r, events, t):
+                return t, COMPACT
+    return stop, DONE
+
+
+@numba.njit(**INNER)
+def _move_to(s: SelectionStream, r: Rows, spans: Ints, t: int) -> None:
+    """Let the live rows be those of the t-th span; sums start anew if it shares no row."""
+    if spans[t, 0] >= r.span.end or spans[t, 0] < r.span.head:
+        s.sums.state.seen, s.state.solved_end = NEVER, -1
+    s.state.fold_from, s.options.folded = NEVER, 0
+    r.span.head, r.span.end, r.span.weightless = spans[t, 0], spans[t, 1], spans[t, 2]
+
+
+@numba.njit(**INNER)
+def _correct_residuals(s: SelectionStream, r: Rows, gauge: Vector) -> None:
+    """Averaged coefficients solve no single system: their residuals are summed by row."""
+    if s.options.averages == 1:
+        gauge[UNEXPLAINED] = residuals_by_row(s.frame, s.sums, r, s.state.has_intercept == 1)
+
+
+@numba.njit(**KERNEL, nogil=True)
+def gauge_selection(
+    x: Matrix, y: Responses, span: Ints, store: Vector, rows: Matrix, gauges: Matrix
+) -> bool:
+    """Gauges of each of ``rows``, of a stream that is up to date; False if it was refitted."""
+    s, r = open_selection(store), open_rows(x, y, span)
+    if s.state.refit == 1:
+        return False
+    factorise_frame(s)
+    summarise_rows(s, r, gauges[0])
+    _correct_residuals(s, r, gauges[0])
+    for t in range(rows.shape[0]):
+        for i in range(UNEXPLAINED, gauges.shape[1]):
+            gauges[t, i] = gauges[0, i]
+        gauges[t, REACH], gauges[t, STRETCH] = reach_of(s, rows[t])
+    return True

@@ -1,0 +1,369 @@
+"""The regression on any ranges of rows: eight ranges at once, one SIMD lane per range.
+
+A range is [lo, hi) of an array of rows. Ranges may have any length and need not be neighbours, so
+that many short histories, one per key, are solved together. Within a key both ends only move up,
+and the sums slide (see ``sums.sliding``). A range that shares no row with the one before starts new
+sums around a centre of its own. The normal equations of a range are written to the next free lane
+(see ``systems``), and solved when all lanes are in use.
+
+Ranges for which float64 is not enough get a margin below SAFE; the caller solves them in another
+way. So it does with ranges in which no row has weight.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from efface.engine.events.core import gather, trusted
+from efface.engine.events.event_replay import forgetting_term
+from efface.engine.events.leverage import (
+    GAUGES,
+    GAUGES_KEPT,
+    HEFT,
+    REACH,
+    SCATTER,
+    SIZE_2,
+    STRETCH,
+    UNEXPLAINED,
+)
+from efface.engine.events.state import FIXED, PILOT, STATE_WORDS, Rule, set_rule, stream_state
+from efface.engine.jit import views
+from efface.engine.jit.compilation import INNER, KERNEL
+from efface.engine.jit.records import Record, words
+from efface.engine.jit.simd import (
+    LANES,
+    TILE,
+    add_dot,
+    aligned,
+    multiply_by,
+    set_all,
+    set_sum,
+    subtract_product,
+)
+from efface.engine.jit.views import VALUE, Ints, Matrix, Responses, Vector, part, take
+from efface.engine.linalg.batched_cholesky import substitute_back
+from efface.engine.linalg.dense import copy
+from efface.engine.sums.sliding import NEVER, Sums, depth_for, lay_out_sums, start_sums
+from efface.engine.windows.batched_replay import first_penalty, plug_in, solve_pilot
+from efface.engine.windows.systems import (
+    AROUND,
+    AWAY,
+    CROSS,
+    EXPLAINED,
+    FAR,
+    IMAGE,
+    LENGTH,
+    LEVEL,
+    NEW,
+    NUMBERS,
+    OLD,
+    PREDICTION,
+    ROOT,
+    SIZE,
+    SPREAD,
+    SQUARES,
+    TOTAL,
+    Offsets,
+    factorise,
+    offsets_for,
+    solve,
+)
+
+STATES = 6  # prediction, penalty, intercept, leverages of the new and the oldest row, FRT
+ALONE = 1 << 30  # as ``unit``: ranges that share no rows
+
+
+class Ranges(NamedTuple):
+    """Ranges of the rows x, y, and the row that each of them predicts."""
+
+    x: Matrix
+    y: Responses
+    lo: Ints
+    hi: Ints
+    rows: Matrix
+    at: Ints  # range k predicts rows[at[k]]
+
+
+class RangeFits(NamedTuple):
+    """What is known of each range, usable where the margin is at least SAFE."""
+
+    states: Matrix  # (STATES, n)
+    coef: Matrix  # (n, d), or (0, d) where it is not wanted
+    gauges: Matrix  # (GAUGES, n), or (GAUGES, 0)
+    margin: Vector  # (n,)
+    unpenalised: Vector  # (n,): the margin without the penalty, or (0,)
+
+    @classmethod
+    def empty(cls, n: int, d: int, *, coef: bool, gauges: bool, rank: bool) -> RangeFits:
+        """Room for n ranges of rows with d features."""
+        return cls(
+            np.full((STATES, n), np.nan),
+            np.full((n if coef else 0, d), np.nan),
+            np.full((GAUGES, n if gauges else 0), np.nan),
+            np.zeros(n),
+            np.zeros(n if rank else 0),
+        )
+
+    def part(self, first: int, last: int) -> RangeFits:
+        """The ranges from ``first`` up to ``last``, where they lie."""
+        rows = slice(first, last)
+        return RangeFits(
+            self.states[:, rows],
+            self.coef[rows],
+            self.gauges[:, rows],
+            self.margin[rows],
+            self.unpenalised[rows],
+        )
+
+
+def solve_ranges(
+    ranges: Ranges, rule: Rule, intercept: bool, found: RangeFits, *, unit: int = 1
+) -> None:
+    """Solve each range, and predict its row; ``rule`` holds the parameters of the penalty.
+
+    Rows must have weight 1 unless the penalty is fixed. ``unit`` is the step by which ranges are
+    expected to move. Can run in several threads at once.
+    """
+    d, longest = ranges.x.shape[1], int((ranges.hi - ranges.lo).max(initial=1))
+    depth = depth_for(longest, unit)
+    lanes = offsets_for(d, intercept, False).size * LANES
+    sums = lanes + STATE_WORDS
+    centres = sums + words(lay_out_sums, d, depth)
+    store = aligned(centres + LANES * (d + 2))
+    state = stream_state(store[lanes:])
+    set_rule(state, rule)
+    state.width, state.has_intercept = d, intercept
+    # Strided columns become contiguous ones: kernels take those alone.
+    states, gauges = found.states, found.gauges
+    inner = found._replace(states=np.ascontiguousarray(states), gauges=np.ascontiguousarray(gauges))
+    waiting = np.zeros(LANES, np.int64)
+    _solve(*ranges, *inner, waiting, store, lanes, centres, depth, unit, intercept)
+    if inner.states is not states:
+        states[:], gauges[:] = inner.states, inner.gauges
+
+
+class _Lanes(NamedTuple):
+    """Eight systems, the range that each is for, and its centre: of the features, weight, of y."""
+
+    f: Matrix
+    at: Offsets
+    centres: Matrix
+    waiting: Ints
+    state: Record
+
+
+@numba.njit(**KERNEL, nogil=True)
+def _solve(
+    x: Matrix,
+    y: Responses,
+    lo: Ints,
+    hi: Ints,
+    rows: Matrix,
+    at_: Ints,
+    states: Matrix,
+    coef: Matrix,
+    gauges: Matrix,
+    margin: Vector,
+    unpenalised: Vector,
+    waiting: Ints,
+    store: Vector,
+    lanes: int,
+    centres: int,
+    depth: int,
+    unit: int,
+    intercept: bool,
+) -> None:
+    d = x.shape[1]
+    f, at = take(store, 0, lanes // LANES, LANES), offsets_for(d, intercept, False)
+    state = stream_state(part(store, lanes, lanes + STATE_WORDS))
+    sums = lay_out_sums(store, lanes + STATE_WORDS, d, depth)[0]
+    all_lanes = _Lanes(f, at, take(store, centres, LANES, d + 2), waiting, state)
+    ranges = Ranges(x, y, lo, hi, rows, at_)
+    found = RangeFits(states, coef, gauges, margin, unpenalised)
+    start_sums(sums, state.rule != FIXED)
+    _pad(f, at, d)
+    used, end = 0, -1
+    for k in range(lo.size):
+        if hi[k] <= lo[k]:
+            continue
+        if lo[k] >= end:
+            sums.state.seen = NEVER
+        end = hi[k]
+        gather(sums, x, y, lo[k], hi[k], unit, intercept)
+        if _write(all_lanes, sums, ranges, k, used):
+            used += 1
+        if used == LANES:
+            _solve_lanes(all_lanes, ranges, found, used)
+            used = 0
+    if used > 0:
+        _solve_lanes(all_lanes, ranges, found, used)
+
+
+@numba.njit(**INNER)
+def _pad(f: Matrix, at: Offsets, d: int) -> None:
+    """What never changes: the identity beside the features, zeros above the diagonal."""
+    for i in range(at.m):
+        for j in range(i // TILE * TILE + TILE):
+            set_all(f, at.matrix + i * at.step + j, 1.0 if i == j else 0.0)
+
+
+@numba.njit(**INNER)
+def _write(lanes: _Lanes, sums: Sums, ranges: Ranges, k: int, i: int) -> bool:
+    """Write the system of range k to lane i; False where its sums are not safe to use."""
+    f, at, state, total, c = lanes.f, lanes.at, lanes.state, sums.total, sums.centre
+    d, n, intercept = ranges.x.shape[1], total[c.size - 2, c.size - 2], at.eliminated == 1
+    diagonal = lanes.centres[i]  # as scratch
+    for j in range(d):
+        diagonal[j] = total[j, j]
+    least = state.alpha if state.rule == FIXED else 1.0
+    if not trusted(diagonal, total, c, d, least, intercept) > 0.0:
+        return False
+    # The least penalty that the lane can have decides; without one, a feature may be too small.
+    bare = trusted(diagonal, total, c, d, 0.0, intercept)
+    f[at.numbers + LEVEL, i] = bare
+    shift, root = 0.0 if intercept else c[d + 1], 1.0 / np.sqrt(n)
+    right, oldest = at.matrix + at.m * at.step, ranges.lo[k]
+    q, new, old = ranges.y[oldest, views.ROOT], ranges.rows[ranges.at[k]], ranges.x[oldest]
+    for r in range(d):
+        for j in range(r + 1):
+            f[at.matrix + r * at.step + j, i] = total[r, j]
+        f[right + r, i] = total[d + 1, r] + shift * total[d, r]
+        f[right + at.step + r, i] = new[r] - c[r]
+        f[right + 2 * at.step + r, i] = q * (old[r] - c[r])
+    if intercept:
+        for r in range(d):
+            f[at.factor + r * at.step - 1, i] = root * total[d, r]
+        column = at.factor + at.m * at.step - 1
+        f[column, i], f[column + at.step, i] = root * total[d + 1, d], root
+        f[column + 2 * at.step, i] = root * q
+    _write_moments(lanes, sums, i, n, root, shift)
+    copy(c, lanes.centres[i])
+    lanes.centres[i, d] = n
+    lanes.waiting[i] = k
+    return True
+
+
+@numba.njit(**INNER)
+def _write_moments(lanes: _Lanes, sums: Sums, i: int, n: float, root: float, shift: float) -> None:
+    """Sums of squares of the response and of all features, and bounds of these."""
+    f, at, total, c = lanes.f, lanes.at, sums.total, sums.centre
+    d, numbers, intercept = c.size - 2, at.numbers, at.eliminated == 1
+    square, linear = total[d + 1, d + 1], total[d + 1, d]
+    length, spread, away, far = 0.0, 0.0, 0.0, 0.0
+    for j in range(d):
+        mean = total[d, j] / n if intercept else 0.0
+        length += total[j, j]
+        spread -= n * mean * mean
+        if lanes.state.rule != FIXED:
+            away = max(away, sums.bounds[0, j] - c[j] - mean, mean - (sums.bounds[1, j] - c[j]))
+            far = max(far, abs(mean))
+    f[numbers + ROOT, i], f[numbers + TOTAL, i], f[numbers + AROUND, i] = root, linear, square
+    f[numbers + SQUARES, i] = square + shift * (2.0 * linear + shift * n)
+    f[numbers + LENGTH, i], f[numbers + SPREAD, i] = length, spread + length
+    f[numbers + AWAY, i], f[numbers + FAR, i] = away, far
+
+
+@numba.njit(**INNER)
+def _solve_lanes(lanes: _Lanes, ranges: Ranges, found: RangeFits, used: int) -> None:
+    """Solve the systems of the lanes in use, and copy what was found."""
+    f, at = lanes.f, lanes.at
+    for i in range(used):
+        k = lanes.waiting[i]
+        if found.unpenalised.size > 0:
+            found.unpenalised[k] = f[at.numbers + LEVEL, i]
+    _set_penalties(lanes, ranges, used)
+    factorise(f, at, TILE)
+    _measure(f, at)
+    for i in range(used):
+        _collect(lanes, ranges, found, lanes.waiting[i], i)
+    if found.unpenalised.size > 0:
+        set_all(f, at.penalty, 0.0)
+        factorise(f, at, 0)
+        for i in range(used):
+            k = lanes.waiting[i]
+            found.unpenalised[k] = f[at.margin, i] if found.unpenalised[k] > 0.0 else 0.0
+
+
+@numba.njit(**INNER)
+def _set_penalties(lanes: _Lanes, ranges: Ranges, used: int) -> None:
+    """The penalty of each lane; NaN where the sums do not give it with enough digits."""
+    f, at, state = lanes.f, lanes.at, lanes.state
+    if state.rule == FIXED:
+        set_all(f, at.penalty, state.alpha)
+        return
+    d = state.width
+    set_all(f, at.penalty, 1.0)
+    for i in range(used):
+        k = lanes.waiting[i]
+        f[at.penalty, i] = first_penalty(f, at, state, i, ranges.hi[k] - ranges.lo[k], d)
+    if state.rule == PILOT:
+        solve_pilot(f, at, state, d)
+        for i in range(used):
+            k = lanes.waiting[i]
+            n, level = ranges.hi[k] - ranges.lo[k], ranges.y[ranges.lo[k], VALUE]
+            f[at.penalty, i] = plug_in(f, at, state, i, n, d, level)
+    for i in range(used):
+        k = lanes.waiting[i]
+        n = ranges.hi[k] - ranges.lo[k]
+        if n > state.switch_at * d:
+            f[at.penalty, i] = 0.0
+        elif n < 2:
+            f[at.penalty, i] = np.nan
+
+
+@numba.njit(**INNER)
+def _measure(f: Matrix, at: Offsets) -> None:
+    """Coefficients, prediction around the centre of y, leverages and gauges of each lane."""
+    m, step, numbers = at.m, at.step, at.numbers
+    theta = at.factor + m * step
+    new, old = theta + step, theta + 2 * step
+    for k in range(LEVEL, NUMBERS):
+        set_all(f, numbers + k, 0.0)
+    add_dot(f, numbers + NEW, new - 1, new - 1, m + 1)
+    add_dot(f, numbers + OLD, old - 1, old - 1, m + 1)
+    add_dot(f, numbers + CROSS, new - 1, old - 1, m + 1)
+    solve(f, at)
+    substitute_back(f, at, new)
+    add_dot(f, numbers + IMAGE, new, new, m)
+    add_dot(f, numbers + SIZE, theta, theta, m)
+    level = numbers + LEVEL
+    if at.eliminated == 1:
+        set_sum(f, level, level, theta - 1)
+        for j in range(m):
+            subtract_product(f, level, at.factor + j * step - 1, theta + j)
+        multiply_by(f, level, numbers + ROOT)
+    set_sum(f, numbers + PREDICTION, numbers + PREDICTION, level)
+    add_dot(f, numbers + PREDICTION, theta, at.matrix + (m + 1) * step, m)
+
+
+@numba.njit(**INNER)
+def _collect(lanes: _Lanes, ranges: Ranges, found: RangeFits, k: int, i: int) -> None:
+    """Copy the results of range k from lane i."""
+    f, at, d = lanes.f, lanes.at, ranges.x.shape[1]
+    numbers, theta = part(f, at.numbers, at.numbers + NUMBERS), at.factor + at.m * at.step
+    centre, states, intercept = lanes.centres[i], found.states, at.eliminated == 1
+    penalty, size = f[at.penalty, i], numbers[SIZE, i]
+    new, old = numbers[NEW, i], numbers[OLD, i]
+    found.margin[k] = f[at.margin, i] if 0.0 <= penalty < np.inf else 0.0
+    middle = centre[d + 1] if intercept else 0.0
+    level = numbers[LEVEL, i] + middle
+    for j in range(d):
+        level -= centre[j] * f[theta + j, i]
+    states[0, k], states[1, k] = numbers[PREDICTION, i] + middle, penalty
+    states[2, k], states[3, k] = level, new
+    states[4, k], states[5, k] = old, forgetting_term(new, old, numbers[CROSS, i])
+    if found.coef.shape[0] > 0:
+        for j in range(d):
+            found.coef[k, j] = f[theta + j, i]
+    if found.gauges.shape[1] > 0:
+        gauges, squares = found.gauges, numbers[SQUARES, i]
+        left = squares - numbers[EXPLAINED, i] - penalty * size
+        gauges[REACH, k], gauges[STRETCH, k] = new, numbers[IMAGE, i]
+        gauges[UNEXPLAINED, k], gauges[SIZE_2, k] = left, size
+        gauges[SCATTER, k] = max(numbers[SPREAD, i], 0.0)
+        gauges[HEFT, k] = centre[d]
+        if not left > GAUGES_KEPT * squares:
+            found.margin[k] = 0.0

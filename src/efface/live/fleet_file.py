@@ -1,0 +1,236 @@
+"""Fleet files: the rows of many keys, free of pickle, and the same bytes for the same live rows.
+
+A file is, in this order::
+
+    efface fleet 1\\n                      the format and its version
+    {"arrays":...}\\n                      the header: one line of JSON, ASCII, keys sorted
+    arrays                                those that the header lists, C order, little-endian
+    32 bytes                              SHA-256 of everything before
+
+The header holds ``arrays`` (name, dtype and shape of each), ``features`` (names of the columns, or
+null), ``model`` (the class), ``parameters``, ``owners`` (their table), and ``keys`` and ``ids``
+where these are not all ints of 64 bits. The arrays are ``counts`` and ``phases``, one entry per
+key, and the columns of the rows: ``X``, ``y``, and ``weights``, ``times``, ``until`` and ``owners``
+where some row has them. Keys are sorted, numbers before texts; the rows of a key follow each other,
+oldest first. An owner is a place in the table of owners, which lists them in the order of their
+first row; -1 is no owner. Nothing else is kept, and nothing of a row that has left.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.engine.hashing.hash_table import ABSENT
+from efface.engine.jit.views import Ints
+from efface.errors import DamagedFile, ForeignFile, NewerFile
+from efface.inputs.ids import id_column
+from efface.inputs.times import kind_of, never
+from efface.live.keyed_rows import Change, KeyedRows
+from efface.live.names import NOBODY, IdColumn, Names
+from efface.live.row_table import RowTable
+from efface.live.snapshot import write_file
+
+_NAME = b"efface fleet "
+_VERSION = 1
+_DIGEST = 32
+_DTYPES = ("<f8", "<i8")
+
+
+@dataclass(frozen=True, eq=False)
+class FleetSnapshot:
+    """All there is to know of a fleet."""
+
+    model: str
+    parameters: dict[str, Any]
+    features: list[str] | None
+    rows: KeyedRows
+
+
+def write(path: str | os.PathLike[str], snapshot: FleetSnapshot) -> None:
+    """Write a snapshot; a file that is there is replaced as a whole or not at all."""
+    write_file(path, encode(snapshot))
+
+
+def read(path: str | os.PathLike[str]) -> FleetSnapshot:
+    """Read a snapshot; a file that is not one, or no longer, is refused."""
+    return decode(Path(path).read_bytes(), os.fspath(path))
+
+
+def encode(snapshot: FleetSnapshot) -> Iterator[bytes]:
+    """The bytes of a file, in parts."""
+    held = snapshot.rows
+    slots = held.slots()
+    rows = held.table.take(held.places(slots))
+    names: dict[str, Sequence[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
+    _put_names("keys", held.keys, held.codes(slots), names, arrays)
+    arrays |= {"counts": held.counts(slots), "phases": held.phases(slots)}
+    _put_names("ids", held.ids, rows.ids, names, arrays)
+    arrays |= _columns(rows)
+    if rows.owners is not None and (rows.owners != NOBODY).any():
+        table, arrays["owners"] = _owner_table(rows.owners)
+        names["owners"] = held.owners.decode(table)
+    digest = hashlib.sha256()
+    for part in _parts(snapshot, names, arrays):
+        digest.update(part)
+        yield part
+    yield digest.digest()
+
+
+def _parts(
+    snapshot: FleetSnapshot, names: dict[str, Sequence[Any]], arrays: dict[str, NDArray[Any]]
+) -> Iterator[bytes]:
+    stored = {name: np.ascontiguousarray(each) for name, each in arrays.items()}
+    header = {
+        "arrays": [
+            [name, each.dtype.newbyteorder("<").str, list(each.shape)]
+            for name, each in stored.items()
+        ],
+        "features": snapshot.features,
+        "model": snapshot.model,
+        "parameters": snapshot.parameters,
+        **names,
+    }
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    yield b"%s%d\n%s\n" % (_NAME, _VERSION, text.encode("ascii"))
+    for each in stored.values():
+        yield each.astype(each.dtype.newbyteorder("<"), copy=False).tobytes()
+
+
+def _put_names(
+    role: str,
+    known: Names,
+    codes: Ints,
+    names: dict[str, Sequence[Any]],
+    arrays: dict[str, NDArray[Any]],
+) -> None:
+    """Ints of 64 bits as an array, other names in the header."""
+    found = id_column(known.decode(codes), codes.size) if len(known) else codes >> 1
+    if isinstance(found, np.ndarray):
+        arrays[role] = found
+    else:
+        names[role] = found
+
+
+def _columns(rows: RowTable) -> dict[str, NDArray[Any]]:
+    """The columns of the rows but ids and owners; those that say nothing are left out."""
+    found: dict[str, NDArray[Any]] = {"X": rows.X, "y": rows.y}
+    if (rows.weights != 1.0).any():
+        found["weights"] = rows.weights
+    if rows.times is not None:
+        found["times"] = rows.times
+    if rows.untils is not None and (rows.untils != never(kind_of(rows.untils))).any():
+        found["until"] = rows.untils
+    return found
+
+
+def _owner_table(owners: Ints) -> tuple[Ints, Ints]:
+    """The codes of the owners in the order of their first row, and the place of each row's."""
+    mine = owners[owners != NOBODY]
+    codes, first, inverse = np.unique(mine, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(codes.size, np.int64)
+    place[order] = np.arange(codes.size)
+    places = np.full(owners.size, -1)
+    places[owners != NOBODY] = place[inverse]
+    return codes[order], places
+
+
+def decode(content: bytes, source: str) -> FleetSnapshot:
+    """The snapshot that a file holds; ``source`` is what errors call it."""
+    start = _check_version(content, source)
+    body, digest = content[:-_DIGEST], content[-_DIGEST:]
+    if len(body) < start or hashlib.sha256(body).digest() != digest:
+        raise _damaged(source, "its checksum does not match")
+    try:
+        return _parse(body, start)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _damaged(source, f"its content contradicts itself ({error})") from error
+
+
+def _check_version(content: bytes, source: str) -> int:
+    """Where the header starts."""
+    line = content[: len(_NAME) + 20].split(b"\n")[0]
+    if not line.startswith(_NAME) or not line[len(_NAME) :].isdigit():
+        if content and _NAME.startswith(content[: len(_NAME)]):
+            raise _damaged(source, "its first line is not whole")
+        raise ForeignFile(f"'{source}' is not a fleet of efface: pass a file of 'Fleet.save'.")
+    version = int(line[len(_NAME) :])
+    if version > _VERSION:
+        text = f"'{source}' has version {version}: this efface reads up to {_VERSION}"
+        raise NewerFile(f"{text}; upgrade efface to load it.")
+    return len(line) + 1
+
+
+def _parse(body: bytes, start: int) -> FleetSnapshot:
+    end = body.index(b"\n", start)
+    header, at, arrays = json.loads(body[start:end]), end + 1, {}
+    for name, dtype, shape in header["arrays"]:
+        if dtype not in _DTYPES:
+            raise ValueError(f"an array of {dtype}")
+        count = int(np.prod(shape, dtype=np.int64))
+        values = np.frombuffer(body, dtype=dtype, count=count, offset=at)
+        arrays[name] = values.astype(dtype[1:]).reshape(shape)
+        at += values.nbytes
+    if at != len(body):
+        raise ValueError(f"{len(body) - at} bytes too many")
+    held = KeyedRows(arrays["X"].shape[1])
+    held.apply(_all_rows(held, header, arrays))
+    return FleetSnapshot(header["model"], header["parameters"], header["features"], held)
+
+
+def _all_rows(held: KeyedRows, header: dict[str, Any], arrays: dict[str, Any]) -> Change:
+    """The rows of a file, as rows that come."""
+    counts, phases, X = arrays["counts"], arrays["phases"], arrays["X"]
+    n = len(X)
+    keys = held.keys.encode(_names("keys", header, arrays, counts.size))
+    ids = held.ids.encode(_names("ids", header, arrays, n))
+    owners, new_owners = None, {}
+    if "owners" in arrays:
+        found = held.owners.encode(header["owners"])
+        owners, new_owners = np.append(found.codes, NOBODY)[arrays["owners"]], found.new
+    weights = arrays.get("weights", np.ones(n))
+    columns = arrays.get("times"), owners, arrays.get("until")
+    rows = RowTable(X, arrays["y"], weights, ids.codes, *columns)
+    _check(rows, keys.codes, counts, phases)
+    slots, everyone = np.full(counts.size, ABSENT), np.ones(n, np.bool_)
+    new = keys.new, ids.new, new_owners
+    return Change(keys.codes, slots, rows, everyone, np.arange(n), counts, phases, *new)
+
+
+def _names(role: str, header: dict[str, Any], arrays: dict[str, Any], count: int) -> IdColumn:
+    return id_column(arrays.get(role, header.get(role)), count)
+
+
+def _check(rows: RowTable, keys: Ints, counts: Ints, phases: Ints) -> None:
+    """Raise ValueError unless these could be the live rows of a fleet."""
+    n = len(rows.X)
+    if (counts < 1).any() or counts.sum() != n or (phases < 0).any() or phases.size != counts.size:
+        raise ValueError("keys, rows and phases differ in number")
+    if any(values.shape[:1] != (n,) for values in rows.columns.values()):
+        raise ValueError("columns differ in length")
+    if np.unique(keys).size != keys.size or np.unique(rows.ids).size != n:
+        raise ValueError("a key or an id comes twice")
+    if not (np.isfinite(rows.X).all() and np.isfinite(rows.y).all()):
+        raise ValueError("values that are not finite")
+    if not (np.isfinite(rows.weights).all() and (rows.weights >= 0.0).all()):
+        raise ValueError("weights that are no weights")
+    times, starts = rows.times, np.cumsum(counts)[:-1]
+    if times is not None:
+        back = times[1:] < times[:-1]
+        back[starts - 1] = False
+        if back.any():
+            raise ValueError("times out of order")
+
+
+def _damaged(source: str, finding: str) -> DamagedFile:
+    return DamagedFile(f"'{source}' is damaged: {finding}; restore it from a backup.")

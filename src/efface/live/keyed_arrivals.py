@@ -1,0 +1,208 @@
+"""Rows of many keys that are about to be learned: checked, coded, and sorted by key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.engine.hashing.hash_table import ABSENT
+from efface.engine.jit.views import Ints, Matrix, Vector
+from efface.inputs.ids import Id, as_owners, id_column
+from efface.inputs.times import as_times, as_untils, kind_of
+from efface.live.arrivals import Simulation
+from efface.live.consents import refuse_end_kind
+from efface.live.index import RowIndex, refuse_other_kind, repeated
+from efface.live.keyed_rows import KeyedRows, spread
+from efface.live.names import Coded
+from efface.live.policies import Policy
+from efface.live.row_table import RowTable
+
+
+class KeyedArrivals(NamedTuple):
+    """Checked rows in the order of their arrival."""
+
+    keys: Coded
+    rows: RowTable
+    new_ids: dict[int, Id]
+    new_owners: dict[int, Id]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class RowMarksGiven(NamedTuple):
+    """What belongs to the rows of a batch, as given: one entry per row, or None."""
+
+    ids: Any = None
+    at: Any = None
+    owners: Any = None
+    until: Any = None
+
+
+def keyed_arrivals(
+    held: KeyedRows,
+    policy: Policy,
+    keys: Any,
+    batch: tuple[Matrix, Vector, Vector | None],
+    given: RowMarksGiven,
+) -> KeyedArrivals:
+    """Check what belongs to rows; ids that are not given are numbered on from the live rows."""
+    (X, y, weights), count = batch, len(batch[1])
+    times = None if given.at is None else as_times(given.at, count)
+    untils = as_untils(given.until, count)
+    if count:
+        refuse_kinds(held, policy, kind_of(times), kind_of(untils))
+    first = held.next_id()
+    named = np.arange(first, first + count) if given.ids is None else id_column(given.ids, count)
+    ids, owned = held.ids.encode(named), as_owners(given.owners, count)
+    owners = None if owned is None else held.owners.encode(owned)
+    rows = RowTable(
+        X,
+        y,
+        np.ones(count) if weights is None else weights,
+        ids.codes,
+        times,
+        None if owners is None else owners.codes,
+        untils,
+    )
+    coded = held.keys.encode(id_column(keys, count, "key"))
+    new = KeyedArrivals(coded, rows, ids.new, {} if owners is None else owners.new)
+    if given.ids is not None:
+        _refuse_repeated(held, policy, new)
+    return new
+
+
+def refuse_kinds(held: KeyedRows, policy: Policy, kind: type | None, end: type | None) -> None:
+    """Raise unless rows with times and ends of these kinds may join the live rows."""
+    policy.refuse_time(kind)
+    if held.n_rows:
+        refuse_other_kind(kind, held.kind)
+    if end is not None:
+        refuse_end_kind(end, kind, held.end_kind)
+
+
+def _refuse_repeated(held: KeyedRows, policy: Policy, new: KeyedArrivals) -> None:
+    """Raise if a row comes under the id of a row that lives then, whatever its key."""
+    ids = new.rows.ids
+    known = held.slots_of_ids(ids) != ABSENT
+    if not known.any() and np.unique(ids).size == ids.size:
+        return
+    arrivals = _IdSimulation(held, policy, new)
+    for row in range(len(new)):
+        arrivals.arrive(row)
+
+
+class _IdSimulation:
+    """The arrival of rows one by one, key by key, by their ids and times alone."""
+
+    def __init__(self, held: KeyedRows, policy: Policy, new: KeyedArrivals) -> None:
+        self._held, self._policy, self._new = held, policy, new
+        self._keys: dict[int, Simulation] = {}
+        self._holders: dict[Id, Simulation] = {}
+        rows, count = new.rows, len(new)
+        names = held.ids.decode(rows.ids)
+        self._names = [
+            new.new_ids[code] if name is None else name
+            for name, code in zip(names, rows.ids.tolist(), strict=True)
+        ]
+        self._times = [0.0] * count if rows.times is None else rows.times.tolist()
+        timed = rows.times is not None and rows.untils is not None
+        self._ends = rows.untils.tolist() if timed else [np.inf] * count  # type: ignore[union-attr]
+        for code, slot in zip(rows.ids.tolist(), held.slots_of_ids(rows.ids).tolist(), strict=True):
+            if slot != ABSENT:
+                (name,) = held.ids.decode(np.array([code]))
+                key = int(held.codes(np.array([slot]))[0])
+                self._holders[name] = self._key(key)  # type: ignore[index]
+
+    def arrive(self, row: int) -> None:
+        name, key = self._names[row], self._key(int(self._new.keys.codes[row]))
+        holder = self._holders.get(name)
+        if holder is not None and holder is not key and name in holder:
+            raise repeated(name)
+        key.arrive(name, self._times[row], self._ends[row])
+        self._holders[name] = key
+
+    def _key(self, code: int) -> Simulation:
+        if code not in self._keys:
+            held, slots = self._held, self._held.slots_of(np.array([code]))
+            rows, index = held.table.take(held.places(slots)), RowIndex()
+            ids: Any = held.ids.decode(rows.ids)
+            index.extend(ids, None if rows.times is None else rows.times.tolist())
+            timed = self._new.rows.times is not None and rows.untils is not None
+            ends = rows.untils.tolist() if timed else []  # type: ignore[union-attr]
+            phase = int(held.phases(slots)[0])
+            self._keys[code] = Simulation(index, ends, self._policy, phase)
+        return self._keys[code]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GroupedArrivals:
+    """The rows of each key that gets rows, key after key: those that live, then those that come."""
+
+    keys: Ints  # codes
+    slots: Ints
+    bounds: Ints  # key g has the rows bounds[g]..bounds[g + 1]
+    alive: Ints  # how many of these live already
+    rows: RowTable
+    order: Ints  # the arrivals, in the order in which they lie in ``rows``
+
+    @classmethod
+    def of(cls, held: KeyedRows, new: KeyedArrivals) -> GroupedArrivals:
+        """Sort arrivals by key, behind the live rows of each."""
+        codes = new.keys.codes
+        order = np.argsort(codes, kind="stable")
+        ranked = codes[order]
+        starts = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1])[: ranked.size])
+        came, keys = np.diff(np.append(starts, ranked.size)), ranked[starts]
+        slots = held.slots_of(keys)
+        alive = held.counts(slots)
+        bounds = np.concatenate([[0], np.cumsum(alive + came)])
+        rows = RowTable.empty(held.width)
+        rows.resize(int(bounds[-1]))
+        rows.put(spread(bounds[:-1], alive), held.table.take(held.places(slots)))
+        rows.put(spread(bounds[:-1] + alive, came), new.rows.take(order))
+        return cls(keys, slots, bounds, alive, rows, order)
+
+    @cached_property
+    def key_of_row(self) -> Ints:
+        """The number of the key of each row."""
+        return np.repeat(np.arange(self.keys.size), np.diff(self.bounds))
+
+    @cached_property
+    def came(self) -> NDArray[np.bool_]:
+        """Which rows come."""
+        within = np.arange(len(self.rows)) - self.bounds[:-1][self.key_of_row]
+        return np.asarray(within >= self.alive[self.key_of_row])
+
+    def irregular(self) -> NDArray[np.bool_]:
+        """Which keys get a row out of the order of time, or have a row that becomes due."""
+        found, times, untils = np.zeros(self.keys.size, np.bool_), self.rows.times, self.rows.untils
+        if times is None or not self.keys.size:
+            return found
+        back = (times[1:] < times[:-1]) & (self.key_of_row[1:] == self.key_of_row[:-1])
+        found[self.key_of_row[1:][back]] = True
+        if untils is not None:
+            starts = self.bounds[:-1]
+            latest = np.maximum.reduceat(times, starts)
+            found |= np.minimum.reduceat(untils, starts) <= latest
+        return found
+
+    def part(self, chosen: NDArray[np.bool_]) -> GroupedArrivals:
+        """Only the chosen keys."""
+        if chosen.all():
+            return self
+        mine = chosen[self.key_of_row]
+        sizes = np.diff(self.bounds)[chosen]
+        return GroupedArrivals(
+            self.keys[chosen],
+            self.slots[chosen],
+            np.concatenate([[0], np.cumsum(sizes)]),
+            self.alive[chosen],
+            self.rows.take(np.flatnonzero(mine)),
+            self.order[mine[self.came]],
+        )

@@ -1,0 +1,162 @@
+"""The solver of a regression whose penalty is selected by the live rows themselves."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.engine.events.event_replay import Events
+from efface.engine.events.leverage import SPECTRAL, UNRANKED
+from efface.engine.events.state import stream_state
+from efface.engine.events.stream import COMPACT, FOLD
+from efface.engine.jit.records import Record
+from efface.engine.jit.views import WEIGHT, Ints, Matrix, Vector
+from efface.engine.selection import selection_state as kernels
+from efface.engine.selection.direct import refit_selection, scaled_rows
+from efface.engine.selection.selection_checks import selection_residues
+from efface.engine.selection.selection_fit import predict_selection
+from efface.engine.selection.selection_replay import gauge_selection, replay_selection
+from efface.engine.standardized.standardized_replay import DIAGNOSED, GAUGED, NOTHING
+from efface.engine.standardized.zscores import Scores
+from efface.engine.tree.walls import fold_from
+from efface.engine.windows.ranges import Ranges
+from efface.live.selected_penalty import Selected
+from efface.live.trace import Asked, Trace
+from efface.live.tree_solver import TreeSolver
+
+
+class SelectionSolver(TreeSolver):
+    """Regresses on features scaled by the roots of their deviations, with a selected penalty.
+
+    Coefficients and intercept are those of the features as they are. Penalty, rank and gauges are
+    those of the scaled features. A solution costs O(width^3).
+
+    >>> solver = SelectionSolver(1, Selected(), intercept=True)
+    >>> solver.extend(np.array([[1.0], [2.0], [3.0], [4.0]]), np.array([1.0, 2.0, 3.0, 5.0]))
+    >>> round(solver.predict(np.array([5.0])), 2)
+    5.83
+    """
+
+    standardizes: ClassVar[bool] = False
+    walks = True
+    _bounded = True
+
+    def _allocate(self) -> None:
+        assert isinstance(self.penalty, Selected)
+        self._average = self.penalty.average
+        self._centred = self.intercepts or self.standardizes
+        shape = self.width, self.intercepts, self.rows.capacity
+        self._store = kernels.allocate_selection(
+            *shape, averages=self._average, standardizes=self.standardizes
+        )
+        self.stores = (self._store,)
+        self._predict, self._learn = predict_selection, kernels.learn_selection
+        self.gaps_from = fold_from(self.width)
+        self._discard_tree()
+        self._reset()
+
+    def _reset(self) -> None:
+        self._clear_tree()
+        kernels.reset_selection(self._store, self.penalty.rule)
+
+    @property
+    def _state(self) -> Record:
+        return stream_state(self._store)
+
+    @property
+    def _coef(self) -> Vector:
+        coef: Vector = kernels.open_selection(self._store).coef
+        return coef
+
+    def residues(self) -> list[str]:
+        return [*selection_residues(*self.rows.arrays, self._store), *self._wrong_nodes()]
+
+    def _blank_rows(self, tree: Vector, positions: NDArray[np.intp]) -> None:
+        kernels.blank_selection(*self.rows.arrays, self._store, tree, positions)
+
+    def _release(self) -> None:
+        kernels.release_selection(self.rows.arrays[2], self._store)
+        self._release_tree()
+
+    def _disturb(self, place: int) -> None:
+        kernels.disturb_selection(self._store, place)
+        self._insert_in_tree(place)
+
+    def _shift(self, by: int) -> None:
+        kernels.shift_selection(self._store, by)
+        self._shift_tree(by)
+
+    def _answer(self, code: int) -> None:
+        rows, store = self.rows.arrays, self._store
+        if code == COMPACT:
+            self._compact()
+        elif code == FOLD:
+            sliding = kernels.fold_selection(*rows, store, self._covering_tree())
+            if sliding and not self._forgets:
+                self._discard_tree()  # the sliding sums go on without it
+        else:
+            refit_selection(*rows, store)
+
+    def walk(self, ranges: Ranges, asked: Asked) -> Trace:
+        rows, nothing = ranges.rows[ranges.at], np.zeros((ranges.lo.size, 3))
+        empty = np.zeros(ranges.lo.size, np.int64)
+        coef, diagnostics, gauges = asked
+        events = Events.of(rows, nothing, empty, coef=coef, gauges=gauges)
+        wanted = DIAGNOSED if diagnostics else GAUGED if gauges else NOTHING
+        upto = np.concatenate([[0], np.cumsum(ranges.y[:, WEIGHT] == 0.0)])
+        spans = np.column_stack([ranges.lo, ranges.hi, upto[ranges.hi] - upto[ranges.lo]])
+        self.rows.borrow(ranges.x, ranges.y)
+        try:
+            self._allocate()
+            self._replay(events, 0, len(rows), wanted, spans)
+        finally:
+            self.rows.give_back()
+            self._allocate()
+        return self._trace_of(events, asked)
+
+    def _run(self, events: Events) -> None:
+        self._replay(events, 0, len(events.responses), NOTHING)
+
+    def _measure_until(self, end: int, row: int, events: Events, asked: Asked) -> int:
+        return self._replay(events, row, end, DIAGNOSED if asked.diagnostics else GAUGED)
+
+    def _replay(
+        self, events: Events, row: int, end: int, wanted: int, spans: Ints | None = None
+    ) -> int:
+        measured = -1
+
+        def step(row: int) -> tuple[int, int]:
+            rows, bounds = self.rows.arrays, (row, end, measured)
+            return replay_selection(*rows, self._store, events, bounds, wanted, spans)  # type: ignore[no-any-return]
+
+        def note(row: int, code: int) -> None:
+            nonlocal measured
+            if code == SPECTRAL:
+                self._measure_by_spectrum(row, events)
+            elif code == UNRANKED:
+                events.counts[1, row] = self.rank
+            measured = row if code in (SPECTRAL, UNRANKED, COMPACT) else measured
+
+        return int(self._serve(step, *step(row), note)) if row < end else row
+
+    def _gauge(self, X: Matrix, columns: Matrix) -> bool:
+        self._unsolve()  # so that what is measured is what was just solved
+        self._settle()
+        if self.rows.n_rows == self.rows.weightless:
+            return True  # NaN
+        return bool(gauge_selection(*self.rows.arrays, self._store, X, columns))
+
+    def _scores(self) -> Scores:
+        rows = self.rows
+        if not rows.weights.any():
+            return super()._scores()
+        halved = not (self.standardizes or self._average)
+        return scaled_rows(rows.features, rows.weights, centred=self._centred, halved=halved)
+
+
+class StandardizedSelectionSolver(SelectionSolver):
+    """The same on standardised features, as other models have them with ``standardize``."""
+
+    standardizes = True

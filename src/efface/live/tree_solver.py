@@ -1,0 +1,92 @@
+"""Solvers that take the sums of many live rows from a tree: rows can leave from anywhere."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.engine.jit.views import Vector
+from efface.engine.tree.tree_checks import wrong_nodes
+from efface.live.solver import Solver
+from efface.live.summation import SummationTree, Walls
+
+
+class TreeSolver(Solver):
+    """The part of a solver that keeps the tree of sums; see ``summation``."""
+
+    _tree: SummationTree | None = None
+    _forgets = False  # has a row left from the middle? Then the tree is kept
+
+    @property
+    @abstractmethod
+    def _bounded(self) -> bool:
+        """Must the tree know the largest and the smallest value of each feature?"""
+
+    @abstractmethod
+    def _blank_rows(self, tree: Vector, positions: NDArray[np.intp]) -> None:
+        """Overwrite rows, their nodes of the tree, and all else that was derived from them."""
+
+    @property
+    def working_store(self) -> int:
+        return super().working_store + (0 if self._tree is None else self._tree.store.nbytes)
+
+    def use_walls(self, walls: Walls | None) -> None:
+        super().use_walls(walls)
+        self._discard_tree()
+
+    def sum_up(self) -> None:
+        self._forgets = True
+        self._covering_tree()
+
+    def _covering_tree(self) -> Vector:
+        """The store of the tree, which contains all live rows."""
+        tree = self._tree
+        if tree is None:
+            tree = SummationTree(self.width, self._bounded)
+            self._tree, self._releases = tree, True
+        if tree.covered == self.rows.arrays[2][1]:  # the frequent case
+            return tree.store
+        return tree.cover(*self.rows.span, self.walls)
+
+    def _discard_tree(self) -> None:
+        if self._tree is not None:
+            self._tree.clear()
+        self._tree, self._releases = None, len(self.stores) > 1
+
+    def blank(self, positions: NDArray[np.intp], cut: tuple[int, int]) -> None:
+        assert self._tree is not None
+        rows = self.rows
+        self._blank_rows(self._tree.store, positions)
+        oldest, newest = cut
+        if oldest:
+            rows.drop(oldest)
+            self._tree.release(rows.span[0])
+        if newest:
+            rows.drop_newest(newest)
+            self._tree.cut(rows.span[1])
+
+    def _wrong_nodes(self) -> list[str]:
+        """The names of nodes that do not follow from the live rows."""
+        (x, y, _), span = self.rows.arrays, self.rows.span
+        tree = np.zeros(0) if self._tree is None else self._tree.store
+        return list(wrong_nodes(tree, x, y, span[0]))
+
+    def _release_tree(self) -> None:
+        if self._tree is not None:
+            self._tree.release(self.rows.span[0])
+
+    def _insert_in_tree(self, place: int) -> None:
+        """A row was put in at ``place``."""
+        if self._tree is not None:
+            head = self.rows.span[0]
+            self._tree.insert(place - head, head, self.walls)
+
+    def _shift_tree(self, by: int) -> None:
+        if self._tree is not None:
+            self._tree.shift(by)
+
+    def _clear_tree(self) -> None:
+        if self._tree is not None:
+            self._tree.clear()
