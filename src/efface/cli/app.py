@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import efface
-from efface.cli import replay_file, reproduce
+from efface.cli import replay_file, reproduce, tune
 
 app = typer.Typer(
     help="Linear regression that forgets exactly.",
@@ -35,5 +35,6 @@ def _common(
 
 
 app.command(epilog=replay_file.REPLAY_EXAMPLE)(replay_file.replay)
+app.command(epilog=tune.EXAMPLE)(tune.tune)
 app.command(epilog=replay_file.SAMPLE_EXAMPLE)(replay_file.sample)
 app.command(epilog=reproduce.EXAMPLE)(reproduce.reproduce)
