@@ -67,7 +67,7 @@ USERS = {  # the optional packages of each part: the extra that a user installs 
     "paper": ("cli", "dask", "paper"),
     "store": ("store",),
     "models/river.py": ("river",),
-    "models/plots.py": ("plot",),
+    "models/coefficient_plots.py": ("plot",),
     "polars.py": ("polars",),
 }
 DEVELOPERS = {"tests": "test", "benchmarks": "bench", "examples": "test", "docs": "docs"}

@@ -245,7 +245,7 @@ def replay(
         time=time,
         id=id,
         group=group,
-        one_hot=levels_of(one_hot or []),
+        one_hot=one_hot_levels(one_hot or []),
         weight=weight,
         owner=owner,
         until=until,
@@ -331,7 +331,7 @@ def split_names(names: str | None) -> list[str] | None:
     return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
 
 
-def levels_of(texts: list[str]) -> dict[str, tuple[str, ...]]:
+def one_hot_levels(texts: list[str]) -> dict[str, tuple[str, ...]]:
     """``COL`` or ``COL=a,b`` as a column and its levels; () means those in the file."""
     pairs = (text.partition("=") for text in texts)
     return {column.strip(): tuple(split_names(levels) or ()) for column, _, levels in pairs}

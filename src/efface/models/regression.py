@@ -37,8 +37,8 @@ from efface.live.penalties import Penalty
 from efface.live.policies import as_policy
 from efface.models.base import Batch, Keys, LiveEstimator
 from efface.models.coefficient_errors import CoefficientErrors, coefficient_errors
+from efface.models.coefficient_plots import plot_coefficients
 from efface.models.intervals import Interval, MethodName, as_method
-from efface.models.plots import plot_coefficients
 from efface.models.summary_tables import SummaryTable
 from efface.models.units import ROWS, warn_of_uneven_features
 
@@ -73,6 +73,7 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
     short_name: ClassVar[str]  # the value of the option --model
     _shrinks_by_units: ClassVar[bool] = True  # do units decide how much a feature is shrunk?
     _units_seen = False  # are the first rows looked at? See ``units``
+    scale_power: ClassVar[float] = 0.0  # features are penalised divided by this power of their sd
 
     @abstractmethod
     def _penalty(self) -> Penalty:
@@ -348,7 +349,9 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         >>> model.standard_errors().coef.round(6)
         array([0.57735])
         """
-        return coefficient_errors(self._alive(), standardize=self._parameters["standardize"])
+        parameters = self._parameters
+        whole = parameters["standardize"] or parameters.get("average", False)
+        return coefficient_errors(self._alive(), power=1.0 if whole else self.scale_power)
 
     # -- fitted attributes -----------------------------------------------------------------------
 
