@@ -201,17 +201,18 @@ class _Models:
     def compile(self, schema: Schema) -> float:
         """Run made-up rows, so that compiling is not timed with the rows; returns the seconds."""
         start = time.perf_counter()
-        X = np.random.default_rng(0).normal(size=(8, 2))
-        y, at = X.sum(axis=1), None if schema.time is None else np.arange(8.0)
+        level, method, coef = self._job.level, self._job.method, self._job.coefficients
+        n = as_method(level, method).rows_to_compile
+        X = np.random.default_rng(0).normal(size=(n, 2))
+        y, at = X.sum(axis=1), None if schema.time is None else np.arange(float(n))
         if at is not None and schema.calendar:
             at = at.astype("datetime64[ns]")
-        level, method, coef = self._job.level, self._job.method, self._job.coefficients
         options: Any = {"diagnostics": True, "interval": level, "method": method, "coef": coef}
         model = self.make()
-        replay(model, X, y, at=at, ids=range(8), **options)
+        replay(model, X, y, at=at, ids=range(n), **options)
         if self._job.forget is not None:
             request = Request(id=model.ids_[-1])
-            answer(request, ModelHolder(request, [model]), row=8, arrived=7)
+            answer(request, ModelHolder(request, [model]), row=n, arrived=n - 1)
         for other in self.baselines().values():
             other.predict(X, y, at)
         return time.perf_counter() - start
@@ -236,7 +237,7 @@ def _stream(job: Job, models: _Models, schema: Schema) -> StreamRun:
     return StreamRun(
         models.make,
         models.name,
-        Outputs(*job.intervals.values(), job.coefficients, job.redact, named),
+        Outputs(**job.intervals, coefficients=job.coefficients, redact=job.redact, named=named),
         requests=_requests(job, schema),
         compare=models.baselines,
         warm_up=len(schema.names) + 1,

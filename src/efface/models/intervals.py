@@ -89,6 +89,11 @@ class Method(ABC):
     needs_coef: ClassVar[bool] = False  # does it need the coefficients of replayed rows?
 
     @property
+    def rows_to_compile(self) -> int:
+        """So many rows of two features go through all kernels of the method."""
+        return 8
+
+    @property
     def alpha(self) -> float:
         """The allowed share of responses outside the interval."""
         return 1.0 - self.level
@@ -322,6 +327,10 @@ class Local(Method):
             wide = _times(found, np.sqrt(1.0 + gauges.reach[enough]))
             half[enough] = np.where(np.isnan(found), half[enough], wide)
         return half
+
+    @property
+    def rows_to_compile(self) -> int:
+        return math.ceil(self._needed) + 8
 
     @property
     def _needed(self) -> float:

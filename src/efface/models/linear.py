@@ -54,6 +54,7 @@ class AutoRidge(Model):
 
     short_name = "auto"
     _shrinks_by_units = False
+    scale_power = 0.5
 
     def __init__(
         self,

@@ -37,8 +37,8 @@ from efface.live.penalties import Penalty
 from efface.live.policies import as_policy
 from efface.models.base import Batch, Keys, LiveEstimator
 from efface.models.coefficient_errors import CoefficientErrors, coefficient_errors
+from efface.models.coefficient_plots import plot_coefficients
 from efface.models.intervals import Interval, MethodName, as_method
-from efface.models.plots import plot_coefficients
 from efface.models.summary_tables import SummaryTable
 from efface.models.units import ROWS, warn_of_uneven_features
 
@@ -73,6 +73,7 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
     short_name: ClassVar[str]  # the value of the option --model
     _shrinks_by_units: ClassVar[bool] = True  # do units decide how much a feature is shrunk?
     _units_seen = False  # are the first rows looked at? See ``units``
+    scale_power: ClassVar[float] = 0.0  # features are penalised divided by this power of their sd
 
     @abstractmethod
     def _penalty(self) -> Penalty:
@@ -186,6 +187,16 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         """Learn the rows of X, with the same result as ``learn_one`` on each in turn."""
         self._process(LiveRows.learn, X, y, sample_weight, Keys(ids, at, owners, until))
         return self
+
+    def arrivals(self, X: Any, y: Any, sample_weight: Any, keys: Keys) -> Arrivals:
+        """The checked rows of a batch, which ``live_rows.learn`` accepts; nothing changes."""
+        live, batch = self._alive(), self._batch(X, y, sample_weight)
+        if batch[0].shape[1:] != live.shape:
+            expected = f"{live.shape[0]} columns"
+            raise invalid("X", batch[0].shape, expected, "pass one column per feature")
+        return live.arrivals(
+            *batch[:2], keys.ids, keys.at, batch[2], owners=keys.owners, until=keys.until
+        )
 
     def predict(self, X: Any) -> Any:
         """The predictions for the rows of X: an array, unless ``set_output`` changes that."""
@@ -338,7 +349,9 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         >>> model.standard_errors().coef.round(6)
         array([0.57735])
         """
-        return coefficient_errors(self._alive(), standardize=self._parameters["standardize"])
+        parameters = self._parameters
+        whole = parameters["standardize"] or parameters.get("average", False)
+        return coefficient_errors(self._alive(), power=1.0 if whole else self.scale_power)
 
     # -- fitted attributes -----------------------------------------------------------------------
 
