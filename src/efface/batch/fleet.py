@@ -38,8 +38,8 @@ class Fleet:
 
     A key is an int or a str. Its model has the rows that were learned under the key, and none
     beside them: ``window`` holds per key. A key without a live row does not exist once a call has
-    ended. Ids are unique across all keys, so that ``forget`` needs no key; rows without an id are numbered on from the
-    largest live int, in the order of a call. Times are of one kind for all keys.
+    ended. Ids are unique across all keys, so that ``forget`` needs no key; rows without an id are
+    numbered on from the largest live int, in the order of a call. Times are of one kind.
 
     The rows of all keys lie in shared arrays, and nothing else is kept between calls. Every result
     is computed from the live rows, for all keys of a call at once, on ``threads`` threads (default:
