@@ -118,8 +118,10 @@ def learn_batch(model, stream):
 
 def replay_batch(model, stream):
     rows, options = next_batch(stream)
-    diagnostics = bool(stream.rng.integers(2))
-    replay(model, stream.X[rows], stream.y[rows], diagnostics=diagnostics, **options)
+    options["diagnostics"] = bool(stream.rng.integers(2))
+    if stream.rng.integers(2):
+        options |= {"interval": 0.8, "method": "local"}
+    replay(model, stream.X[rows], stream.y[rows], **options)
 
 
 def next_batch(stream):
@@ -140,7 +142,8 @@ def expire(model, stream):
 
 def inspect(model, stream):
     if model.n_rows_:
-        model.predict_interval(stream.X[stream.arrived : stream.arrived + 2])
+        new = stream.X[stream.arrived : stream.arrived + 2]
+        model.predict_interval(new, 0.8, stream.rng.choice(["gaussian", "local"]).item())
         _ = model.coef_, model.rank_
 
 

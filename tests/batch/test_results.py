@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import EVERY, KINDS, close, data, equal, frame_data
 
-from efface import rolling
+from efface import OLS, replay, rolling
 from efface.errors import BadRow, InvalidValue
 
 
@@ -146,3 +146,26 @@ def test_missing_values_of_every_kind_are_skipped(kind):
     frame["x1"], frame["k"] = X[:, 0], whole
     with pytest.raises(BadRow, match=r"'y' \('ret'\) at row 3 is NaN"):
         rolling(KINDS[kind](frame), "ret", 6)
+
+
+def test_results_are_shown_as_tables():
+    result = rolling(pd.DataFrame({"mkt": [1.0, 1.0, 2.0]}), [1.0, 3.0, 5.0], window=2)
+    assert repr(result).splitlines()[0] == "Rolling"
+    assert "mkt   2.6   2.3    2  2.6" in repr(result)
+    assert "<th>mkt</th>" in result._repr_html_()
+    assert repr(rolling([[1.0]], [1.0], 1, outputs="prediction")).splitlines() == [
+        "Rolling",
+        "  rows  1",
+    ]
+
+
+def test_the_summary_of_a_replay_counts_falls_of_the_rank():
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
+    model = OLS(window=2, fit_intercept=False)
+    result = replay(model, X, np.arange(5.0), diagnostics=True, coef=True)
+    assert np.asarray(result.rank).tolist() == [0, 1, 2, 2, 1]
+    facts = result.summary().facts
+    assert facts["rank falls"] == "1"
+    assert facts["live rows"] == "0 to 2"
+    assert float(facts["largest FRT"]) == pytest.approx(np.nanmax(result.frt), rel=1e-3)
+    assert result.summary().to_dict().keys() == {"x0", "x1"}

@@ -9,7 +9,7 @@ import pytest
 from samples import OUTPUTS, WEIGHINGS, check, close, data, ticks
 from twins import regression as naive
 
-from efface import OLS, KeepFor, Ridge, rolling
+from efface import OLS, AutoRidge, KeepFor, Ridge, replay, rolling
 from efface.errors import BadRow, InvalidValue
 
 
@@ -94,7 +94,7 @@ def test_a_row_of_weight_0_counts_in_the_window():
     X, y = data(12, 1)
     w = np.ones(12)
     w[8:11] = 0.0
-    result = rolling(X, y, 4, sample_weight=w)
+    result = rolling(X, y, 4, fit_intercept=False, sample_weight=w)
     assert result.coef[11, 0] == pytest.approx(y[11] / X[11, 0])
     assert result.coef[10, 0] == pytest.approx(y[7] / X[7, 0])
 
@@ -104,7 +104,9 @@ def test_the_rank_of_rank_deficient_windows():
     X = np.eye(6)[rng.integers(0, 6, size=200)]
     y = rng.normal(size=200)
     for alpha in (0.0, 1.0):
-        result = rolling(X, y, 8, alpha=alpha, outputs=["coef", "rank"], min_rows=1)
+        result = rolling(
+            X, y, 8, fit_intercept=False, alpha=alpha, outputs=["coef", "rank"], min_rows=1
+        )
         expected = naive.rolling(X, y, 8, alpha, min_rows=1)
         check(result, expected)
         assert set(result.rank) > {3, 4, 5}
@@ -121,11 +123,14 @@ def test_predictions_use_earlier_rows_only():
 @pytest.mark.parametrize("n", [0, 1, 4])
 def test_fewer_rows_than_the_window(n):
     X, y = data(10, 3)
-    result = rolling(X[:n], y[:n], 5)
+    result = rolling(X[:n], y[:n], 5, fit_intercept=False)
     assert result.coef.shape == (n, 3)
     assert np.isnan(result.coef).all()
     assert (result.rank == -1).all()
-    check(rolling(X[:n], y[:n], 5, min_rows=1), naive.rolling(X[:n], y[:n], 5, min_rows=1))
+    check(
+        rolling(X[:n], y[:n], 5, fit_intercept=False, min_rows=1),
+        naive.rolling(X[:n], y[:n], 5, min_rows=1),
+    )
 
 
 def test_neither_input_nor_result_is_shared():
@@ -199,11 +204,11 @@ def test_residuals_and_errors_on_request():
 def test_singular_windows_are_flagged():
     rng = np.random.default_rng(0)
     X, y = np.eye(3)[rng.integers(0, 3, size=60)], rng.normal(size=60)
-    result = rolling(X, y, 5)
+    result = rolling(X, y, 5, fit_intercept=False)
     assert result.singular.tolist() == [0 <= rank < 3 for rank in result.rank]
     assert 0 < result.singular.sum() < 56
     assert not result.singular[:4].any()
-    assert rolling(X, y, 5, alpha=1.0).singular is None
+    assert rolling(X, y, 5, fit_intercept=False, alpha=1.0).singular is None
 
 
 @pytest.mark.parametrize("window", [12, KeepFor(12.0)])
@@ -254,13 +259,46 @@ def test_intervals_equal_those_of_a_model_on_the_previous_window(window, alpha, 
         assert result.upper[t] == pytest.approx(interval.upper[0], rel=1e-7)
 
 
+@pytest.mark.parametrize("window", [12, None])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_selected_penalty_is_that_of_auto_ridge(window, intercept):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 3))
+    y = X @ np.ones(3) + rng.normal(size=40)
+    shape = {"fit_intercept": intercept, "min_rows": 2}
+    result = rolling(X, y, window, alpha="auto", interval=0.9, **shape)
+    expected = replay(AutoRidge(window, fit_intercept=intercept), X, y, interval=0.9)
+    seen = ~np.isnan(result.prediction)
+    assert seen.sum() > 30
+    assert result.prediction[seen] == pytest.approx(expected.prediction[seen], rel=1e-9)
+    assert result.upper[seen] == pytest.approx(expected.upper[seen], rel=1e-9)
+    last = rolling(X, y, window, alpha="auto", outputs=["coef", "rank"], **shape)
+    assert last.rank.max() == 3
+
+
+def test_the_penalty_is_a_number_or_auto():
+    X, y = np.ones((4, 1)), np.ones(4)
+    with pytest.raises(InvalidValue, match='expected a finite number of at least 0 or "auto"'):
+        rolling(X, y, 2, alpha="best")
+    with pytest.raises(InvalidValue, match="'alpha' is 'auto': expected 0 where stats=True"):
+        rolling(X, y, 2, alpha="auto", stats=True)
+
+
+def test_an_intercept_is_fitted_by_default():
+    X, y = np.arange(6.0)[:, np.newaxis], 3.0 + np.arange(6.0)
+    assert rolling(X, y, 4).intercept[-1] == pytest.approx(3.0)
+    assert not rolling(X, y, 4, fit_intercept=False).intercept[3:].any()
+
+
 def test_conformal_intervals():
     X, y = data(80, 1)
-    result = rolling(X, y, 60, interval=0.8, method="conformal", outputs=["prediction"])
+    result = rolling(
+        X, y, 60, fit_intercept=False, interval=0.8, method="conformal", outputs=["prediction"]
+    )
     model = OLS(fit_intercept=False).fit(X[10:70], y[10:70])
     interval = model.predict_interval(X[70:71], level=0.8, method="conformal")
     assert result.upper[70] == pytest.approx(interval.upper[0])
-    assert rolling(X, y, 60).lower is None
+    assert rolling(X, y, 60, fit_intercept=False).lower is None
 
 
 @pytest.mark.parametrize("window", [None, KeepFor(30.0)])
@@ -289,7 +327,7 @@ def test_standard_errors_with_standardize_refer_to_the_original_features():
     close(one.stats.bse, other.stats.bse)
     close(one.stats.rsquared, other.stats.rsquared)
     with pytest.raises(InvalidValue, match="'fit_intercept' is False: expected True"):
-        rolling(X, y, 12, stats=True, standardize=True)
+        rolling(X, y, 12, fit_intercept=False, stats=True, standardize=True)
     with pytest.raises(InvalidValue, match="'standardize' is 'yes'"):
         rolling(X, y, 12, standardize="yes")
 

@@ -104,9 +104,9 @@ def test_windows_after_a_gap_are_right_unlike_in_statsmodels():
     X, y = table("macrodata")
     X = X.copy()
     X[60, 1] = np.nan
-    ours = rolling(X, y, 20, missing="skip", stats=True)
+    ours = rolling(X, y, 20, fit_intercept=False, missing="skip", stats=True)
     kept = np.delete(np.arange(len(y)), 60)
-    clean = rolling(X[kept], y[kept], 20, stats=True)
+    clean = rolling(X[kept], y[kept], 20, fit_intercept=False, stats=True)
     assert_same(ours.stats.bse[kept], clean.stats.bse)
     assert ours.stats.nobs[59:62].tolist() == [20, 20, 20]
     theirs, rows = RollingOLS(y, X, window=20, missing="skip").fit(), slice(81, 101)
@@ -179,10 +179,14 @@ def test_weighted_windows_of_full_rank_have_exact_statistics(name, intercept):
 @pytest.mark.parametrize("name", ["constant and price", "three powers of t", "bid and ask"])
 def test_growing_windows_groups_and_durations_have_exact_statistics(name):
     X, y = sample(name, 90, seed=4)
-    expanding = rolling(X, y, None, min_rows=8, stats=True)
-    lasting = rolling(X, y, 25, at=np.arange(90), min_rows=8, stats=True)
-    timed = rolling(X, y, "25s", at=np.arange(90).astype("M8[s]"), min_rows=8, stats=True)
-    grouped = rolling(X, y, 20, groups=np.arange(90) % 2, min_rows=8, stats=True)
+    expanding = rolling(X, y, None, fit_intercept=False, min_rows=8, stats=True)
+    lasting = rolling(X, y, 25, fit_intercept=False, at=np.arange(90), min_rows=8, stats=True)
+    timed = rolling(
+        X, y, "25s", fit_intercept=False, at=np.arange(90).astype("M8[s]"), min_rows=8, stats=True
+    )
+    grouped = rolling(
+        X, y, 20, fit_intercept=False, groups=np.arange(90) % 2, min_rows=8, stats=True
+    )
     for t in range(15, 90, 12):
         assert assert_exact(expanding, t, X[: t + 1], y[: t + 1], False)
         rows = slice(max(0, t - 24), t + 1)
@@ -194,7 +198,7 @@ def test_growing_windows_groups_and_durations_have_exact_statistics(name):
 
 def test_a_constant_feature_has_the_statistics_of_an_intercept():
     X, y = sample("constant and three prices", 200)
-    ours = rolling(X, y, 50, stats=True)
+    ours = rolling(X, y, 50, fit_intercept=False, stats=True)
     model = rolling(X[:, 1:], y, 50, fit_intercept=True, stats=True)
     assert_same(ours.coef[49:, 0], model.intercept[49:])
     assert_same(ours.stats.bse[49:, 0], model.stats.intercept_bse[49:])
@@ -205,7 +209,7 @@ def test_a_constant_feature_has_the_statistics_of_an_intercept():
 
 def test_no_standard_errors_without_a_degree_of_freedom():
     X, y = np.random.default_rng(2).normal(size=(2, 6, 2))
-    stats = rolling(X, y[:, 0], 2, stats=True).stats
+    stats = rolling(X, y[:, 0], 2, fit_intercept=False, stats=True).stats
     assert np.isnan(stats.bse).all()
     assert stats.df_resid.tolist() == [-2, 0, 0, 0, 0, 0]
 

@@ -135,9 +135,12 @@ def test_expanding_windows_equal_a_refit(alpha, intercept, min_rows):
 def test_windows_may_be_policies():
     (X, y), at = data(40, 2), np.arange(40.0)
     for policy, window in ((FIFD(7), 7), (KeepAll(), None)):
-        one, other = rolling(X, y, policy, min_rows=2), rolling(X, y, window, min_rows=2)
+        one, other = (
+            rolling(X, y, policy, fit_intercept=False, min_rows=2),
+            rolling(X, y, window, fit_intercept=False, min_rows=2),
+        )
         assert np.array_equal(one.coef, other.coef, equal_nan=True)
-    check(rolling(X, y, KeepFor(7), min_rows=7, at=at), naive.rolling(X, y, 7))
+    check(rolling(X, y, KeepFor(7), fit_intercept=False, min_rows=7, at=at), naive.rolling(X, y, 7))
     growing = rolling(X, y, AddDrop(3, 1), min_rows=2, fit_intercept=True)
     twin = naive.NaiveModel(("OLS", {}), ("add", 3, 1, 0), True, 2)
     for t in range(40):
@@ -159,8 +162,16 @@ def test_calendar_durations():
 
 def test_a_row_leaves_when_its_age_reaches_the_duration():
     X, y = np.ones((3, 1)), np.array([1.0, 3.0, 8.0])
-    assert rolling(X, y, KeepFor(2), at=[0, 1, 2]).coef.ravel().tolist() == [1.0, 2.0, 5.5]
-    assert rolling(X, y, KeepFor(2.5), at=[0, 1, 2]).coef.ravel().tolist() == [1.0, 2.0, 4.0]
+    assert rolling(X, y, KeepFor(2), fit_intercept=False, at=[0, 1, 2]).coef.ravel().tolist() == [
+        1.0,
+        2.0,
+        5.5,
+    ]
+    assert rolling(X, y, KeepFor(2.5), fit_intercept=False, at=[0, 1, 2]).coef.ravel().tolist() == [
+        1.0,
+        2.0,
+        4.0,
+    ]
 
 
 @pytest.mark.parametrize(

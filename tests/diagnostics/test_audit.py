@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -304,3 +305,11 @@ def test_an_owner_and_an_end_of_a_departed_row_are_found():
     found = audit(model)
     assert not found.canonical
     assert found.residues == ("owners", "ends")
+
+
+def test_an_audit_is_a_dict_that_json_can_hold():
+    model = OLS().fit([[1.0], [2.0]], [1.0, 2.0])
+    found = audit(model, forgotten=[1]).to_dict()
+    assert json.loads(json.dumps(found)) == found
+    assert found["remembered"] == [1]
+    assert found["holds"] is False

@@ -567,3 +567,15 @@ def test_forgetting_no_row_leaves_a_scaler_as_it_is(include):
     assert scaler.var_.tobytes() == fresh.var_.tobytes()
     found = [each.rolling_transform(X[60:], include=include) for each in (scaler, fresh)]
     assert found[0].tobytes() == found[1].tobytes()
+
+
+def test_ids_can_be_asked_for():
+    model = OLS(window=2)
+    assert 0 not in model
+    model.fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0], ids=["a", "b", "c"])
+    assert "a" not in model
+    assert "c" in model
+    model.forget("c")
+    assert "c" not in model
+    with pytest.raises(InvalidValue, match=r"'id' is 1\.5"):
+        assert 1.5 in model

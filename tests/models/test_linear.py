@@ -11,7 +11,7 @@ import pytest
 from histories import RULES, build
 from samples import data
 
-from efface import OLS, AdaptiveRidge, Ridge, SwitchingRidge, load
+from efface import OLS, AdaptiveRidge, AutoRidge, Ridge, SwitchingRidge, load
 from efface.errors import DamagedFile, ForeignFile, InvalidValue
 from efface.models.linear import MODELS
 
@@ -44,10 +44,10 @@ def test_the_penalty_is_0_above_switch_at_rows_per_feature():
 
 
 @pytest.mark.parametrize("kind", [AdaptiveRidge, SwitchingRidge])
-def test_the_default_penalty_is_that_of_residuals_and_the_largest_coefficient(kind):
+def test_the_default_penalty_is_the_papers(kind):
     X, y = data(12, 4)
     late = {"switch_at": 9} if kind is SwitchingRidge else {}
-    chosen = kind(noise="residual", theta_max="auto", **late).fit(X, y)
+    chosen = kind(noise="response", theta_max=1.0, **late).fit(X, y)
     assert kind(**late).fit(X, y).penalty_ == chosen.penalty_ > 0
 
 
@@ -55,7 +55,9 @@ def test_the_default_penalty_is_that_of_residuals_and_the_largest_coefficient(ki
 def test_with_auto_the_penalty_does_not_depend_on_the_unit_of_the_response(unit):
     X, y = data(30, 6)
     for noise in ("residual", "response"):
-        one, other = (AdaptiveRidge(noise=noise).fit(X, c * y) for c in (1.0, unit))
+        one, other = (
+            AdaptiveRidge(noise=noise, theta_max="auto").fit(X, c * y) for c in (1.0, unit)
+        )
         assert other.penalty_ == pytest.approx(one.penalty_, rel=1e-9)
         assert other.coef_ == pytest.approx(unit * one.coef_, rel=1e-9)
 
@@ -65,6 +67,7 @@ def test_with_auto_the_penalty_does_not_depend_on_the_unit_of_the_response(unit)
     [
         (Ridge(alpha=-1), "'alpha' is -1: expected a finite number of at least 0"),
         (Ridge(alpha="1"), "'alpha' is '1'"),
+        (AutoRidge(average=1), "'average' is 1: expected True or False"),
         (AdaptiveRidge(delta=1.0), "'delta' is 1.0: expected a number between 0 and 1"),
         (AdaptiveRidge(theta_max=0), "'theta_max' is 0: expected a finite number above 0"),
         (AdaptiveRidge(theta_max="car"), 'expected a finite number above 0 or "auto"'),
@@ -123,6 +126,64 @@ def test_a_file_with_a_valid_checksum_that_describes_no_model_is_refused(old, ne
         load(path)
 
 
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_no_unit_changes_the_predictions_of_auto_ridge(standardize, average):
+    X, y = data(40, 4)
+    options = {"standardize": standardize, "average": average}
+    one = AutoRidge(**options).fit(X, y)
+    other = AutoRidge(**options).fit(1000.0 * X + 5.0, 1e-3 * y)
+    assert 1e3 * other.predict(1000.0 * X + 5.0) == pytest.approx(one.predict(X), rel=1e-9)
+
+
+def test_an_irrelevant_feature_of_large_values_hardly_changes_the_predictions_of_auto_ridge():
+    rng = np.random.default_rng(0)
+    X, y = data(200, 3)
+    wide = np.column_stack([X, rng.integers(0, 100, size=200)])
+    one, other = AutoRidge().fit(X, y), AutoRidge().fit(wide, y)
+    apart = other.predict(wide) - one.predict(X)
+    assert apart.std() < 0.2 * (y - one.predict(X)).std()
+
+
+def test_auto_ridge_without_a_spread_predicts_the_mean():
+    X, y = np.ones((6, 2)), np.arange(6.0)
+    model = AutoRidge().fit(X, y)
+    assert model.predict_one([5.0, 7.0]) == pytest.approx(2.5)
+    assert (model.penalty_, model.rank_, *model.coef_) == (0.0, 0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("rows", [4, 20])
+def test_auto_ridge_with_a_constant_response_has_no_coefficients(rows):
+    X, _ = data(rows, 5)
+    model = AutoRidge().fit(X, np.full(rows, 0.1))
+    assert not model.coef_.any()
+    assert model.intercept_ == pytest.approx(0.1, abs=1e-15)
+    assert np.isfinite(model.penalty_)
+    assert model.penalty_ > 0
+
+
+def test_a_constant_feature_has_the_coefficient_0_in_auto_ridge():
+    X, y = data(30, 3)
+    X[:, 1] = 0.1
+    model = AutoRidge().fit(X, y)
+    assert model.coef_[1] == 0.0
+    without = AutoRidge().fit(X[:, [0, 2]], y)
+    assert model.predict(X) == pytest.approx(without.predict(X[:, [0, 2]]), rel=0.05)
+
+
+def test_auto_ridge_beats_ridge_and_ols_where_nothing_is_known():
+    rng, errors = np.random.default_rng(1), []
+    for seed in range(20):
+        X = rng.normal(size=(40, 15)) * 10.0 ** rng.uniform(-1, 1, size=15)
+        y = X[:, 0] / X[:, 0].std() + rng.normal(size=40) + seed
+        rows = slice(0, 25), slice(25, 40)
+        models = AutoRidge(), Ridge(), OLS()
+        fits = [model.fit(X[rows[0]], y[rows[0]]) for model in models]
+        errors.append([((fit.predict(X[rows[1]]) - y[rows[1]]) ** 2).mean() for fit in fits])
+    auto, ridge, ols = np.mean(errors, axis=0)
+    assert auto < min(ridge, ols)
+
+
 def test_repr_and_html_of_a_model():
     assert repr(AdaptiveRidge(window="90d")) == "AdaptiveRidge(window='90d')"
     OLS()._repr_html_()
@@ -132,6 +193,7 @@ def test_repr_and_html_of_a_model():
 def test_the_registry_has_every_model_with_its_short_name_and_options():
     short_names = {model.short_name: name for name, model in MODELS.items()}
     assert short_names == {
+        "auto": "AutoRidge",
         "ols": "OLS",
         "ridge": "Ridge",
         "adaptive": "AdaptiveRidge",

@@ -681,3 +681,24 @@ def test_large_weights_and_responses_leave_the_adaptive_penalty_its_digits(noise
     rule = "AdaptiveRidge", {"delta": model.delta, "noise": noise, "theta_max": theta_max}
     expected = naive.penalty(X[10:], y[10:], rule, True, w[10:])
     assert model.penalty_ == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_row_may_be_a_dict_by_feature_name():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [0.0, 1.0, 0.0]})
+    model = OLS(fit_intercept=False).fit(frame, [2.0, 5.0, 6.0])
+    assert model.predict_one({"b": 2.0, "a": 1.0}) == model.predict_one([1.0, 2.0])
+    with pytest.raises(InvalidValue, match=r"expected \['a', 'b'\]; add 'b'"):
+        model.predict_one({"a": 1.0})
+    with pytest.raises(InvalidValue, match="leave out 'c'"):
+        model.predict_one({"a": 1.0, "b": 2.0, "c": 3.0})
+    with pytest.raises(InvalidValue, match="since the features have no names"):
+        OLS().fit([[1.0]], [1.0]).predict_one({"a": 1.0})
+
+
+def test_a_summary_lists_the_coefficients():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0]})
+    found = OLS(window=9).fit(frame, [2.0, 4.0, 6.0, 9.0]).summary()
+    assert found.to_dict()["a"]["coef"] == pytest.approx(2.3)
+    assert list(found.lines) == ["a", "intercept"]
+    assert found.facts["rank"] == "1 of 1"
+    assert "<td>2.3</td>" in found._repr_html_()

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 from efface.diagnostics.design import Design
 from efface.diagnostics.large_samples import Sample
@@ -53,6 +53,11 @@ class Audit:
     canonical: bool
     residues: tuple[str, ...]
     verdict: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as values that JSON can hold."""
+        found = asdict(self)
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
 
     def __repr__(self) -> str:
         return aligned(
