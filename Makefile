@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo browser test test-slow check docs gallery bench paper lock clean
+.PHONY: help setup demo browser postgres test test-slow check docs gallery bench paper lock clean
 
 BIN := .venv/bin
 JOBS ?= 2
@@ -22,7 +22,7 @@ setup: .venv/dev.stamp ## build .venv with all dependencies, those of the benchm
 
 demo: .venv/demo.stamp ## replay a year of bicycle hires, forget some rows, write a report
 	$(BIN)/efface replay src/efface/files/sample/bikeshare.csv --target bikers --time time \
-		--features temp,hum,windspeed --one-hot slot --model ridge --alpha 0.1 --keep 30d \
+		--features temp,hum,windspeed --one-hot slot --keep 30d \
 		--forget src/efface/files/sample/requests.csv --compare --out demo --overwrite
 
 browser: ## install Chromium for the tests of web pages, where that is allowed
@@ -35,7 +35,16 @@ browser: ## install Chromium for the tests of web pages, where that is allowed
 	{ $$as $$install || { $$as apt-get update && $$as $$install; }; } >/dev/null 2>&1 \
 		|| echo "Chromium could not be installed: the tests that need it are skipped"
 
-test: browser .venv/test.stamp ## run the tests and doctests, then those of the engine without compilation
+postgres: ## install PostgreSQL for the tests of the store, where that is allowed
+	@if ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ]; then as=; elif sudo -n true 2>/dev/null; then as=sudo; else exit 0; fi; \
+	install="env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends postgresql"; \
+	echo "installing PostgreSQL for the tests of the store"; \
+	{ $$as $$install || { $$as apt-get update && $$as $$install; }; } >/dev/null 2>&1 \
+		|| echo "PostgreSQL could not be installed: the tests that need it are skipped"
+
+test: browser postgres .venv/test.stamp ## run the tests and doctests, then those of the engine without compilation
 	$(BIN)/pytest -n $(JOBS)
 	$(if $(NOJIT_TESTS),NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n $(JOBS) $(NOJIT_TESTS))
 

@@ -65,6 +65,7 @@ USERS = {  # the optional packages of each part: the extra that a user installs 
     "charts": ("report",),
     "files": ("cli", "files", "report", "river"),
     "paper": ("cli", "dask", "paper"),
+    "store": ("store",),
     "models/river.py": ("river",),
     "models/coefficient_plots.py": ("plot",),
     "polars.py": ("polars",),

@@ -1,4 +1,4 @@
-"""All exceptions that efface raises on purpose.
+"""All exceptions that efface raises on purpose, and its warnings.
 
 ::
 
@@ -11,15 +11,30 @@
     │   ├── UnknownOwner (LookupError) no live row has this owner
     │   ├── UnknownKey (LookupError)   no live row of a fleet has this key
     │   ├── BadTime                    a time that is missing, or not of the kind of the others
-    │   └── BadTable                   a file of rows that cannot be used
+    │   ├── BadTable                   a file of rows that cannot be used
+    │   ├── UnknownModel (LookupError) no model of the store has this name
+    │   ├── RefusedRow                 a row that left the store, or whose owner must not come back
+    │   ├── TooManyDue                 an expiry would remove over half of the rows of a model
+    │   └── BadReceipt                 a receipt, or a chain of receipts, that does not verify
     ├── NotFitted (ValueError,         the model has not learned a row yet
     │              AttributeError)
+    ├── StoreError                     a store cannot be opened, or cannot go on
+    │   ├── StoreInUse                 another process has it open
+    │   ├── DamagedStore               files are missing, altered, or not of one time
+    │   ├── WrongMasterKey             the master key is missing, or is another one
+    │   ├── UnsafeStorage              the storage would keep copies of destroyed keys
+    │   ├── StorageFailure             the disk or the database failed: nothing was acknowledged
+    │   │   └── UnclearCommit          whether a transaction was committed, only opening again tells
+    │   └── StoreStopped               it was closed, or failed before: open it again
     ├── MissingExtra (ImportError)     a library of an optional extra is not installed
     ├── UnsupportedNumba (ImportError) the installed Numba is not one that efface is tested with
     └── UnreadableFile (ValueError)    ``load`` cannot read this file
         ├── ForeignFile                efface did not write it
         ├── NewerFile                  a later version of efface wrote it
         └── DamagedFile                it was truncated or altered
+
+    EffaceWarning (UserWarning)
+    └── UnevenFeatures                 a penalty meets features of very different spread
 
 A message names its subject in quotes, the value, what was expected and what to do. An exception is
 raised before any state changes.
@@ -30,6 +45,14 @@ from __future__ import annotations
 
 class EffaceError(Exception):
     """The base class of all exceptions of efface."""
+
+
+class EffaceWarning(UserWarning):
+    """The base class of all warnings of efface."""
+
+
+class UnevenFeatures(EffaceWarning):
+    """A penalty shrinks features by their units, which differ much."""
 
 
 class InvalidValue(EffaceError, ValueError):
@@ -74,6 +97,54 @@ class BadTime(InvalidValue):
 
 class BadTable(InvalidValue):
     """A file of rows that cannot be used."""
+
+
+class UnknownModel(InvalidValue, LookupError):
+    """No model of the store has this name."""
+
+
+class RefusedRow(InvalidValue):
+    """A row that left the store a short time ago, or whose owner must not come back."""
+
+
+class TooManyDue(InvalidValue):
+    """An expiry would remove over half of the rows of a model."""
+
+
+class BadReceipt(InvalidValue):
+    """A receipt, or a chain of receipts, that does not verify."""
+
+
+class StoreError(EffaceError):
+    """A store cannot be opened, or cannot go on."""
+
+
+class StoreInUse(StoreError):
+    """Another process has the store open."""
+
+
+class DamagedStore(StoreError):
+    """Files of a store are missing, altered, or not of one time."""
+
+
+class WrongMasterKey(StoreError):
+    """The master key of a store is missing, or is another one."""
+
+
+class UnsafeStorage(StoreError):
+    """The storage would keep copies of destroyed keys, or cannot make writes durable."""
+
+
+class StorageFailure(StoreError):
+    """The disk or the database failed: what was asked for is not acknowledged."""
+
+
+class UnclearCommit(StorageFailure):
+    """It is unknown whether a transaction was committed: only opening the store again tells."""
+
+
+class StoreStopped(StoreError):
+    """The store was closed, or stopped after a failure: it must be opened again."""
 
 
 class NotFitted(EffaceError, ValueError, AttributeError):

@@ -9,6 +9,7 @@ import efface
 from efface.cli.app import app
 
 COMMANDS = ("replay", "sample", "reproduce")
+GROUPS = ("store", "receipt", "receipts")
 
 
 def invoke(*arguments):
@@ -19,7 +20,7 @@ def test_help_lists_the_commands():
     shown = invoke("--help")
     assert shown.exit_code == 0
     assert "Linear regression that forgets exactly." in shown.output
-    assert [name for name in COMMANDS if name not in shown.output] == []
+    assert [name for name in COMMANDS + GROUPS if name not in shown.output] == []
 
 
 def test_without_a_command_help_is_shown():

@@ -53,6 +53,8 @@ def rolling(
     at: Any = None,
     interval: float | None = None,
     method: MethodName = "gaussian",
+    lower: float | None = None,
+    upper: float | None = None,
     sample_weight: Any = None,
     standardize: bool = False,
     one_hot: Any = None,
@@ -76,7 +78,7 @@ def rolling(
     ``outputs`` names what to compute. The default is all but residual and error. The rank is a
     default only if ``alpha`` is 0, because with a penalty it costs a second pass. ``interval`` is
     the level of an interval around each prediction, computed by ``method`` as ``predict_interval``
-    of a model fitted to the previous window does.
+    of a model fitted to the previous window does, and ends at the limits ``lower`` and ``upper``.
 
     ``stats=True`` adds standard errors, t- and p-values and R², for least squares only. "HC0" to
     "HC3" make the standard errors robust to noise of varying variance, "HAC" (Newey and West) also
@@ -114,7 +116,8 @@ def rolling(
         if interval is not None:
             raise invalid("interval", interval, "None beside halflife", "leave one of them out")
     wanted = _wanted(outputs, regression.penalised)
-    intervals = None if interval is None else as_method(interval, method, "interval")
+    limits: Any = {"lower": lower, "upper": upper, "subject": "interval"}
+    intervals = None if interval is None else as_method(interval, method, **limits)
     skip = choice("missing", missing, ("raise", "skip")) == "skip"
     workers = os.cpu_count() or 1 if threads is None else whole("threads", threads, 1)
     given = {"groups": _either(groups, by), "at": at, "sample_weight": sample_weight}

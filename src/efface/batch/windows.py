@@ -15,7 +15,7 @@ import numpy as np
 from efface.batch.groups import GroupedRows, RowArrays
 from efface.batch.half_lives import HalfLife, fit_fading, fit_penalised
 from efface.batch.varying_windows import Regression, WindowFits, fit_varying_windows
-from efface.engine.standardized.standardized_fit import slide_standardized
+from efface.engine.standardized.standardized_windows import slide_standardized
 from efface.engine.windows.every_window import slide_windows, solve_windows
 from efface.engine.windows.inference import Inference, infer_windows
 from efface.engine.windows.robust_errors import RobustErrors, RobustVariances, robust_variances

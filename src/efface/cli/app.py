@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 import efface
-from efface.cli import replay_file, reproduce, tune
+from efface.cli import (
+    receipt_commands,
+    replay_file,
+    reproduce,
+    store_commands,
+    store_copies,
+    store_people,
+    tune,
+)
 
 app = typer.Typer(
     help="Linear regression that forgets exactly.",
@@ -38,3 +46,8 @@ app.command(epilog=replay_file.REPLAY_EXAMPLE)(replay_file.replay)
 app.command(epilog=tune.EXAMPLE)(tune.tune)
 app.command(epilog=replay_file.SAMPLE_EXAMPLE)(replay_file.sample)
 app.command(epilog=reproduce.EXAMPLE)(reproduce.reproduce)
+app.add_typer(store_commands.store, name="store")
+for _command, _example in store_people.COMMANDS + store_copies.COMMANDS:
+    store_commands.store.command(epilog=_example)(_command)
+app.add_typer(receipt_commands.receipt, name="receipt")
+app.add_typer(receipt_commands.receipts, name="receipts")

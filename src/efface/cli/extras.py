@@ -13,6 +13,8 @@ EXTRAS = {
     "joblib": "paper",
     "matplotlib": "paper",
     "distributed": "dask",
+    "cryptography": "store",
+    "psycopg": "store",
 }
 
 

@@ -35,6 +35,7 @@ SAMPLE_EXAMPLE = """[bold]Example[/bold]
 
 
 class _Method(StrEnum):
+    local = "local"
     gaussian = "gaussian"
     conformal = "conformal"
     self_normalized = "self-normalized"
@@ -191,7 +192,14 @@ def replay(
     interval: Annotated[float, _model(help="Level of the prediction intervals.")] = 0.95,
     method: Annotated[
         _Method, _model(help="Method of the intervals; conformal is the slowest.")
-    ] = _Method.gaussian,
+    ] = _Method.local,
+    lower: Annotated[
+        float | None,
+        _model(help="Limit that no response is below, such as 0: intervals end there."),
+    ] = None,
+    upper: Annotated[
+        float | None, _model(help="Limit that no response is above: intervals end there.")
+    ] = None,
     compare: Annotated[
         bool,
         _output(
@@ -246,12 +254,14 @@ def replay(
         file,
         roles,
         model=model,
-        options={name: _value(context.params[name]) for name in OPTIONS},
+        options={name: as_number(context.params[name]) for name in OPTIONS},
         window=window,
         keep=keep,
         policy=policy,
         level=interval,
         method=method.value,
+        lower=lower,
+        upper=upper,
         forget=forget,
         redact=redact,
         compare=compare,
@@ -308,7 +318,7 @@ def _run(job: Job, folder: Path, *, form: Any, overwrite: bool, json: bool) -> d
     return summary
 
 
-def _value(given: Any) -> Any:
+def as_number(given: Any) -> Any:
     """The number that was typed; anything else as it is."""
     try:
         return float(given) if isinstance(given, str) else given
@@ -317,7 +327,7 @@ def _value(given: Any) -> Any:
 
 
 def split_names(names: str | None) -> list[str] | None:
-    """Names between commas."""
+    """Comma-separated names as a list."""
     return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
 
 

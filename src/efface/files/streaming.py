@@ -61,7 +61,9 @@ class Outputs(NamedTuple):
     """What a run computes beside predictions, and whether it hides the rows that requests name."""
 
     level: float = 0.95  # of the intervals
-    method: MethodName = "gaussian"
+    method: MethodName = "local"
+    lower: float | None = None  # limits of the intervals
+    upper: float | None = None
     coefficients: bool = False
     redact: bool = False
     named: bool = False  # whether models must have the ids that are written
@@ -281,6 +283,8 @@ class StreamRun:
             diagnostics=True,
             interval=self.outputs.level,
             method=self.outputs.method,
+            lower=self.outputs.lower,
+            upper=self.outputs.upper,
             sample_weight=rows.weights,
             owners=rows.owners,
             until=rows.until,

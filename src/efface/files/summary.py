@@ -10,7 +10,7 @@ model           name, window (rows), keep (duration), policy (as --policy takes 
 rows            read, skipped for gaps, hidden by --redact, scored (the first of each group are
                 not), groups, started (live in the model of --from), alive
 span            the first and the last time; null without times
-interval        level, method, coverage, mean_width; null without intervals
+interval        level, method, limits lower and upper, coverage, mean_width; null without intervals
 errors          by contender, the model first: mae, rmse, r2, skill (against the value before)
 groups          by group: rows (scored) and errors, as above; null without groups
 diagnostics     rank_falls (rows at which the rank is lower than before), largest_frt (the

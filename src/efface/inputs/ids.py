@@ -73,6 +73,9 @@ def id_column(ids: Any, count: int, subject: str = "id") -> NDArray[np.int64] | 
         return known
 
 
+_PLAIN_OWNERS = {int, str, type(None)}
+
+
 def as_owners(owners: object, count: int) -> list[Id | None] | None:
     """One owner for each of ``count`` rows, None for a row without one; None if no row has one.
 
@@ -83,10 +86,12 @@ def as_owners(owners: object, count: int) -> list[Id | None] | None:
         return None
     if isinstance(owners, str | bytes) or not isinstance(owners, Iterable):
         raise invalid("owners", owners, f"{count} owners", "pass one per row, in a list")
-    found = [None if missing(each) else as_id(each, "owner") for each in _plain(entries(owners))]
+    found = list(_plain(entries(owners)))
+    if not set(map(type, found)) <= _PLAIN_OWNERS:  # the frequent case needs no look at each
+        found = [None if missing(each) else as_id(each, "owner") for each in found]
     if len(found) != count:
         raise invalid("owners", f"{len(found)} long", f"{count} owners", "pass one per row")
-    return found if any(each is not None for each in found) else None
+    return found if found.count(None) < len(found) else None
 
 
 def some_ids(ids: object, subject: str = "id") -> list[Id]:

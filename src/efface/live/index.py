@@ -72,6 +72,12 @@ class RowIndex:
     def __contains__(self, id: Id) -> bool:
         return self._position(id) is not None
 
+    def disjoint(self, ids: Iterable[Id]) -> bool:
+        """Whether no live row has one of these ids."""
+        if self.named:
+            return self._serials.keys().isdisjoint(ids)
+        return not any(id in self for id in ids)
+
     @property
     def simple(self) -> bool:
         """Are ids consecutive numbers, without gaps and times?"""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,14 @@ from efface.live.solvers import solver_for
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Window = tuple[Matrix, Vector, Vector]  # rows, responses, weights
-Windows = Iterable[Window]  # the live rows at each entry, or at all
+
+
+class Outcome(NamedTuple):
+    """Which rows leave and which enter when rows are learned, and the phase of the policy then."""
+
+    left: list[Id]  # the ids of live rows that leave
+    entered: NDArray[np.intp]  # which of the new rows are alive in the end, oldest first
+    phase: int
 
 
 class LiveRows:
@@ -190,6 +197,18 @@ class LiveRows:
         self._enter(kept.ids, kept.times, kept.owners, kept.untils)
         self.phase = plan.phase
 
+    def outcome(self, new: Arrivals) -> Outcome:
+        """What ``learn`` would do with these rows, which have ids; nothing changes."""
+        plan, n_rows = self._plan(new), len(self.index)
+        if plan is not None:
+            entered = np.arange(max(0, plan.leaving - n_rows), len(new))
+            return Outcome(self.index.oldest(min(plan.leaving, n_rows)), entered, plan.phase)
+        survivors = self._simulate(new)
+        order = np.array(survivors.order, dtype=np.intp)
+        gone = np.setdiff1d(np.arange(n_rows), order)
+        left = [survivors.names[row] for row in gone.tolist()]
+        return Outcome(left, order[order >= n_rows] - n_rows, survivors.phase)
+
     def runs(self, new: Arrivals) -> Iterator[tuple[Arrivals, Schedule | None]]:
         """Divide rows into runs that have a schedule, and single rows that have none.
 
@@ -257,15 +276,28 @@ class LiveRows:
         if type(ids) is int and not owners and not lenient:
             self._remove(self.index.positions((ids,)))
             return 1
-        named = [id for id in some_ids(ids) if not lenient or id in self.index]
-        rows_of, people = self.marks.owners, some_ids(owners, "owner")
-        theirs = [rows_of.ids_of(each) for each in people if not lenient or each in rows_of]
-        wanted = dict.fromkeys([*named, *(id for rows in theirs for id in rows)])
+        wanted = self.named(ids, owners, lenient=lenient)
         self._remove(self.index.positions(wanted))
         return len(wanted)
 
+    def named(self, ids: object, owners: object = (), *, lenient: bool = False) -> list[Id]:
+        """The ids of the live rows that have these ids or owners, each once."""
+        named = [id for id in some_ids(ids) if not lenient or id in self.index]
+        rows_of, people = self.marks.owners, some_ids(owners, "owner")
+        theirs = [rows_of.ids_of(each) for each in people if not lenient or each in rows_of]
+        return list(dict.fromkeys([*named, *(id for rows in theirs for id in rows)]))
+
     def expire(self, now: object) -> int:
         """Rows that are too old or due at ``now`` leave, as one rebuild; return how many."""
+        positions = self._overdue(now)
+        self._remove(positions)
+        return len(positions)
+
+    def overdue(self, now: object) -> list[Id]:
+        """The ids of the rows that ``expire`` would remove at ``now``; nothing changes."""
+        return self.index.ids_at(self._overdue(now))
+
+    def _overdue(self, now: object) -> NDArray[np.intp]:
         time = as_time(now)
         self.policy.refuse_time(type(time))
         if self.index.kind is not None:
@@ -274,9 +306,7 @@ class LiveRows:
             self.marks.consents.refuse_kind(type(time), None)
         expired, due = self._over(time)
         oldest = self.index.occupied()[:expired] if self.index.gaps else np.arange(expired)
-        positions = np.union1d(oldest, self.index.positions(due)).astype(np.intp)
-        self._remove(positions)
-        return len(positions)
+        return np.union1d(oldest, self.index.positions(due)).astype(np.intp)
 
     def rebuild(self) -> None:
         """Make the state that of a model that has just learned the live rows, and no other row."""
@@ -397,7 +427,7 @@ class LiveRows:
         plan = self.policy.schedule(len(self.index), len(new), self.phase, times)
         if new.numbered:  # numbered on, unless no live row is left to number on from
             return plan if (plan.alive(len(self.index))[:-1] > 0).all() else None
-        fresh = len(set(new.ids)) == len(new) and not any(id in self.index for id in new.ids)
+        fresh = len(set(new.ids)) == len(new) and self.index.disjoint(new.ids)
         return plan if fresh else None
 
     def _ends_by(self, new: Arrivals, now: Time) -> bool:

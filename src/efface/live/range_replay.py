@@ -58,6 +58,18 @@ class RowRanges:
         """How many rows of each range have another weight than 1."""
         return self._count(self.weights != 1.0)
 
+    @property
+    def follows(self) -> NDArray[np.bool_]:
+        """Which ranges, from the second on, end one row later than the range before them."""
+        later = (self.hi[1:] == self.hi[:-1] + 1) & (self.lo[1:] <= self.hi[:-1])
+        return np.asarray(later)
+
+    def shares(self) -> Ints:
+        """Bounds of shares for threads: none divides ranges that follow each other."""
+        starts = np.concatenate([[0], 1 + np.flatnonzero(~self.follows), [self.lo.size]])
+        wanted = np.arange(0, self.lo.size, _SHARE)
+        return np.unique(np.append(starts[np.searchsorted(starts, wanted)], self.lo.size))
+
     def _count(self, rows: NDArray[np.bool_]) -> Ints:
         upto = np.concatenate([[0], np.cumsum(rows)])
         return np.asarray(upto[self.hi] - upto[self.lo])
@@ -167,8 +179,7 @@ class RangeReplay:
             ranges = Ranges(windows.X, responses, *ends, rows, at[here])
             solve_ranges(ranges, rule, solver.intercepts, part, unit=unit)
 
-        edges = np.append(np.arange(0, n, _SHARE), n)
-        share_out(work, edges, self.workers if n > _SHARE else 1)
+        share_out(work, windows.shares(), self.workers if n > _SHARE else 1)
         if penalty.adapts:
             found.margin[windows.uneven > 0] = 0.0
         return found
@@ -216,8 +227,7 @@ class RangeReplay:
         places = np.flatnonzero(~(margin >= SAFE) & ~windows.empty)
         if not places.size:
             return
-        follows = (windows.hi[1:] == windows.hi[:-1] + 1) & (windows.lo[1:] <= windows.hi[:-1])
-        chain = np.concatenate([[0], np.cumsum(~follows)])[places]
+        chain = np.concatenate([[0], np.cumsum(~windows.follows)])[places]
         apart = (np.diff(places) > _NEAR) | (np.diff(chain) > 0)
         for run in np.split(places, np.flatnonzero(apart) + 1):
             yield int(run[0]), int(run[-1]) + 1

@@ -57,7 +57,7 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
     def _fit_batch(self, X: Any, batch: Batch, keys: Keys) -> Self:
         """Replace all live rows by those of a batch; X is the batch as given, with its names."""
         live = self._start(batch[0].shape[1])
-        live.learn(_arrivals(live, batch, keys))
+        live.learn(checked_arrivals(live, batch, keys))
         self._name_features(X, reset=True)
         self._install(live)
         return self
@@ -70,7 +70,7 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
         if known is not None:
             self._name_features(X, reset=False)
         live = self._start(batch[0].shape[1]) if known is None else known
-        result = process(live, _arrivals(live, batch, keys))
+        result = process(live, checked_arrivals(live, batch, keys))
         if known is None:
             self._name_features(X, reset=True)
             self._install(live)
@@ -82,6 +82,18 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
         live.learn_one(row, y, *keys)
         self._install(live)
         self.n_features_in_ = row.size
+
+    def empty(self, width: int) -> Self:
+        """A new estimator with the same parameters and no row, for ``width`` features.
+
+        >>> from efface import OLS
+        >>> OLS(window=3).empty(2).n_rows_
+        0
+        """
+        estimator = type(self)(**self.get_params(deep=False))
+        estimator._install(estimator._start(width))
+        estimator.n_features_in_ = width
+        return estimator
 
     # -- rows leave ------------------------------------------------------------------------------
 
@@ -227,6 +239,11 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
 
     # -- state -----------------------------------------------------------------------------------
 
+    @property
+    def live_rows(self) -> L:
+        """The live rows, for code that plans a change before it is made."""
+        return self._alive()
+
     def __sklearn_is_fitted__(self) -> bool:
         return self._live is not None
 
@@ -253,7 +270,8 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
             raise InvalidValue(str(error)) from error
 
 
-def _arrivals(live: LiveRows, batch: Batch, keys: Keys) -> Arrivals:
+def checked_arrivals(live: LiveRows, batch: Batch, keys: Keys) -> Arrivals:
+    """The rows of a checked batch with their ids, times, owners and ends, checked."""
     X, y, weights = batch
     ids, at, owners, until = keys
     return live.arrivals(X, y, ids, at, weights, owners=owners, until=until)

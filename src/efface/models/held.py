@@ -55,6 +55,15 @@ class Held:
         chosen = choice("backend", backend, _BACKENDS)
         return nw.from_dict(self._columns(), backend=chosen).to_native()  # type: ignore[arg-type]
 
+    def to_columns(self) -> dict[str, list[Any]]:
+        """The same columns as lists of plain values; times are texts of ISO 8601.
+
+        >>> from efface import OLS
+        >>> OLS().fit([[1.0]], [2.0], owners=["ann"]).held("ann").to_columns()
+        {'id': [0], 'response': [2.0], 'weight': [1.0], 'x0': [1.0]}
+        """
+        return {name: _plain(values) for name, values in self._columns().items()}
+
     def _columns(self) -> dict[str, Any]:
         found: dict[str, Any] = {
             "key": None if self.keys is None else _column(self.keys),
@@ -89,6 +98,15 @@ def held_rows(live: LiveRows, owner: Id, names: list[str]) -> Held:
         responses=y,
         weights=weights,
     )
+
+
+def _plain(values: Any) -> list[Any]:
+    if not isinstance(values, np.ndarray):
+        return list(values)
+    if values.dtype.kind != "M":
+        return [None if value == float("inf") else value for value in values.tolist()]
+    texts = np.datetime_as_string(values).tolist()
+    return [None if text == "NaT" else text for text in texts]
 
 
 def readable_ends(ends: Times | None) -> NDArray[Any] | None:

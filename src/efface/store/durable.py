@@ -1,0 +1,391 @@
+"""``Store``: models whose rows are durable, and cannot be read once they are forgotten."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, final
+
+import numpy as np
+
+from efface.diagnostics.audit import Audit
+from efface.errors import (
+    DamagedStore,
+    StoreStopped,
+    TooManyDue,
+    UnknownId,
+    UnknownOwner,
+    invalid,
+)
+from efface.inputs.ids import AnyId, Id, RequestedRows, as_id, requested, some_ids
+from efface.inputs.parameters import choice
+from efface.models.held import Held
+from efface.models.intervals import Interval, MethodName
+from efface.store import layout
+from efface.store.backups import write_backup
+from efface.store.disk import StoreDisk, create_store
+from efface.store.durable_files import failures
+from efface.store.group_commit import GroupCommit, find_model
+from efface.store.learning import Learned, LearnRequest
+from efface.store.master_key import MasterKey
+from efface.store.receipts import Receipt
+from efface.store.rotation import rotate
+from efface.store.row_format import StoredRows
+from efface.store.stored_models import Definition, StoredModel
+from efface.store.writer import Writer
+
+SECRET = 32  # bytes of the secret of a request
+
+
+@final
+class Store:
+    """Models in a folder: rows are encrypted, each under a key of its own; forgetting destroys it.
+
+    A folder that does not exist, or is empty, becomes a new store. ``rows`` is the address of a
+    PostgreSQL database for a new store, None for a SQLite file in the folder. ``master_key`` wraps
+    the keys of rows. ``destroyed`` names a file elsewhere to which the numbers of destroyed keys
+    are written, ``anchor`` one for the heads of the chain of receipts.
+
+    A method returns once its change is durable. Threads may call all methods: rows that wait while
+    another thread commits share the next commit. One process owns a store.
+
+    >>> import tempfile
+    >>> from efface import Ridge
+    >>> from efface.store import Store
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with Store(f"{folder.name}/orders") as store:
+    ...     store.add("demand", Ridge(fit_intercept=False), features=["temp"])
+    ...     _ = store.learn("demand", [[1.0], [2.0]], [2.0, 9.0], owners=["ann", "bob"])
+    ...     receipt = store.forget(owner="bob")
+    >>> receipt.rows
+    1
+    >>> with Store(f"{folder.name}/orders") as store:
+    ...     store.predict("demand", [[1.0]])
+    array([1.])
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        rows: str | None = None,
+        *,
+        master_key: bytes | None = None,
+        destroyed: str | os.PathLike[str] | None = None,
+        anchor: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.path, master = Path(path), MasterKey(master_key)
+        self._closed = True
+        with failures(str(path)):
+            if not layout.is_store(self.path):
+                places = {"destroyed": destroyed, "anchor": anchor}
+                given = {k: None if v is None else os.path.abspath(v) for k, v in places.items()}
+                create_store(self.path, master, rows=rows, **given)
+            self._disk = StoreDisk(self.path, master, rows)
+        try:
+            with failures(str(path)):
+                self._writer = Writer(self._disk)
+        except BaseException:
+            self._disk.close()
+            raise
+        self._queue = GroupCommit(self._writer)
+        self._closed = False
+        self._expire_at_open()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"{len(self._models)} models"
+        return f"Store({str(self.path)!r}, {state})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- models ----------------------------------------------------------------------------------
+
+    def add(self, name: str, model: Any, features: Sequence[str] | int) -> None:
+        """Add a model: one of the library, of which the parameters are kept, and its features.
+
+        ``features`` are the names of the columns of X, or their number.
+        """
+        with self._working():
+            if not str(name).isprintable() or not 0 < len(name) <= 200:
+                raise invalid("name", name, "a text of 1 to 200 characters", "name the model")
+            if name in self._models:
+                raise invalid("name", name, "a name that no model has", "name another one")
+            number = 1 + max((m.definition.number for m in self._models.values()), default=0)
+            definition = Definition.of(number, name, model, features)
+            self._writer.define(StoredModel(definition, StoredRows.none(definition.width), [], 0))
+
+    def models(self) -> dict[str, dict[str, Any]]:
+        """What is known of each model: its class, parameters, features and number of rows."""
+        with self._working():
+            return {name: stored.described() for name, stored in self._models.items()}
+
+    # -- rows come -------------------------------------------------------------------------------
+
+    def learn(
+        self,
+        name: str,
+        X: Any,
+        y: Any,
+        *,
+        ids: Iterable[AnyId] | None = None,
+        owners: Iterable[AnyId | None] | None = None,
+        at: Any = None,
+        until: Any = None,
+        sample_weight: Any = None,
+        left: str = "raise",
+    ) -> Learned:
+        """Learn rows; they are durable when this returns.
+
+        Rows without ids get UUIDs. A row that is there already, with the same id and content, is
+        skipped; one with another content is refused. Ids whose rows left in the last seven days are
+        refused, or skipped if ``left`` is "skip".
+        """
+        skip = choice("left", left, ("raise", "skip")) == "skip"
+        request = LearnRequest(name, X, y, sample_weight, ids, owners, at, until, skip)
+        self.learn_many([request])
+        return request.outcome()
+
+    def learn_many(self, requests: Sequence[LearnRequest]) -> None:
+        """Learn the rows of many requests in one commit; each then has its result or its error.
+
+        Requests of other threads that wait at the same time share the commit.
+        """
+        for request in requests:
+            self._queue.put(request)
+        with self._writer.lock:  # another thread may have committed them meanwhile
+            if not all(request.done for request in requests):
+                with self._working():
+                    self._queue.commit()
+
+    # -- rows leave ------------------------------------------------------------------------------
+
+    def forget(
+        self,
+        ids: AnyId | Iterable[AnyId] | None = None,
+        *,
+        owner: AnyId | None = None,
+        owners: Iterable[AnyId] | None = None,
+        model: str | None = None,
+        missing: str = "raise",
+        forever: bool = False,
+        secret: bytes | None = None,
+    ) -> Receipt:
+        """Forget rows by id and by owner, in every model or in one; return the receipt.
+
+        When this returns no file of the store, and no older copy of its rows, can be read for them.
+        ``forever`` refuses all later rows of these owners. ``secret`` is a value of 32 random bytes
+        that only the asker knows: with it the receipt can be matched to the owner, and a request
+        that is repeated finds the same receipt.
+        """
+        lenient = choice("missing", missing, ("raise", "ok")) == "ok"
+        wanted = requested(ids, owner, owners)
+        if forever and not wanted.owners:
+            raise invalid("forever", True, "owners", "name owner= or owners=")
+        if secret is not None and len(secret) != SECRET:
+            size = f"{len(secret)} bytes"
+            raise invalid("secret", size, f"{SECRET} bytes", f"draw os.urandom({SECRET})")
+        with self._committed():
+            chosen = self._chosen(model)
+            if not lenient:
+                _refuse_unknown(wanted, chosen)
+            drawn = os.urandom(SECRET) if secret is None else secret
+            return self._writer.forget(wanted, chosen, drawn, forever=forever)
+
+    def expire(self, now: Any = None, *, force: bool = False) -> dict[str, int]:
+        """Remove the rows that are too old or due at ``now``, by default the clock's time.
+
+        Return how many rows left, by model. If over half of the rows of a model would leave,
+        ``force`` is needed: the clock may be wrong.
+        """
+        with self._committed():
+            due = self._due(now)
+            for stored, found in due:
+                if 2 * len(found) > len(stored) and not force:
+                    name, share = stored.definition.name, f"{len(found):,} of {len(stored):,} rows"
+                    text = f"'now' lets {share} of model {name!r} leave: expected at most half"
+                    raise TooManyDue(f"{text}; check the clock, or pass force=True.")
+            self._writer.let_go(due)
+            return {stored.definition.name: len(found) for stored, found in due}
+
+    def _due(self, now: Any) -> list[tuple[StoredModel, list[Id]]]:
+        models: Iterable[StoredModel] = self._models.values()
+        if now is None:
+            now, models = np.datetime64(time.time_ns(), "ns"), [m for m in models if m.calendar]
+        found = [(stored, stored.overdue(now)) for stored in models if len(stored)]
+        return [(stored, ids) for stored, ids in found if ids]
+
+    def _expire_at_open(self) -> None:
+        """What fell due while the store was closed leaves; see ``expire`` for more than half."""
+        try:
+            with self._working():
+                due = self._due(None)
+                self._writer.let_go([(m, ids) for m, ids in due if 2 * len(ids) <= len(m)])
+        except BaseException:
+            self.close()
+            raise
+
+    def resolve(self, names: Sequence[str], *, owners: bool = True) -> list[Id]:
+        """Texts as the live rows have them: whole numbers where rows have the number."""
+        with self._committed():
+            return [_resolved(name, list(self._models.values()), owners) for name in names]
+
+    # -- answers ---------------------------------------------------------------------------------
+
+    def predict(self, name: str, X: Any) -> Any:
+        """The predictions of a model for the rows of X."""
+        with self._working():
+            return find_model(self._models, name).predict(X)
+
+    def predict_interval(
+        self, name: str, X: Any, level: float = 0.95, method: MethodName = "gaussian"
+    ) -> Interval:
+        """Prediction intervals of a model for the rows of X."""
+        with self._working():
+            return find_model(self._models, name).predict_interval(X, level, method)
+
+    def coefficients(self, name: str) -> tuple[dict[str, float], float]:
+        """The coefficient of each feature, and the intercept."""
+        with self._working():
+            return find_model(self._models, name).coefficients()
+
+    def held(self, owner: AnyId, *, model: str | None = None) -> dict[str, Held]:
+        """All that the store holds about an owner, by model, in those that have their rows."""
+        who = as_id(owner, "owner")
+        with self._committed():
+            chosen = self._chosen(model)
+            found = {m.definition.name: m.held(who) for m in chosen if m.owns(who)}
+        if not found:
+            raise UnknownOwner("'owner' has no live row: nothing is held about them.")
+        return found
+
+    def audit(
+        self,
+        forgotten: AnyId | Iterable[AnyId] = (),
+        *,
+        forgotten_owners: AnyId | Iterable[AnyId] = (),
+    ) -> dict[str, Audit]:
+        """Check each model against a fresh one, and that no slot without a row holds a key."""
+        ids, owners = some_ids(forgotten), some_ids(forgotten_owners, "owner")
+        with self._committed():
+            self._writer.shred()
+            numbers = [seq for stored in self._models.values() for seq in stored.seqs.values()]
+            with failures("keys"):
+                occupied = self._disk.occupied()
+            if not np.array_equal(np.sort(np.array(numbers, dtype=np.int64)), occupied):
+                raise DamagedStore("'keys' are not those of the live rows: open the store again.")
+            return {name: stored.audit(ids, owners) for name, stored in self._models.items()}
+
+    def status(self) -> dict[str, Any]:
+        """Counts, and the head of the chain of receipts."""
+        with self._working():
+            counts = {name: len(stored) for name, stored in self._models.items()}
+            due = {stored.definition.name: len(ids) for stored, ids in self._due(None)}
+            return {
+                "models": counts,
+                "rows": sum(counts.values()),
+                "overdue": due,
+                **self._disk.status(),
+            }
+
+    def receipts(self) -> list[Receipt]:
+        """All receipts, oldest first."""
+        with self._working():
+            return self._disk.chain.receipts()
+
+    # -- copies and keys -------------------------------------------------------------------------
+
+    def backup(self, path: str | os.PathLike[str], *, keys: bool = False) -> None:
+        """Write a copy of the store to a new folder: of the rows, or with ``keys`` of everything.
+
+        A copy without keys is ciphertext; ``restore`` needs the keys of the store to use it. A copy
+        with keys can be read, also for rows that are forgotten later: keep it for days, not years.
+        """
+        with self._committed():
+            self._writer.finish()
+            with failures(str(path)):
+                write_backup(self._disk, Path(path), keys=keys)
+
+    def rotate(self, master_key: bytes | None) -> None:
+        """Wrap the keys of rows by another master key, or by none.
+
+        Once the old master key is destroyed, older copies of the keys cannot be read.
+        """
+        master = MasterKey(master_key)
+        with self._committed(), self._writer.or_stop():
+            self._writer.shred()
+            with failures(str(self.path)):
+                rotate(self._disk, master)
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Destroy the keys that wait for it, and let another process own the store."""
+        self._writer.shredder.stop()
+        with self._writer.lock:
+            if self._closed:
+                return
+            try:
+                if self._writer.failure is None:
+                    self._queue.commit()
+                    self._writer.finish()
+            finally:
+                self._closed = True
+                self._writer.models.clear()
+                self._disk.close()
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    @property
+    def _models(self) -> dict[str, StoredModel]:
+        return self._writer.models
+
+    def _chosen(self, model: str | None) -> list[StoredModel]:
+        return list(self._models.values()) if model is None else [find_model(self._models, model)]
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """The store is open and belongs to this thread."""
+        with self._writer.lock:
+            if self._closed:
+                raise StoreStopped(f"'{self.path}' is closed: open the store again.")
+            self._writer.refuse_stopped()
+            yield
+
+    @contextmanager
+    def _committed(self) -> Iterator[None]:
+        """The same, and all rows that waited are in."""
+        with self._working():
+            self._queue.commit()
+            self._writer.refuse_stopped()
+            yield
+
+
+def _resolved(name: str, models: Sequence[StoredModel], owners: bool) -> Id:
+    if not name.removeprefix("-").isdecimal():
+        return name
+    known = [each.owns if owners else each.knows for each in models]
+    return int(name) if any(has(int(name)) for has in known) else name
+
+
+def _refuse_unknown(wanted: RequestedRows, models: Sequence[StoredModel]) -> None:
+    """Raise if a request names an id or an owner that no model has."""
+    for id in wanted.ids:
+        if not any(stored.knows(id) for stored in models):
+            raise UnknownId("'ids' has one that no live row has: pass missing='ok' to allow that.")
+    for owner in wanted.owners:
+        if not any(stored.owns(owner) for stored in models):
+            text = "'owner' has no live row: nothing is held about them"
+            raise UnknownOwner(f"{text}; pass missing='ok' for a receipt of 0 rows.")

@@ -1,0 +1,186 @@
+"""The folder of a store: which files it has, ``store.json``, and how a new one is made.
+
+::
+
+    orders/                   mode 0700; every file has 0600
+      store.json              format, id of the store, public key of its receipts, epoch of the keys
+      rows.db                 SQLite: rows as (number, model, ciphertext), and records
+      keys/EPOCH-NNNNNN.bin   the keys of the rows
+      receipts.jsonl          the chain of receipts
+      refused.bin             digests of the owners that must not come back
+      signing.key blind.key   the secrets that sign receipts and hide names
+      lock                    held by the process that has the store open
+
+A new store is made beside its place and then renamed: it is there as a whole, or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, final
+
+from efface.errors import DamagedStore, InvalidValue, NewerFile, WrongMasterKey
+from efface.store.durable_files import FOLDER_MODE, replace_file, sync_folder
+from efface.store.file_systems import refuse_unsafe
+from efface.store.key_segments import KeySegments
+from efface.store.master_key import MasterKey
+from efface.store.receipts import SigningKey
+from efface.store.records import MODELS, STATE, RecordSeal, State
+from efface.store.refusals import HEADER
+
+FORMAT = 1
+ABOUT, ROWS, KEYS, LOCK = "store.json", "rows.db", "keys", "lock"
+RECEIPTS, REFUSED = "receipts.jsonl", "refused.bin"
+SIGNING, BLIND = "signing.key", "blind.key"
+SECRET = 32
+
+
+@final
+@dataclass(frozen=True)
+class About:
+    """What ``store.json`` says.
+
+    ``rows`` is the address of a PostgreSQL database, None for ``rows.db``. ``blind`` is the digest
+    of ``blind.key``, ``master`` the fingerprint of the master key, None without one. ``destroyed``
+    and ``anchor`` are files elsewhere: the log of destroyed numbers, and the heads of the chain.
+    """
+
+    store: str
+    signer: str
+    blind: str
+    epoch: int = 1
+    master: str | None = None
+    rows: str | None = None
+    destroyed: str | None = None
+    anchor: str | None = None
+    format: int = FORMAT
+
+    def write(self, folder: Path) -> None:
+        """Replace ``store.json``."""
+        plain = asdict(self)
+        content = {**plain, "check": _check(plain)}
+        replace_file(folder / ABOUT, json.dumps(content, indent=1).encode("ascii") + b"\n")
+
+    @classmethod
+    def read(cls, folder: Path) -> About:
+        """Read and check ``store.json``."""
+        try:
+            plain = json.loads((folder / ABOUT).read_bytes())
+            check = plain.pop("check")
+            whole = check == _check(plain)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise _damaged(ABOUT, "it is no whole JSON") from error
+        if not whole:
+            raise _damaged(ABOUT, "its content was altered")
+        if plain["format"] > FORMAT:
+            text = f"'{folder}' has format {plain['format']}: this efface reads {FORMAT}"
+            raise NewerFile(f"{text}; upgrade efface to open it.")
+        return cls(**plain)
+
+
+def _check(plain: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode("ascii")).hexdigest()
+
+
+def _damaged(name: str, finding: str) -> DamagedStore:
+    return DamagedStore(f"'{name}' is damaged: {finding}; restore it from a copy.")
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Secrets:
+    """The secrets of a store."""
+
+    signing: SigningKey
+    blind: bytes
+
+    @classmethod
+    def read(cls, folder: Path, about: About) -> Secrets:
+        """Read both secrets; one that is not that of the store is refused."""
+        blind = _secret(folder / BLIND)
+        signing = SigningKey(_secret(folder / SIGNING))
+        if hashlib.sha256(blind).hexdigest() != about.blind:
+            raise _damaged(BLIND, "it is not that of this store")
+        if signing.public != about.signer:
+            raise _damaged(SIGNING, "it is not that of this store")
+        return cls(signing, blind)
+
+    def seal(self, about: About) -> RecordSeal:
+        """What checks the records of the database."""
+        return RecordSeal(bytes.fromhex(about.store), self.blind)
+
+
+def _secret(path: Path) -> bytes:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise _damaged(path.name, "it is missing") from None
+    if len(content) != SECRET:
+        raise _damaged(path.name, f"it has {len(content)} bytes and not {SECRET}")
+    return content
+
+
+def is_store(folder: Path) -> bool:
+    """Whether there is a store in this folder."""
+    return (folder / ABOUT).exists()
+
+
+def check_master(about: About, master: MasterKey) -> None:
+    """Raise unless this is the master key of the store."""
+    if about.master != master.fingerprint:
+        given = "missing" if not master else "another one" if about.master else "given"
+        expected = "the master key of this store" if about.master else "none: keys are not wrapped"
+        raise WrongMasterKey(f"'master_key' is {given}: expected {expected}; nothing was changed.")
+
+
+Fill = Callable[[Path, About, Secrets], None]
+
+
+def create(folder: Path, master: MasterKey, fill: Fill, **about: Any) -> None:
+    """Make a new store; ``fill`` makes its database."""
+    parent = folder.absolute().parent
+    if not parent.is_dir():
+        raise InvalidValue(f"'{parent}' is not a folder: expected one; name another place.")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        text = f"'{folder}' is there, but is no store: expected a new or an empty folder"
+        raise InvalidValue(f"{text}; name another place.")
+    refuse_unsafe(parent, wrapped=bool(master))
+    beside = parent / f".{folder.name}.{secrets.token_hex(8)}"
+    beside.mkdir(FOLDER_MODE)
+    try:
+        made = _write_files(beside, master, about)
+        fill(beside, made, Secrets.read(beside, made))
+        os.rename(beside, folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    sync_folder(parent)
+
+
+def _write_files(folder: Path, master: MasterKey, given: dict[str, Any]) -> About:
+    blind, signing = secrets.token_bytes(SECRET), secrets.token_bytes(SECRET)
+    about = About(
+        store=secrets.token_hex(16),
+        signer=SigningKey(signing).public,
+        blind=hashlib.sha256(blind).hexdigest(),
+        master=master.fingerprint,
+        **given,
+    )
+    (folder / KEYS).mkdir(FOLDER_MODE)
+    files = {SIGNING: signing, BLIND: blind, RECEIPTS: b"", REFUSED: HEADER}
+    for name, content in files.items():
+        replace_file(folder / name, content)
+    KeySegments(folder / KEYS, about.epoch, master).reserve(0)
+    about.write(folder)
+    return about
+
+
+def first_records(seal: RecordSeal) -> dict[str, bytes]:
+    """The records of a store without models."""
+    return {STATE: seal.encode(STATE, State().to_plain()), MODELS: seal.encode(MODELS, [])}

@@ -1,0 +1,88 @@
+"""Opening a store: decrypt its rows and rebuild its models from them; nothing changes."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.errors import DamagedStore
+from efface.store.disk import StoreDisk
+from efface.store.key_segments import SLOTS
+from efface.store.records import MODELS
+from efface.store.row_cipher import Body
+from efface.store.row_format import decode
+from efface.store.stored_models import Definition, StoredModel
+
+
+def read_models(
+    disk: StoreDisk, contents: dict[str, Any]
+) -> tuple[dict[str, StoredModel], NDArray[np.int64]]:
+    """The models of a store, by name, and the sequence numbers of all rows."""
+    definitions = [Definition.from_plain(plain) for plain in contents[MODELS]]
+    texts: dict[int, list[bytes]] = {each.number: [] for each in definitions}
+    seqs: dict[int, list[int]] = {each.number: [] for each in definitions}
+    with _without_collector():
+        for number, seq, text in _decrypted(disk):
+            if number not in texts:
+                raise DamagedStore(f"'rows' has rows of model {number}, which is not there.")
+            texts[number].append(text)
+            seqs[number].append(seq)
+        found = {each.name: _rebuilt(disk, each, texts, seqs) for each in definitions}
+    numbers = [np.array(each, dtype=np.int64) for each in seqs.values()]
+    return found, np.sort(np.concatenate([np.zeros(0, np.int64), *numbers]))
+
+
+def _rebuilt(
+    disk: StoreDisk,
+    definition: Definition,
+    texts: dict[int, list[bytes]],
+    seqs: dict[int, list[int]],
+) -> StoredModel:
+    number = definition.number
+    rows = decode(texts.pop(number), definition.width)
+    return StoredModel(definition, rows, seqs[number], disk.state.phase(number))
+
+
+def _decrypted(disk: StoreDisk) -> Iterator[tuple[int, int, bytes]]:
+    """The model, the number and the plaintext of each row; one without a key is refused."""
+    segment, keys, batch = -1, b"", list[Body]()
+    for row in disk.database.rows():
+        if row[0] // SLOTS != segment:
+            yield from _opened(disk, batch, keys, segment)
+            segment, batch = row[0] // SLOTS, []
+            keys = disk.keys.read(segment) if segment in disk.keys.segments else b""
+        batch.append(row)
+    yield from _opened(disk, batch, keys, segment)
+
+
+def _opened(
+    disk: StoreDisk, rows: list[Body], keys: bytes, segment: int
+) -> Iterator[tuple[int, int, bytes]]:
+    found = disk.cipher.decrypt_all(rows, keys, segment * SLOTS)
+    lost = sum(text is None for text in found)
+    if lost:
+        finding = f"'rows' has {lost:,} rows in key segment {segment} that do not decrypt"
+        advice = "the database, the keys or a file is an older copy or damaged"
+        raise DamagedStore(
+            f"{finding}: {advice}; put the right ones in place, or run 'efface store restore'."
+        )
+    for (seq, model, _), text in zip(rows, found, strict=True):
+        assert text is not None
+        yield model, seq, text
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Rows are millions of small objects without cycles: the collector would only walk them."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -1,0 +1,209 @@
+"""The plaintext of a row: what is encrypted under its key.
+
+Little-endian, in this order::
+
+    flags      1 byte     1: has a time, 2: the time and the end are calendar times, 4: has an end
+    kinds      3 bytes    of id, owner and key: 0 none, 1 int64, 2 larger int, 3 text, 4 UUID
+    lengths    3 uint32   of id, owner and key, in bytes
+    response, weight      2 float64
+    time, end             2 x 8 bytes, int64 nanoseconds since 1970 or float64
+    features              float64 each
+    id, owner, key        an int64, the digits of an int, UTF-8, or the 16 bytes of a UUID
+    zeros                 up to a multiple of 64 bytes
+
+The key names the model of a row where a store has one model per key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.inputs.ids import Id
+from efface.inputs.times import Times, kind_of, never
+
+BLOCK = 64
+_TIME, _CALENDAR, _END = 1, 2, 4
+_NONE, _INT, _LARGE, _TEXT, _UUID = range(5)
+_HALF = 1 << 63
+
+Names = Sequence[Id | None]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class StoredRows:
+    """Rows of one model in the order of their sequence numbers, as columns."""
+
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    ids: Sequence[Id]
+    times: Times | None = None
+    untils: Times | None = None  # of rows without an end: ``never``
+    owners: Names | None = None
+    keys: Names | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @classmethod
+    def none(cls, width: int) -> StoredRows:
+        """No rows."""
+        return cls(np.zeros((0, width)), np.zeros(0), np.zeros(0), [])
+
+
+@cache
+def _head(width: int) -> np.dtype[np.void]:
+    """The part of fixed length."""
+    fields: list[Any] = [("flags", "u1"), ("kinds", "u1", 3), ("lengths", "<u4", 3)]
+    fields += [("y", "<f8"), ("weight", "<f8"), ("time", "<i8"), ("end", "<i8")]
+    return np.dtype([*fields, ("x", "<f8", (width,))])
+
+
+def encode(rows: StoredRows) -> list[bytes]:
+    """The plaintext of each row.
+
+    >>> rows = StoredRows(np.ones((1, 2)), np.ones(1), np.ones(1), ["ann"])
+    >>> [len(text) for text in encode(rows)], decode(encode(rows), 2).ids
+    ([128], ['ann'])
+    """
+    count = len(rows)
+    head = np.zeros(count, _head(rows.X.shape[1]))
+    head["x"], head["y"], head["weight"] = rows.X, rows.y, rows.weights
+    head["flags"] = _put_times(head, rows)
+    names = [_encoded(names, count) for names in (rows.ids, rows.owners, rows.keys)]
+    for j, (kinds, texts) in enumerate(names):
+        head["kinds"][:, j] = kinds
+        head["lengths"][:, j] = list(map(len, texts)) if texts else 0
+    return _joined(head, [texts for _, texts in names if texts])
+
+
+def _joined(head: NDArray[Any], names: list[list[bytes]]) -> list[bytes]:
+    content, size = head.tobytes(), head.itemsize
+    fixed = [content[at : at + size] for at in range(0, len(content), size)]
+    whole = [b"".join(parts) for parts in zip(fixed, *names, strict=True)]
+    return [text + bytes(-len(text) % BLOCK) for text in whole]
+
+
+def _put_times(head: NDArray[Any], rows: StoredRows) -> int | NDArray[np.uint8]:
+    """Write times and ends into their places; return the flags of each row."""
+    flags: Any = 0
+    kind = kind_of(rows.times) or kind_of(rows.untils)
+    if rows.times is not None:
+        head["time"] = rows.times.view(np.int64)
+        flags |= _TIME
+    if rows.untils is not None:
+        head["end"] = rows.untils.view(np.int64)
+        flags = flags | np.where(rows.untils == never(kind), 0, _END).astype(np.uint8)
+    return flags | (_CALENDAR if kind is int else 0)  # type: ignore[no-any-return]
+
+
+def _encoded(names: Names | None, count: int) -> tuple[Any, list[bytes]]:
+    """The kind and the bytes of each name."""
+    if names is None:
+        return _NONE, []
+    if set(map(type, names)) == {int}:
+        try:
+            content = np.array(names, dtype="<i8").tobytes()
+            return _INT, [content[at : at + 8] for at in range(0, 8 * count, 8)]
+        except OverflowError:
+            pass  # some are larger, one by one
+    if set(map(type, names)) == {str} and 36 not in map(len, names):  # type: ignore[arg-type]
+        return _TEXT, [str.encode(name, "utf-8", "surrogatepass") for name in names]  # type: ignore[arg-type]
+    pairs = [_encode_name(name) for name in names]
+    return [kind for kind, _ in pairs], [text for _, text in pairs]
+
+
+def _encode_name(name: Id | None) -> tuple[int, bytes]:
+    if type(name) is str:
+        if len(name) == 36 and name[8] == name[13] == name[18] == name[23] == "-":
+            return _encode_uuid(name)
+        return _TEXT, name.encode("utf-8", "surrogatepass")
+    if name is None:
+        return _NONE, b""
+    number = int(name)
+    if -_HALF <= number < _HALF:
+        return _INT, number.to_bytes(8, "little", signed=True)
+    return _LARGE, str(number).encode("ascii")
+
+
+def _encode_uuid(name: str) -> tuple[int, bytes]:
+    """A text of the length of a UUID: as a UUID if that gives the same text back."""
+    try:
+        content = bytes.fromhex(name.replace("-", ""))
+    except ValueError:
+        return _TEXT, name.encode("utf-8", "surrogatepass")
+    if _uuid_text(content) == name:
+        return _UUID, content
+    return _TEXT, name.encode("utf-8", "surrogatepass")
+
+
+def _uuid_text(content: bytes) -> str:
+    text = content.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def decode(texts: Sequence[bytes], width: int) -> StoredRows:
+    """The rows back, from their plaintexts."""
+    size = _head(width).itemsize
+    head = np.frombuffer(b"".join([text[:size] for text in texts]), _head(width))
+    flags, kinds, lengths = head["flags"], head["kinds"], head["lengths"].astype(np.int64)
+    ends = size + np.cumsum(lengths, axis=1)
+    starts = ends - lengths
+    columns: list[Any] = [
+        _decoded(texts, kinds[:, j], starts[:, j].tolist(), ends[:, j].tolist()) for j in range(3)
+    ]
+    kind: Any = np.int64 if (flags & _CALENDAR).any() else np.float64
+    times, ended = None, (flags & _END) != 0
+    if (flags & _TIME).any():
+        times = head["time"].astype(np.int64).view(kind)
+    untils = None
+    if ended.any():
+        untils = head["end"].astype(np.int64).view(kind)
+        untils[~ended] = never(int if kind is np.int64 else float)
+    X, y, weights = (np.ascontiguousarray(head[name], np.float64) for name in ("x", "y", "weight"))
+    return StoredRows(X, y, weights, columns[0] or [], times, untils, columns[1], columns[2])
+
+
+def _decoded(
+    texts: Sequence[bytes], kinds: NDArray[np.uint8], starts: list[int], ends: list[int]
+) -> list[Id | None] | None:
+    """One name per row; None if no row has one."""
+    if not kinds.any():
+        return None
+    parts = [text[start:end] for text, start, end in zip(texts, starts, ends, strict=True)]
+    if (kinds == _TEXT).all():
+        return [part.decode("utf-8", "surrogatepass") for part in parts]
+    if (kinds == _INT).all():
+        numbers: list[Id | None] = np.frombuffer(b"".join(parts), "<i8").tolist()
+        return numbers
+    return [_decode_name(kind, part) for kind, part in zip(kinds.tolist(), parts, strict=True)]
+
+
+def _decode_name(kind: int, content: bytes) -> Id | None:
+    if kind == _TEXT:
+        return content.decode("utf-8", "surrogatepass")
+    if kind == _UUID:
+        return _uuid_text(content)
+    if kind == _INT:
+        return int.from_bytes(content, "little", signed=True)
+    return int(content) if kind == _LARGE else None
+
+
+def random_ids(count: int, random: bytes) -> list[Id]:
+    """UUIDs of version 4, as text, from 16 random bytes each.
+
+    >>> random_ids(1, bytes(16))
+    ['00000000-0000-4000-8000-000000000000']
+    """
+    content = np.frombuffer(random, np.uint8).reshape(count, 16).copy()
+    content[:, 6] = content[:, 6] & 0x0F | 0x40
+    content[:, 8] = content[:, 8] & 0x3F | 0x80
+    flat = content.tobytes()
+    return [_uuid_text(flat[at : at + 16]) for at in range(0, 16 * count, 16)]

@@ -1,0 +1,151 @@
+"""Rows in a SQLite file: write-ahead log, synced at every commit, one process.
+
+``secure_delete`` is off: what deleted rows leave in the file is ciphertext whose key is destroyed.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import final
+from urllib.parse import quote
+
+from efface.errors import DamagedStore, StorageFailure, UnclearCommit
+from efface.store.durable_files import open_file
+from efface.store.row_cipher import Body
+from efface.store.row_database import RowDatabase
+
+_TABLES = (
+    "create table rows (seq integer primary key, model integer not null, body blob not null)",
+    "create table records (name text primary key, body blob not null) without rowid",
+    "create table owner (epoch integer not null)",
+    "insert into owner values (0)",
+)
+_FULL = 2
+_CACHE = -65_536  # KiB
+
+
+@final
+class SqliteRows(RowDatabase):
+    """The rows of a store in a file."""
+
+    def __init__(self, path: Path, *, new: bool = False, frozen: bool = False) -> None:
+        """Open the file, a ``new`` one, or a ``frozen`` one, which is only read."""
+        self._path = path
+        if new:
+            with open_file(path, os.O_RDWR | os.O_CREAT):
+                pass
+        elif not path.exists():
+            text = f"'{path.name}' is missing: expected the rows of the store"
+            raise DamagedStore(f"{text}; put it in place, or run 'efface store restore'.")
+        mode = "mode=ro&immutable=1" if frozen else "mode=rw"
+        address = f"file:{quote(str(path.resolve()))}?{mode}"
+        with self._reading():
+            self._connection = sqlite3.connect(
+                address, uri=True, isolation_level=None, check_same_thread=False
+            )
+            if not frozen:
+                self._configure()
+
+    def _configure(self) -> None:
+        run = self._connection.execute
+        run("pragma locking_mode=exclusive")
+        mode = run("pragma journal_mode=wal").fetchone()[0]
+        run("pragma synchronous=full")
+        run("pragma secure_delete=off")
+        run(f"pragma cache_size={_CACHE}")
+        if mode != "wal" or run("pragma synchronous").fetchone()[0] != _FULL:
+            text = f"'{self._path.name}' cannot be made durable: expected WAL and synchronous=FULL"
+            raise StorageFailure(f"{text}; use a local disk.")
+
+    def create(self, records: Mapping[str, bytes]) -> None:
+        with self._reading():
+            for statement in _TABLES:
+                self._connection.execute(statement)
+            self._connection.executemany("insert into records values (?, ?)", records.items())
+
+    def record(self, name: str) -> bytes | None:
+        with self._reading():
+            query = "select body from records where name = ?"
+            found = self._connection.execute(query, (name,)).fetchone()
+        return None if found is None else bytes(found[0])
+
+    def take_over(self) -> None:
+        with self._writing():
+            self._connection.execute("update owner set epoch = epoch + 1")
+
+    def records(self) -> dict[str, bytes]:
+        with self._reading():
+            return dict(self._connection.execute("select name, body from records order by name"))
+
+    def rows(self) -> Iterator[Body]:
+        with self._reading():
+            yield from self._connection.execute("select seq, model, body from rows order by seq")
+
+    def apply(
+        self,
+        inserts: Sequence[Body],
+        deletes: Sequence[int],
+        puts: Mapping[str, bytes],
+        drops: Sequence[str],
+    ) -> None:
+        run = self._connection.executemany
+        with self._writing():
+            if deletes:
+                run("delete from rows where seq = ?", ((seq,) for seq in deletes))
+            if inserts:
+                run("insert into rows values (?, ?, ?)", inserts)
+            run("replace into records values (?, ?)", puts.items())
+            if drops:
+                run("delete from records where name = ?", ((name,) for name in drops))
+
+    def copy_to(self, path: Path) -> None:
+        """Write a consistent copy of the file."""
+        with self._reading():
+            target = sqlite3.connect(path)
+            try:
+                self._connection.backup(target)
+            finally:
+                target.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One transaction. An error before its commit changes nothing."""
+        try:
+            self._connection.execute("begin immediate")
+            yield
+        except sqlite3.Error as error:
+            self._roll_back(error)
+        try:
+            self._connection.execute("commit")
+        except sqlite3.Error as error:
+            raise self._unclear(error) from error
+
+    def _unclear(self, error: sqlite3.Error) -> UnclearCommit:
+        text = f"'{self._path.name}' may lack the last transaction: {error}"
+        return UnclearCommit(f"{text}; it was not acknowledged; open the store again.")
+
+    def _roll_back(self, error: sqlite3.Error) -> None:
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("rollback")
+        except sqlite3.Error:
+            raise self._unclear(error) from error
+        text = f"'{self._path.name}' cannot be written: {error}"
+        raise StorageFailure(
+            f"{text}; nothing was changed; free space or check the disk."
+        ) from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            text = f"'{self._path.name}' cannot be read: {error}"
+            raise DamagedStore(f"{text}; restore it with 'efface store restore'.") from error

@@ -1,0 +1,159 @@
+"""The order of writes: what a change does to the disk, as a list of steps, and what open finishes.
+
+Learn: keys are written and synced, then rows are committed. Forget: one transaction deletes rows
+and writes a note; then keys are overwritten and synced, the models forget, and the receipt is
+synced. The note is removed by a later transaction. Rows that leave by themselves leave in the
+transaction that makes them leave; their keys are overwritten soon after. A crash between two steps
+is finished by ``recovery_steps``.
+
+A step acts on a ``Disk``. The store's disk is ``efface.store.disk``; the tests have a simulated one
+that crashes between steps and loses what was not synced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.errors import DamagedStore
+from efface.store.notes import Note
+from efface.store.records import State
+from efface.store.row_cipher import Body
+
+MOST_ROWS = 1 << 20  # rows of one transaction, and so keys that a crash can leave without rows
+
+
+@dataclass(frozen=True)
+class Change:
+    """One transaction: rows that come and go, records that are written and removed."""
+
+    state: State
+    inserts: Sequence[Body] = ()
+    deletes: Sequence[int] = ()
+    puts: Mapping[str, Any] = field(default_factory=dict)
+    drops: Sequence[str] = ()
+
+
+class Disk(Protocol):
+    """What steps act on. An exception of a method means that it is unknown what was done."""
+
+    def write_keys(self, first: int, keys: bytes, started: int) -> None: ...
+
+    def zero_keys(self, seqs: Iterable[int]) -> None: ...
+
+    def sync_keys(self) -> None: ...
+
+    def commit(self, change: Change) -> None: ...
+
+    def log_destroyed(self, seqs: Iterable[int]) -> None: ...
+
+    def refuse_owners(self, hashes: Sequence[str]) -> None: ...
+
+    def sign_receipt(self, note: Note) -> None: ...
+
+
+Step = Callable[[Disk], None]
+
+
+def learn_steps(
+    first: int, keys: bytes, change: Change, waiting: Sequence[int], started: int
+) -> list[Step]:
+    """Rows become durable; ``waiting`` are slots of rows that left before, destroyed on the way."""
+    steps: list[Step] = []
+    if waiting:
+        steps.append(lambda disk: disk.zero_keys(waiting))
+    if keys:
+        steps.append(lambda disk: disk.write_keys(first, keys, started))
+    if waiting or keys:
+        steps.append(lambda disk: disk.sync_keys())
+    if waiting:
+        steps.append(lambda disk: disk.log_destroyed(waiting))
+    return [*steps, lambda disk: disk.commit(change)]
+
+
+def leave_steps(change: Change, seqs: Sequence[int], apply: Callable[[], None]) -> list[Step]:
+    """Rows leave at once; ``apply`` lets the models follow."""
+    return [lambda disk: disk.commit(change), *shred_steps(seqs), lambda disk: apply()]
+
+
+def forget_steps(
+    change: Change, note: Note, waiting: Sequence[int], apply: Callable[[], None]
+) -> list[Step]:
+    """Rows leave on request, with a receipt."""
+    steps = leave_steps(change, [*note.seqs, *waiting], apply)
+    return [*steps, *_receipt_steps(note)]
+
+
+def shred_steps(seqs: Sequence[int]) -> list[Step]:
+    """Keys are destroyed, also those whose slots are zero: that may not be on the disk."""
+    if not seqs:
+        return []
+    return [
+        lambda disk: disk.zero_keys(seqs),
+        lambda disk: disk.sync_keys(),
+        lambda disk: disk.log_destroyed(seqs),
+    ]
+
+
+def _receipt_steps(note: Note) -> list[Step]:
+    steps: list[Step] = []
+    if note.refused:
+        steps.append(lambda disk: disk.refuse_owners(note.refused))
+    return [*steps, lambda disk: disk.sign_receipt(note)]
+
+
+# -- what open finds and finishes ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What is on the disk when a store is opened, after a first synced transaction."""
+
+    next_seq: int
+    rows: NDArray[np.int64]  # sequence numbers of rows, sorted
+    occupied: NDArray[np.int64]  # sequence numbers whose slots hold a key, sorted
+    notes: Sequence[Note]
+    receipts: frozenset[str]  # the notes that have a receipt
+
+
+def orphans(found: Found) -> list[int]:
+    """The slots of a batch that was never committed; any other disagreement is refused."""
+    noted = np.array([seq for note in found.notes for seq in note.seqs], dtype=np.int64)
+    lost = np.setdiff1d(found.rows, found.occupied, assume_unique=True)
+    alone = np.setdiff1d(found.occupied, found.rows, assume_unique=True)
+    alone = np.setdiff1d(alone, noted)
+    new = alone[alone >= found.next_seq]
+    both = np.intersect1d(noted, found.rows)
+    late = int((found.rows >= found.next_seq).sum())
+    if lost.size or new.size < alone.size or new.size > MOST_ROWS or both.size or late:
+        raise _disagree(
+            lost.size, alone.size - (new.size if new.size <= MOST_ROWS else 0), both.size + late
+        )
+    found_new: list[int] = new.tolist()
+    return found_new
+
+
+def _disagree(rows: int, keys: int, others: int) -> DamagedStore:
+    text = f"'rows' and 'keys' disagree: {rows:,} rows have no key and {keys:,} keys have no row"
+    text += f", {others:,} rows are there that had left" if others else ""
+    advice = "the database or the keys are older copies; put the right ones in place"
+    return DamagedStore(
+        f"{text}: {advice}, or run 'efface store restore', which shows what is lost."
+    )
+
+
+def recovery_steps(found: Found) -> list[Step]:
+    """Finish what notes say, and destroy the keys of a batch that was never committed."""
+    seqs = [seq for note in found.notes for seq in note.seqs]
+    sync: list[Step] = [lambda disk: disk.sync_keys()]  # zeros that a killed process wrote
+    steps = shred_steps([*seqs, *orphans(found)]) or sync
+    for note in found.notes:
+        if note.requested and note.id not in found.receipts:
+            steps += _receipt_steps(note)
+        elif note.refused:
+            steps.append(lambda disk, note=note: disk.refuse_owners(note.refused))  # type: ignore[misc]
+    return steps

@@ -1,0 +1,306 @@
+"""The one writer of a store: makes planned changes durable, then applies them to the models.
+
+A change is a list of steps. If the commit of a transaction fails cleanly nothing has changed, and
+the change can be tried again. After any other failure the writer stops: it is unknown what is on
+the disk, and only opening the store again tells.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from efface.errors import StorageFailure, StoreError, StoreStopped, UnclearCommit
+from efface.inputs.ids import Id, RequestedRows
+from efface.live.arrivals import Arrivals
+from efface.live.live_rows import Outcome
+from efface.store.disk import StoreDisk, notes_in, timestamp
+from efface.store.durable_files import failures
+from efface.store.key_segments import SLOT, SLOTS
+from efface.store.learning import taken
+from efface.store.notes import Note
+from efface.store.opening import read_models
+from efface.store.receipts import Receipt, state_digest, subject
+from efface.store.records import MODELS
+from efface.store.refusals import LeftIds
+from efface.store.row_cipher import NONCE, Body
+from efface.store.row_format import StoredRows, encode
+from efface.store.shredding import Shredder
+from efface.store.steps import (
+    Change,
+    Step,
+    forget_steps,
+    learn_steps,
+    leave_steps,
+    recovery_steps,
+    shred_steps,
+)
+from efface.store.stored_models import StoredModel
+
+Leaving = Sequence[tuple[StoredModel, Sequence[Id]]]
+
+
+class PlannedRows(NamedTuple):
+    """Rows that a model is about to learn, and what then enters and leaves."""
+
+    stored: StoredModel
+    new: Arrivals
+    outcome: Outcome
+
+    @property
+    def entries(self) -> int:
+        """How many rows enter."""
+        return len(self.outcome.entered)
+
+    def passing(self) -> list[Id]:
+        """The ids of new rows that do not stay: because of later rows, or of their age."""
+        if self.entries == len(self.new):
+            return []
+        stay = set(self.outcome.entered.tolist())
+        return [id for row, id in enumerate(self.new.ids) if row not in stay]
+
+    def entering(self) -> StoredRows:
+        """The rows that enter, in the order of their arrival."""
+        kept = self.new
+        if self.entries < len(kept):
+            kept = taken(kept, np.sort(self.outcome.entered))
+        about = kept.times, kept.untils, kept.owners
+        return StoredRows(kept.X, kept.y, kept.weights, kept.ids, *about)
+
+
+@final
+class Writer:
+    """Owns the disk and the models of an open store. Callers hold ``lock``."""
+
+    def __init__(self, disk: StoreDisk) -> None:
+        self.disk, self.lock = disk, threading.RLock()
+        self.failure: BaseException | None = None  # why it stopped
+        self._finished: list[str] = []  # the names of notes that a next transaction removes
+        self.models = self._recover()
+        self.shredder = Shredder(self._shred_in_time)
+
+    def __repr__(self) -> str:
+        return f"Writer({len(self.models)} models)"
+
+    def _recover(self) -> dict[str, StoredModel]:
+        """Rebuild the models from the rows, then finish what a crash left unfinished."""
+        disk, contents = self.disk, self.disk.contents()
+        models, rows = read_models(disk, contents)
+        notes = notes_in(contents)
+        steps = recovery_steps(disk.found(rows, notes))
+        for name, content in contents.items():
+            if name.startswith(LeftIds.PREFIX):
+                disk.left.enter(name, content)
+        self._run(steps)
+        self._finished = [note.name for note in notes]
+        if notes:
+            self._commit(self._change())
+        used = set((rows // SLOTS).tolist())
+        disk.keys.remove_empty(used | {disk.state.next_seq // SLOTS})
+        return models
+
+    # -- changes ---------------------------------------------------------------------------------
+
+    def define(self, stored: StoredModel) -> None:
+        """Add a model without rows."""
+        plain = [each.definition.to_plain() for each in (*self.models.values(), stored)]
+        self._commit(self._change(puts={MODELS: plain}))
+        self.models[stored.definition.name] = stored
+
+    def learn(self, plans: Sequence[PlannedRows]) -> None:
+        """Make planned rows durable, then let the models learn them."""
+        disk, first = self.disk, self.disk.state.next_seq
+        leaving = [(plan.stored, plan.outcome.left) for plan in plans if plan.outcome.left]
+        passing = [(plan.stored, ids) for plan in plans if (ids := plan.passing())]
+        total = sum(plan.entries for plan in plans)
+        note = None
+        if total or leaving or passing:
+            with failures("keys"):
+                disk.reserve(total)
+            keys = os.urandom(SLOT * total)
+            note = Note.of(_numbers(leaving)) if leaving else None
+            with self._shredding() as waiting:
+                change = self._change(
+                    inserts=self._encrypted(plans, keys),
+                    leaving=leaving,
+                    passing=passing,
+                    note=note,
+                    next_seq=first + total,
+                    phases=self._phases(plans),
+                )
+                started = disk.state.transaction
+                self._run(learn_steps(first, keys, change, waiting, started), change)
+        with self.or_stop():
+            for plan in plans:
+                plan.stored.learn(plan.new, plan.outcome, first)
+                first += plan.entries
+        if note is not None:
+            self.shredder.add(note)
+
+    def forget(
+        self, wanted: RequestedRows, models: Sequence[StoredModel], secret: bytes, *, forever: bool
+    ) -> Receipt:
+        """Forget the rows that a request names, and sign a receipt.
+
+        A request that was made before under the same secret, and has nothing left to do, gets the
+        same receipt.
+        """
+        disk, about = self.disk, subject(secret, wanted.ids, wanted.owners)
+        found = [(stored, stored.named(wanted.ids, wanted.owners)) for stored in models]
+        leaving = [(stored, ids) for stored, ids in found if ids]
+        refused = tuple(map(disk.refused.hash, wanted.owners)) if forever else ()
+        known = disk.chain.find(about)
+        if known is not None and not leaving and disk.refused.has(refused):
+            return known
+        counts = {stored.definition.name: len(ids) for stored, ids in leaving}
+        seqs = _numbers(leaving)
+        note = Note.of(seqs, counts=counts, subject=about, refused=refused, time=timestamp())
+        with self._shredding() as waiting:
+            change = self._change(leaving=leaving, note=note)
+            steps = forget_steps(change, note, waiting, lambda: self._forgotten(leaving, secret))
+            self._run(steps, change)
+        self._finished.append(note.name)
+        assert disk.last_receipt is not None
+        return disk.last_receipt
+
+    def _forgotten(self, leaving: Leaving, secret: bytes) -> None:
+        """Rows leave the models; the receipt has the digest of the state after."""
+        _apply(leaving)
+        self.disk.digest = state_digest(secret, [stored.digest_part() for stored, _ in leaving])
+
+    def let_go(self, leaving: Leaving) -> None:
+        """Rows leave by themselves, and their keys are destroyed."""
+        if leaving:
+            seqs = _numbers(leaving)
+            note = Note.of(seqs)
+            change = self._change(leaving=leaving, note=note)
+            self._run(leave_steps(change, seqs, lambda: _apply(leaving)), change)
+            self._finished.append(note.name)
+
+    def shred(self) -> None:
+        """Destroy the keys of rows that left by themselves."""
+        with self._shredding() as waiting:
+            self._run(shred_steps(waiting))
+
+    def _shred_in_time(self) -> None:
+        """Called by the thread of the shredder. A failure stops the writer, which then says so."""
+        with self.lock:
+            if self.failure is None:
+                try:
+                    self.shred()
+                except StoreError as error:
+                    self.failure = error
+
+    def finish(self) -> None:
+        """Destroy what waits, and remove the notes that are finished."""
+        self.shred()
+        if self._finished or self.disk.chain.count != self.disk.state.receipts:
+            self._commit(self._change())
+
+    def refuse_stopped(self) -> None:
+        """Raise if the writer stopped."""
+        if self.failure is not None:
+            text = f"'{self.disk.folder}' stopped after a failure"
+            raise StoreStopped(f"{text}: open the store again.") from self.failure
+
+    # -- parts of a change -----------------------------------------------------------------------
+
+    def _encrypted(self, plans: Sequence[PlannedRows], keys: bytes) -> list[Body]:
+        rows: list[Body] = []
+        for plan in plans:
+            first, at = self.disk.state.next_seq + len(rows), SLOT * len(rows)
+            nonces, texts = os.urandom(NONCE * plan.entries), encode(plan.entering())
+            number, mine = plan.stored.definition.number, keys[at : at + SLOT * plan.entries]
+            rows += self.disk.cipher.encrypt(number, first, mine, nonces, texts)
+        return rows
+
+    def _phases(self, plans: Sequence[PlannedRows]) -> dict[int, int]:
+        phases = dict(self.disk.state.phases or {})
+        for plan in plans:
+            phases[plan.stored.definition.number] = plan.outcome.phase
+        return {number: phase for number, phase in phases.items() if phase}
+
+    def _change(
+        self,
+        *,
+        inserts: Sequence[Body] = (),
+        leaving: Leaving = (),
+        passing: Leaving = (),
+        note: Note | None = None,
+        puts: dict[str, Any] | None = None,
+        **state: Any,
+    ) -> Change:
+        """A transaction: the next state, rows that come and leave, and records."""
+        disk, chain, now = self.disk, self.disk.chain, int(time.time())
+        known = {"receipts": chain.count, "chain": chain.digest, "refused": len(disk.refused)}
+        after = disk.state.after(**known, **state)
+        records = dict(puts or {})
+        if note is not None:
+            records[note.name] = note.to_plain()
+        if leaving or passing:
+            ids = [(stored.definition.number, found) for stored, found in (*leaving, *passing)]
+            records[f"{LeftIds.PREFIX}{after.transaction:020d}"] = disk.left.record(ids, now)
+        drops = [*self._finished, *disk.left.outdated(now)]
+        return Change(after, inserts, _numbers(leaving), records, drops)
+
+    # -- failures --------------------------------------------------------------------------------
+
+    def _commit(self, change: Change) -> None:
+        self._run([lambda disk: disk.commit(change)], change)
+
+    def _run(self, steps: Sequence[Step], change: Change | None = None) -> None:
+        """Run steps; the notes that their transaction removes are gone then."""
+        for step in steps:
+            try:
+                step(self.disk)
+            except UnclearCommit as error:
+                self.failure = error
+                raise
+            except StorageFailure:  # of a commit: nothing was changed
+                raise
+            except OSError as error:
+                text = f"'{self.disk.folder}' failed: {error.strerror or type(error).__name__}"
+                advice = "nothing was acknowledged; repair the disk, then open the store again"
+                self.failure = StorageFailure(f"{text}; {advice}.")
+                raise self.failure from error
+            except BaseException as error:
+                self.failure = error
+                raise
+        if change is not None:
+            gone = set(change.drops)
+            self._finished = [name for name in self._finished if name not in gone]
+
+    @contextmanager
+    def _shredding(self) -> Iterator[list[int]]:
+        """The slots that wait for their destruction, which happens inside."""
+        waiting, names = self.shredder.take()
+        try:
+            yield waiting
+        except BaseException:
+            self.shredder.put_back(waiting, names)
+            raise
+        self._finished += names
+
+    @contextmanager
+    def or_stop(self) -> Iterator[None]:
+        """What follows a commit must not fail; if it does, the store must be opened again."""
+        try:
+            yield
+        except BaseException as error:
+            self.failure = error
+            raise
+
+
+def _numbers(leaving: Leaving) -> list[int]:
+    return [stored.seqs[id] for stored, ids in leaving for id in ids]
+
+
+def _apply(leaving: Leaving) -> None:
+    for stored, ids in leaving:
+        stored.forget(ids)

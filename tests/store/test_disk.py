@@ -1,0 +1,247 @@
+"""Faults: full disks, failing system calls, lost permissions, damaged files."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from store_cases import NAMES, copied, data, files, filled, slots
+
+from efface import Ridge
+from efface.errors import DamagedStore, EffaceError, StorageFailure, StoreError, StoreStopped
+from efface.live.snapshot import same
+from efface.store import Store
+
+TESTS = Path(__file__).parent.parent
+NOBODY = 65_534
+
+
+@pytest.fixture
+def fast(tmp_path):
+    """A folder in memory where that exists: damage needs no disk."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    folder = memory / f"efface-{os.getpid()}-{tmp_path.name}"
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("extent", ["quick", pytest.param("full", marks=pytest.mark.slow)])
+def test_every_sync_write_and_rename_may_fail(tmp_path, fast, extent):
+    if shutil.which("gcc") is None or not sys.platform.startswith("linux"):
+        pytest.skip("needs gcc and a preloaded library, to let system calls fail")
+    library = tmp_path / "faults.so"
+    source = str(TESTS / "store_faults.c")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    path = os.pathsep.join([str(TESTS), *filter(None, sys.path)])
+    environment = {**os.environ, "LD_PRELOAD": str(library), "PYTHONPATH": path}
+    command = [sys.executable, str(TESTS / "store_faults.py"), str(library), str(fast), extent]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    counts = dict.fromkeys(("sync", "write", "rename"), 0)
+    for line in done.stdout.splitlines():
+        kind, count = line.split()
+        counts[kind] = max(counts[kind], int(count))
+    assert counts["sync"] > 10
+    assert counts["write"] > 20
+
+
+@pytest.fixture
+def full_disk():
+    """Files that cannot grow beyond a size, until the test ends."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def limit(size):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before[0] if size is None else size, before[1]))
+
+    yield limit
+    limit(None)
+
+
+def test_a_disk_that_is_full_loses_nothing(tmp_path, full_disk):
+    store, learned = filled(tmp_path / "orders"), 40
+    full_disk(3_000_000)
+    failure = None
+    while failure is None:
+        try:
+            learned += store.learn("demand", *data(1_000, seed=learned)).learned
+        except StorageFailure as error:
+            failure = error
+    full_disk(None)
+    try:
+        store.learn("demand", *data(1))
+        learned += 1
+    except StoreStopped:  # whether the commit happened was unclear
+        pass
+    store.close()
+    with Store(tmp_path / "orders") as store:
+        assert store.status()["rows"] in (learned, learned + 1_000)
+        assert store.audit()["demand"].holds
+    assert learned > 1_000
+
+
+def test_a_segment_that_does_not_fit_is_refused_before_anything_changed(tmp_path, full_disk):
+    with filled(tmp_path / "orders") as store:
+        full_disk(1_500_000)
+        with pytest.raises(StorageFailure, match="keys"):
+            store.learn("demand", *data(65_536))
+        full_disk(None)
+        assert store.learn("demand", *data(3)).learned == 3
+        assert store.audit()["demand"].holds
+    assert len(list((tmp_path / "orders" / "keys").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["", "store.json", "rows.db", "keys", "receipts.jsonl", "blind.key"]
+)
+def test_a_lost_permission_is_an_error_and_changes_nothing(tmp_path, name):
+    folder = tmp_path / "orders"
+    filled(folder).close()
+    before, path = files(folder), folder / name
+    root = os.geteuid() == 0
+    if root:  # who may do everything: become someone else, who owns the store
+        for place in (*tmp_path.resolve().parents, tmp_path):
+            if (
+                place != Path("/")
+                and os.stat(place).st_uid == 0
+                and place.name.startswith("pytest")
+            ):
+                os.chmod(place, 0o755)
+        for place in (tmp_path, folder, *folder.rglob("*")):
+            os.chown(place, NOBODY, -1)
+    mode = path.stat().st_mode
+    path.chmod(0)
+    try:
+        if root:
+            os.seteuid(NOBODY)
+        with pytest.raises(StoreError):
+            Store(folder)
+    finally:
+        if root:
+            os.seteuid(0)
+        path.chmod(mode & 0o777)
+    assert files(folder) == before
+
+
+def crashed(folder, target):
+    """A store as a crash leaves it: with a log, rows that were forgotten, and owners refused."""
+    with filled(folder) as store:
+        for person in (1, 2):
+            store.forget(owner=f"person {person}", forever=True)
+        store.learn("demand", *data(5, seed=6), ids=list(range(5)))
+        expected = store._models["demand"].model._snapshot(), store.receipts()
+        copied(folder, target)
+    return expected
+
+
+def opens_right_or_not_at_all(folder, expected):
+    """Open a damaged store: True if it is right; False if it is refused, with unchanged keys."""
+    before = files(folder / "keys")
+    try:
+        store = Store(folder)
+    except EffaceError:
+        assert files(folder / "keys") == before
+        return False
+    with store:
+        found = store._models["demand"].model._snapshot(), store.receipts()
+        assert same(found[0], expected[0])
+        assert found[1] == expected[1]
+        assert store.status()["refused_owners"] == 2
+    return True
+
+
+def damage(fast, places, alter):
+    """Alter each file at random places; return how often the store was refused."""
+    expected = crashed(fast / "orders", fast / "template")
+    names = [name for name, content in files(fast / "template").items() if content]
+    assert "rows.db-wal" in names
+    draw, refused = random.Random(4), dict.fromkeys(names, 0)
+    for name in names:
+        content = (fast / "template" / name).read_bytes()
+        for _ in range(places):
+            shutil.copytree(fast / "template", fast / "damaged")
+            (fast / "damaged" / name).write_bytes(alter(draw, content, name))
+            refused[name] += not opens_right_or_not_at_all(fast / "damaged", expected)
+            shutil.rmtree(fast / "damaged")
+    return refused
+
+
+def flip(draw, content, name):
+    """One bit is another; in the keys, where there are keys."""
+    at = draw.randrange(45 * 32) if name.startswith("keys") else draw.randrange(len(content))
+    return content[:at] + bytes([content[at] ^ 1 << draw.randrange(8)]) + content[at + 1 :]
+
+
+def cut(draw, content, name):
+    return content[: draw.randrange(len(content))]
+
+
+@pytest.mark.parametrize("alter", [flip, cut])
+def test_damaged_files_give_an_error_or_right_results(fast, alter):
+    refused = damage(fast, 12, alter)
+    assert refused["keys/0001-000000.bin"] == refused["blind.key"] == 12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alter", [flip, cut])
+def test_files_damaged_at_200_places_give_an_error_or_right_results(fast, alter):
+    refused = damage(fast, 200, alter)
+    assert refused["keys/0001-000000.bin"] == refused["blind.key"] == 200
+    assert all(refused.values())
+
+
+def test_a_database_that_lost_its_log_is_refused(tmp_path):
+    """The log held transactions that were acknowledged: the keys know of them."""
+    crashed(tmp_path / "orders", tmp_path / "copy")
+    (tmp_path / "copy" / "rows.db-wal").unlink()
+    before = slots(tmp_path / "copy")
+    with pytest.raises(DamagedStore):
+        Store(tmp_path / "copy")
+    assert slots(tmp_path / "copy") == before
+
+
+@pytest.mark.parametrize("name", ["receipts.jsonl", "refused.bin"])
+def test_receipts_and_refused_owners_cannot_be_cut_unseen(tmp_path, name):
+    crashed(tmp_path / "orders", tmp_path / "copy")
+    path = tmp_path / "orders" / name
+    lines = path.read_bytes()
+    path.write_bytes(lines[: lines.index(b"\n") + 1])
+    with pytest.raises(DamagedStore, match=name):
+        Store(tmp_path / "orders")
+
+
+def test_a_chain_behind_its_anchor_is_refused(tmp_path):
+    """A whole folder of an earlier time is in itself right; the anchor elsewhere knows better."""
+    anchor = tmp_path / "anchor.txt"
+    filled(tmp_path / "orders", anchor=anchor).close()
+    copied(tmp_path / "orders", tmp_path / "earlier")
+    with Store(tmp_path / "orders") as store:
+        receipt = store.forget(owner="person 1")
+    assert anchor.read_text() == f"1 {receipt.head}\n"
+    Store(tmp_path / "orders").close()
+    with pytest.raises(DamagedStore, match="receipts"):
+        Store(tmp_path / "earlier")
+    os.rename(anchor, tmp_path / "away")
+    with Store(tmp_path / "earlier") as store:
+        store.forget(owner="person 2")  # a fork
+    os.rename(tmp_path / "away", anchor)
+    with pytest.raises(DamagedStore, match="receipts"):
+        Store(tmp_path / "earlier")
+
+
+def test_times_and_models_are_kept_by_a_store_that_was_never_used(tmp_path):
+    with Store(tmp_path / "orders") as store:
+        store.add("demand", Ridge(window="30d"), features=NAMES)
+        copied(tmp_path / "orders", tmp_path / "copy")
+    with Store(tmp_path / "copy") as store:
+        assert list(store.models()) == ["demand"]
+        assert store.status()["rows"] == 0

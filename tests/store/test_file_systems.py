@@ -1,0 +1,57 @@
+"""Which storage is refused: where overwriting leaves copies of keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from efface.errors import UnsafeStorage
+from efface.store import file_systems
+from efface.store.file_systems import mount_of, parse_mounts, refuse_unsafe
+
+MOUNTS = r"""
+22 1 254:0 / / rw,relatime - ext4 /dev/vda rw,errors=remount-ro
+30 22 0:40 / /pool rw shared:7 - zfs pool rw
+31 22 254:2 / /journal rw - ext4 /dev/vdb rw,data=journal
+32 22 0:41 / /pool/with\040space rw - xfs /dev/vdc rw
+33 22 0:42 / /far rw - nfs4 server:/far rw
+34 22 0:43 / /ssh rw - fuse.sshfs host: rw
+35 22 0:44 / /copies rw - btrfs /dev/vdd rw
+""".strip()
+
+
+@pytest.mark.parametrize(
+    ("folder", "type", "fault"),
+    [
+        ("/home/orders", "ext4", None),
+        ("/pool/orders", "zfs", "keeps the old blocks"),
+        ("/pool/with space/orders", "xfs", None),
+        ("/poolside", "ext4", None),
+        ("/journal", "ext4", "journal"),
+        ("/far/orders", "nfs4", "another machine"),
+        ("/ssh/orders", "fuse.sshfs", "another program"),
+        ("/copies/orders", "btrfs", "keeps the old blocks"),
+    ],
+)
+def test_the_file_system_of_a_folder_and_its_fault(folder, type, fault):
+    mount = mount_of(Path(folder), parse_mounts(MOUNTS))
+    assert mount is not None
+    assert mount.type == type
+    assert (mount.fault is None) if fault is None else (fault in mount.fault)
+
+
+def test_unsafe_storage_needs_a_master_key(tmp_path, monkeypatch):
+    listed = tmp_path / "mountinfo"
+    listed.write_text("22 1 254:0 / / rw - btrfs /dev/vda rw\n")
+    monkeypatch.setattr(file_systems, "_MOUNTS", listed)
+    with pytest.raises(UnsafeStorage, match=r"btrfs.*master key"):
+        refuse_unsafe(tmp_path, wrapped=False)
+    refuse_unsafe(tmp_path, wrapped=True)
+
+
+@pytest.mark.parametrize(("platform", "text"), [("win32", "Windows"), ("darwin", "APFS")])
+def test_other_platforms(tmp_path, monkeypatch, platform, text):
+    monkeypatch.setattr(file_systems.sys, "platform", platform)
+    with pytest.raises(UnsafeStorage, match=text):
+        refuse_unsafe(tmp_path, wrapped=False)

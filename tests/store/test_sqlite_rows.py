@@ -1,0 +1,71 @@
+"""Rows in a SQLite file: whole transactions, synced, for one owner."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from efface.errors import DamagedStore, StorageFailure
+from efface.store.sqlite_rows import SqliteRows
+
+
+@pytest.fixture
+def database(tmp_path):
+    made = SqliteRows(tmp_path / "rows.db", new=True)
+    made.create({"state": b"0"})
+    yield made
+    made.close()
+
+
+def test_a_transaction_is_there_when_the_file_is_opened_again(database, tmp_path):
+    database.apply([(5, 1, b"five"), (2, 1, b"two")], (), {"state": b"1", "note": b"n"}, ())
+    database.apply([], [2], {"state": b"2"}, ["note"])
+    database.close()
+    again = SqliteRows(tmp_path / "rows.db")
+    assert list(again.rows()) == [(5, 1, b"five")]
+    assert again.records() == {"state": b"2"}
+    assert again.record("state") == b"2"
+    assert again.record("note") is None
+    again.close()
+
+
+def test_commits_are_synced_and_the_file_is_its_owners_alone(database, tmp_path):
+    run = database._connection.execute
+    assert run("pragma journal_mode").fetchone() == ("wal",)
+    assert run("pragma synchronous").fetchone() == (2,)
+    database.take_over()
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.glob("rows.db*")} == {0o600}
+    other = sqlite3.connect(tmp_path / "rows.db", timeout=0)
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        other.execute("select * from rows")
+    other.close()
+
+
+def test_a_transaction_that_fails_changes_nothing(database):
+    database.apply([(1, 1, b"one")], (), {}, ())
+    with pytest.raises(StorageFailure, match="nothing was changed"):
+        database.apply([(2, 1, b"two"), (1, 1, b"again")], (), {"state": b"9"}, ())
+    assert [seq for seq, _, _ in database.rows()] == [1]
+    assert database.record("state") == b"0"
+    database.apply([(2, 1, b"two")], (), {}, ())
+    assert [seq for seq, _, _ in database.rows()] == [1, 2]
+
+
+def test_a_file_that_is_missing_or_no_database_is_refused(tmp_path):
+    with pytest.raises(DamagedStore, match="missing"):
+        SqliteRows(tmp_path / "rows.db")
+    (tmp_path / "rows.db").write_bytes(b"no database" * 1_000)
+    with pytest.raises(DamagedStore, match="cannot be read"):
+        SqliteRows(tmp_path / "rows.db")
+
+
+def test_a_frozen_file_is_not_touched(database, tmp_path):
+    database.apply([(1, 1, b"one")], (), {}, ())
+    database.close()
+    before = (tmp_path / "rows.db").read_bytes()
+    frozen = SqliteRows(tmp_path / "rows.db", frozen=True)
+    assert list(frozen.rows()) == [(1, 1, b"one")]
+    frozen.close()
+    assert (tmp_path / "rows.db").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.db"]

@@ -1,0 +1,242 @@
+"""The promises of the store: rows survive a crash, and no file can be read for forgotten ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from store_cases import NAMES, copied, data, filled, row_needles, slots, traces
+from store_writer import Writers
+
+from efface import Ridge
+from efface.errors import DamagedStore
+from efface.live.snapshot import same
+from efface.store import Store
+from efface.store.layout import About
+from efface.store.receipts import verify_chain
+from efface.store.row_cipher import RowCipher
+
+IDS = [f"order-{k}" for k in range(40)]
+
+
+def keys_of(folder, ids):
+    """The keys of rows, read before they are destroyed."""
+    with Store(folder) as store:
+        seqs = store._models["demand"].seqs
+        numbers = [seqs[id] for id in ids]
+    there = slots(folder)
+    return [there[number] for number in numbers]
+
+
+def needles(ids):
+    """What may not be found of rows of ``filled``."""
+    X, y = data(40)
+    rows = [IDS.index(id) for id in ids]
+    return row_needles(X[rows], y[rows], [], [])
+
+
+# Bytes
+
+
+def leave_by_id(folder):
+    with Store(folder) as store:
+        store.forget(ids=["order-3", "order-11"])
+    return ["order-3", "order-11"]
+
+
+def leave_by_owner(folder):
+    with Store(folder) as store:
+        assert store.forget(owner="person 3").rows == 5
+    return IDS[3::8]
+
+
+WAYS = {"id": leave_by_id, "owner": leave_by_owner}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_file_holds_a_forgotten_row_or_its_key(tmp_path, way):
+    filled(tmp_path / "orders").close()
+    gone = IDS[3::8] if way == "owner" else ["order-3", "order-11"]
+    keys = keys_of(tmp_path / "orders", gone)
+    assert len(traces(tmp_path / "orders", keys)) == len(gone)  # the search can find
+    assert WAYS[way](tmp_path / "orders") == gone
+    assert traces(tmp_path / "orders", [*keys, *needles(gone)]) == []
+    assert traces(tmp_path / "orders", [b"order-", b"person"]) == []
+
+
+def test_no_file_holds_rows_that_a_full_window_let_go(tmp_path):
+    with filled(tmp_path / "orders", model=Ridge(window=30)) as store:
+        assert len(slots(tmp_path / "orders")) == 30  # ten never entered
+        seqs = sorted(store._models["demand"].seqs.values())
+        keys = [slots(tmp_path / "orders")[seq] for seq in seqs[:5]]
+        store.learn("demand", *data(5, seed=1))
+        wait_for(lambda: len(slots(tmp_path / "orders")) == 30)
+        assert traces(tmp_path / "orders", keys) == []
+    assert traces(tmp_path / "orders", [*keys, *needles(IDS[:15])]) == []
+
+
+def wait_for(condition):
+    """Rows that leave by themselves are shredded within a second."""
+    end = time.monotonic() + 1.0
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_no_file_holds_rows_whose_time_was_up(tmp_path):
+    now = datetime.now(UTC)
+    X, y = data(4)
+    with Store(tmp_path / "orders") as store:
+        store.add("demand", Ridge(window="2d"), features=NAMES)
+        at = [now - timedelta(hours=47), now, now, now]
+        until = [None, now + timedelta(hours=1), None, None]
+        store.learn("demand", X, y, at=at, until=until)
+        before = slots(tmp_path / "orders")
+        assert store.expire(now + timedelta(hours=2)) == {"demand": 2}
+        assert slots(tmp_path / "orders") == {seq: before[seq] for seq in (2, 3)}
+    gone = [before[0], before[1], *row_needles(X[:2], y[:2], [], [])]
+    assert traces(tmp_path / "orders", gone) == []
+
+
+def test_what_fell_due_while_the_store_was_closed_leaves_at_open(tmp_path):
+    now = datetime.now(UTC)
+    with Store(tmp_path / "orders") as store:
+        store.add("demand", Ridge(), features=NAMES)
+        soon = now + timedelta(seconds=0.3)
+        store.learn("demand", *data(4), at=[now] * 4, until=[soon, None, None, None])
+    time.sleep(0.4)
+    with Store(tmp_path / "orders") as store:
+        assert store.status()["rows"] == 3
+    assert len(slots(tmp_path / "orders")) == 3
+
+
+def test_an_old_copy_of_the_rows_cannot_be_read_for_forgotten_ones(tmp_path):
+    folder = tmp_path / "orders"
+    filled(folder).close()
+    shutil.copy(folder / "rows.db", tmp_path / "old.db")
+    with Store(folder) as store:
+        seqs = dict(store._models["demand"].seqs)
+        store.forget(owner="person 3")
+    old = sqlite3.connect(tmp_path / "old.db")
+    bodies = {seq: (model, body) for seq, model, body in old.execute("select * from rows")}
+    old.close()
+    cipher, there = RowCipher(bytes.fromhex(About.read(folder).store)), slots(folder)
+    for id, seq in seqs.items():
+        text = cipher.decrypt(seq, bodies[seq][0], there.get(seq, bytes(32)), bodies[seq][1])
+        assert (text is None) == (id in IDS[3::8])
+
+
+def test_an_old_copy_of_the_rows_in_its_place_is_refused_and_keys_stay(tmp_path):
+    folder = tmp_path / "orders"
+    filled(folder).close()
+    shutil.copy(folder / "rows.db", tmp_path / "old.db")
+    with Store(folder) as store:
+        store.forget(owner="person 3")
+        store.learn("demand", *data(2, seed=5))
+    before = slots(folder)
+    for content in ((tmp_path / "old.db").read_bytes(), b""):
+        (folder / "rows.db").write_bytes(content)
+        with pytest.raises(DamagedStore):
+            Store(folder)
+        assert slots(folder) == before
+    (folder / "rows.db").unlink()
+    with pytest.raises(DamagedStore, match=r"rows\.db"):
+        Store(folder)
+    filled(tmp_path / "other").close()
+    shutil.copy(tmp_path / "other" / "rows.db", folder / "rows.db")
+    with pytest.raises(DamagedStore, match="another store"):
+        Store(folder)
+    assert slots(folder) == before
+
+
+def test_a_new_row_lives_after_the_newest_was_forgotten_and_a_crash(tmp_path):
+    """SQLite gives the newest rowid again; a late note would destroy the key of the new row."""
+    folder = tmp_path / "orders"
+    with filled(folder, 4) as store:
+        store.forget(ids=["order-3"])
+        store.learn("demand", *data(1, seed=7), ids=["new"])
+        copied(folder, tmp_path / "crashed")
+    with Store(tmp_path / "crashed") as store:
+        assert store._models["demand"].model.ids_ == ["order-0", "order-1", "order-2", "new"]
+
+
+# Crashes
+
+
+class Twin:
+    """The library's model under the calls that writers logged, and the receipts that they owe."""
+
+    def __init__(self):
+        self.model, self.receipts, self.seen, self.clock = Ridge(window=200).empty(2), 0, 0, 0.0
+
+    def follow(self, folder, lines, store):
+        """Apply what was acknowledged; the last call may have happened or not."""
+        calls = [json.loads(line) for line in lines]
+        doubtful = calls.pop() if calls[-1]["what"] not in ("open", "done") else None
+        for call in calls:
+            self.apply(call)
+        found = store.receipts()
+        assert verify_chain(found) == len(found)
+        if doubtful is not None and not self.equals(store):
+            self.apply(doubtful)
+        elif doubtful is not None and doubtful["what"] == "forget":
+            self.receipts = max(self.receipts, min(len(found), self.receipts + 1))  # of no row
+        assert self.equals(store)
+        assert len(found) == self.receipts
+        assert len(slots(folder)) == store.status()["rows"]
+        assert store.audit()["demand"].holds
+
+    def apply(self, call):
+        what = call.pop("what")
+        if what == "learn":
+            self.model.partial_fit(**call)
+            self.clock, self.seen = call["at"][-1], self.seen + len(call["ids"])
+        elif what == "forget":
+            self.model.forget(owner=call["owner"], missing="ok")
+            self.receipts += 1
+        elif what == "expire":
+            self.model.expire(call["now"])
+
+    def equals(self, store):
+        """Whether the store has the same live rows, to the last bit, in the same order."""
+        return same(self.model._snapshot(), store._models["demand"].model._snapshot())
+
+
+def killed_rounds(folder, rounds, seed):
+    """Kill a writer at random moments; after each the store must be whole."""
+    draw, twin, writers, log = random.Random(seed), Twin(), Writers(), Path(f"{folder}.log")
+    with Store(folder) as store:
+        store.add("demand", Ridge(window=200), features=2)
+    try:
+        for round in range(rounds):
+            writer = writers.start(folder, seed + round, twin.clock)
+            while not log.stat().st_size:  # until it has opened the store
+                time.sleep(0.002)
+            time.sleep(draw.random() * 0.15)
+            os.kill(writer, signal.SIGKILL)
+            assert writers.status() == signal.SIGKILL
+            with Store(folder) as store:
+                twin.follow(folder, log.read_bytes().splitlines(), store)
+    finally:
+        writers.close()
+    return twin
+
+
+def test_a_writer_that_is_killed_loses_nothing(tmp_path):
+    twin = killed_rounds(tmp_path / "orders", 25, seed=1)
+    assert twin.seen > 200
+    assert twin.receipts > 5
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_000)
+def test_a_writer_that_is_killed_300_times_loses_nothing(tmp_path):
+    assert killed_rounds(tmp_path / "orders", 300, seed=1_000).receipts > 60

@@ -1,0 +1,98 @@
+"""The writer: what follows a failure, and what a transaction holds."""
+
+from __future__ import annotations
+
+import pytest
+from store_cases import data, filled, slots
+
+from efface import Ridge
+from efface.errors import StorageFailure, StoreStopped, UnclearCommit
+from efface.store import Store
+
+
+def fail(error):
+    def failing(*_, **__):
+        raise error
+
+    return failing
+
+
+def test_a_commit_that_changed_nothing_can_be_tried_again(tmp_path, monkeypatch):
+    with filled(tmp_path / "orders", model=Ridge(window=40)) as store:
+        with monkeypatch.context() as patched:
+            patched.setattr(store._disk.database, "apply", fail(StorageFailure("full")))
+            for call in (
+                lambda: store.learn("demand", *data(3)),
+                lambda: store.forget(owner="person 1"),
+                lambda: store.add("other", Ridge(), features=2),
+            ):
+                with pytest.raises(StorageFailure, match="full"):
+                    call()
+        assert store.status()["rows"] == 40
+        assert store.learn("demand", *data(3)).learned == 3
+        assert store.forget(owner="person 1").rows == 4
+        assert store.audit()["demand"].holds
+    assert len(slots(tmp_path / "orders")) == 36
+
+
+@pytest.mark.parametrize("error", [UnclearCommit("unclear"), MemoryError(), KeyboardInterrupt()])
+def test_after_any_other_failure_the_store_stops(tmp_path, monkeypatch, error):
+    store = filled(tmp_path / "orders")
+    monkeypatch.setattr(store._disk.database, "apply", fail(error))
+    with pytest.raises(type(error)):
+        store.learn("demand", *data(3))
+    for call in (
+        lambda: store.learn("demand", *data(3)),
+        lambda: store.predict("demand", [[1.0] * 3]),
+        lambda: store.forget(owner="person 1"),
+    ):
+        with pytest.raises(StoreStopped, match="stopped"):
+            call()
+    before = slots(tmp_path / "orders")
+    assert len(before) == 43  # no slot is touched after an unclear commit
+    store.close()
+    assert slots(tmp_path / "orders") == before
+    with Store(tmp_path / "orders") as again:
+        assert again.status()["rows"] == 40
+    assert len(slots(tmp_path / "orders")) == 40
+
+
+def test_a_model_that_fails_after_the_commit_stops_the_store(tmp_path, monkeypatch):
+    store = filled(tmp_path / "orders")
+    with monkeypatch.context() as patched:
+        patched.setattr(store._models["demand"].model.live_rows, "learn", fail(MemoryError()))
+        with pytest.raises(MemoryError):
+            store.learn("demand", *data(3))
+    with pytest.raises(StoreStopped):
+        store.status()
+    store.close()
+    with Store(tmp_path / "orders") as again:
+        assert again.status()["rows"] == 43  # they were committed
+
+
+def test_a_failure_of_the_shredder_is_told_by_the_next_call(tmp_path, monkeypatch):
+    store = filled(tmp_path / "orders", model=Ridge(window=40))
+    store.learn("demand", *data(3))
+    with monkeypatch.context() as patched:
+        patched.setattr(store._disk.keys, "sync", fail(OSError(5, "Input/output error")))
+        store._writer._shred_in_time()
+    with pytest.raises(StoreStopped) as caught:
+        store.predict("demand", [[1.0] * 3])
+    assert "Input/output error" in str(caught.value.__cause__)
+    store.close()
+    with Store(tmp_path / "orders") as again:
+        assert again.audit()["demand"].holds
+    assert len(slots(tmp_path / "orders")) == 40
+
+
+def test_notes_are_removed_and_none_is_left_behind(tmp_path):
+    with filled(tmp_path / "orders", model=Ridge(window=40)) as store:
+        for k in range(4):
+            store.learn("demand", *data(2, seed=k))
+            store.forget(owner=f"person {k + 1}", missing="ok")
+        notes = [name for name in store._disk.database.records() if name.startswith("note")]
+        assert 1 <= len(notes) <= 2
+    with Store(tmp_path / "orders") as store:
+        names = {name.split()[0] for name in store._disk.database.records()}
+        assert names == {"state", "models", "left"}
+        assert store._disk.state.receipts == 4
