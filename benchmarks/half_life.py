@@ -17,8 +17,8 @@ HALF_LIFE = 50.0  # rows
 FASTER_GOAL, ERROR_GOAL = 1.0, 1e-9
 NOTE = (
     "Fastest µs per row, one thread; the largest relative error of the coefficients against "
-    "weighted lstsq. A window of 250 rows is that of polars-ds' half_life; without a window, that of "
-    "polars-ols' recursive least squares, whose prior is made negligible."
+    "weighted lstsq. A window of 250 rows is compared with half_life of polars-ds; no window with "
+    "recursive least squares of polars-ols, whose prior is made negligible."
 )
 
 
