@@ -61,6 +61,7 @@ DISTRIBUTIONS = {  # of imports that have another name than the package to insta
     "prometheus_client": "prometheus-client",
     "sklearn": "scikit-learn",
     "typing_extensions": "typing-extensions",
+    "vega_datasets": "vega-datasets",
     "yaml": "pyyaml",
 }
 USERS = {  # the optional packages of each part: the extra that a user installs for it
@@ -71,7 +72,7 @@ USERS = {  # the optional packages of each part: the extra that a user installs 
     "service": ("files", "service", "store"),
     "store": ("store",),
     "models/river.py": ("river",),
-    "models/plots.py": ("plot",),
+    "models/coefficient_plots.py": ("plot",),
     "polars.py": ("polars",),
 }
 DEVELOPERS = {"tests": "test", "benchmarks": "bench", "examples": "test", "docs": "docs"}

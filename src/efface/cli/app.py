@@ -16,6 +16,7 @@ from efface.cli import (
     store_commands,
     store_copies,
     store_people,
+    tune,
 )
 
 app = typer.Typer(
@@ -44,6 +45,7 @@ def _common(
 
 
 app.command(epilog=replay_file.REPLAY_EXAMPLE)(replay_file.replay)
+app.command(epilog=tune.EXAMPLE)(tune.tune)
 app.command(epilog=replay_file.SAMPLE_EXAMPLE)(replay_file.sample)
 app.command(epilog=reproduce.EXAMPLE)(reproduce.reproduce)
 app.command(epilog=serve.EXAMPLE)(serve.serve)
