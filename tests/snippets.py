@@ -17,6 +17,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
+from unittest.mock import patch
 
 from markdown_it import MarkdownIt
 
@@ -109,8 +110,8 @@ class Page:
             self._doctest(block)
             return
         printed = StringIO()
-        code = compile("\n" * block.line + block.text, block.page, "exec")
-        with redirect_stdout(printed):
+        code = compile("\n" * block.line + self._moved(block.text), block.page, "exec")
+        with redirect_stdout(printed), patch.dict(os.environ, self.variables):
             exec(code, self.names)
         if follower is not None and follower.kind == OUTPUT:
             shown, got = without_rounding(follower.text), without_rounding(printed.getvalue())

@@ -174,7 +174,8 @@ def test_every_package_says_what_it_contains():
 
 def has_code(path):
     """Whether a module defines a function or a class, rather than names of types alone."""
-    return any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in tree(path).body)
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return any(isinstance(node, kinds) for node in tree(path).body)
 
 
 def test_every_module_has_its_tests_in_the_same_folder():
