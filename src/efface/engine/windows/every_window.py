@@ -54,6 +54,8 @@ def slide_windows(
     if unsafe.size > (n - first) // 2 and s > d + int(design.intercept):
         unsafe = _without_null_directions(unsafe, problem, first, length, found, rank)
     coef, level = design.restored(found.coef, found.level)
+    if not unsafe.size:
+        return coef, level, rank
     starts = np.maximum(np.arange(1, n + 1) - s, 0)
     return _refitted(unsafe, starts, x, responses, penalty, intercept, coef, level, rank)
 
@@ -122,7 +124,7 @@ def solve_windows(
     found = RangeFits.empty(len(x), d, coef=True, gauges=False, rank=False)
     solved = np.where(count < least, starts, ends)
     ranges = Ranges(design.x, responses, starts, solved, design.x, starts)
-    solve_ranges(ranges, Rule(FIXED, penalty), design.intercept, found)
+    solve_ranges(ranges, Rule(FIXED, penalty), design.intercept, found, measured=False)
     margin = np.where(count < least, np.inf, found.margin)
     if design.replaced:
         margin[(count >= least) & (count <= d + 1)] = 0.0
