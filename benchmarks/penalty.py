@@ -40,8 +40,8 @@ NOTE = (
     "Ridge with the best of 40 values of alpha in hindsight, from 1e-6 to 1e9. `paper's` and "
     "`residual, auto` are the plug-ins of AdaptiveRidge. GCV and REML take the best penalty of "
     "AutoRidge's grid, RidgeCV of scikit-learn that of the 40 by leave-one-out; these three are "
-    f"refitted at up to {MOST_REFITS} windows per stream; their figure is that of AutoRidge times the "
-    "ratio of the two errors on the same rows."
+    f"refitted at up to {MOST_REFITS} windows per stream; their figure is that of AutoRidge times "
+    "the ratio of the two errors on the same rows."
 )
 POINTS = ((20, 500, 9.0), (100, 500, 13.0))  # features, window, most times the time of Ridge
 COST = "Process time per row, window of 500 rows; RidgeCV is refitted at every row."
