@@ -10,7 +10,7 @@ import pytest
 
 from efface.cli.main import main
 
-COMMAND = [sys.executable, "-W", "error", "-c", "from efface.cli.main import main; main()"]
+COMMAND = [sys.executable, "-W", "error", "-c", "from efface.cli.main import run; run()"]
 
 
 def run(*arguments, **options):

@@ -55,10 +55,40 @@ DESIGNS = {
     ),
 }
 
+# Features that are dependent in all rows, or in many windows.
+DEPENDENT = {
+    "constant column": lambda rng, n: with_constant(rng.normal(size=(n, 2)), 3.7),
+    "one-hot": lambda rng, n: np.hstack([categories(rng, n, 4), rng.normal(size=(n, 2))]),
+    "two one-hots": lambda rng, n: np.hstack([categories(rng, n, 3), categories(rng, n, 3)]),
+    "rare flag": lambda rng, n: np.column_stack([rng.random(n) < 0.02, rng.normal(size=(n, 2))]),
+    "copied column": lambda rng, n: rng.normal(size=(n, 3))[:, [0, 1, 0, 2]],
+    "the same length in two units": lambda rng, n: (
+        rng.normal(size=(n, 2))[:, [0, 1, 0]] * [1.0, 1.0, 1024.0]
+    ),
+    "total and parts": lambda rng, n: with_total(rng.integers(0, 9, size=(n, 3))),
+    "rank swings": lambda rng, n: flags(n, 4, 37),
+}
+
+
+def categories(rng, n, levels):
+    return np.eye(levels)[rng.integers(0, levels, n)]
+
+
+def with_total(parts):
+    return np.column_stack([parts, parts.sum(axis=1)]) * 1.0
+
+
+def flags(n, d, period):
+    X = np.zeros((n, d))
+    for j in range(d):
+        X[3 * j :: period + j, j] = 1.0
+    return X
+
 
 def sample(name, n, seed=0, noise=1.0):
     """Features and a response to which each of them contributes about 1, plus noise."""
     rng = np.random.default_rng(seed)
-    X = np.ascontiguousarray(DESIGNS[name](rng, n))
-    coef = rng.normal(size=X.shape[1]) / np.abs(X).mean(axis=0)
+    X = np.ascontiguousarray({**DESIGNS, **DEPENDENT}[name](rng, n) * 1.0)
+    means = np.abs(X).mean(axis=0)
+    coef = rng.normal(size=X.shape[1]) / np.where(means > 0.0, means, 1.0)
     return X, X @ coef + noise * rng.normal(size=n)

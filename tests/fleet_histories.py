@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from efface import FIFD, OLS, AdaptiveRidge, AddDrop, KeepAll, KeepFor, Ridge, SwitchingRidge
+from efface import (
+    FIFD,
+    OLS,
+    AdaptiveRidge,
+    AddDrop,
+    AutoRidge,
+    KeepAll,
+    KeepFor,
+    Ridge,
+    SwitchingRidge,
+)
 
 KEYS = [7, -3, "a", "b", 2**70]
 OWNERS = [None, None, "ann", "bob", 5]
 POLICIES = [FIFD(4), FIFD(9), KeepFor(6.0), AddDrop(3, 2, 1), KeepAll()]
 MODELS = {
+    "AutoRidge": AutoRidge,
+    "AutoRidge, averaged": lambda **given: AutoRidge(average=True, **given),
     "OLS": OLS,
     "Ridge": lambda **given: Ridge(alpha=0.7, **given),
     "AdaptiveRidge": AdaptiveRidge,

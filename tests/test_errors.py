@@ -19,6 +19,8 @@ from efface import errors
         (errors.UnknownId, (errors.InvalidValue, LookupError)),
         (errors.UnknownOwner, (errors.InvalidValue, LookupError)),
         (errors.BadTime, (errors.InvalidValue,)),
+        (errors.EffaceWarning, (UserWarning,)),
+        (errors.UnevenFeatures, (errors.EffaceWarning,)),
         (errors.NotFitted, (errors.EffaceError, ValueError, AttributeError)),
         (errors.ForeignFile, (errors.UnreadableFile,)),
         (errors.NewerFile, (errors.UnreadableFile,)),

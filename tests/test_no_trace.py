@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-from efface import OLS, AdaptiveRidge, AutoRidge, Ridge, SwitchingRidge, WindowScaler, audit, replay
+from efface import (
+    OLS,
+    AdaptiveRidge,
+    AutoRidge,
+    Fleet,
+    Ridge,
+    SwitchingRidge,
+    WindowScaler,
+    audit,
+    replay,
+)
 from efface.models.river import Regressor
 
 EVENTS = 500  # per model
@@ -108,8 +118,10 @@ def learn_batch(model, stream):
 
 def replay_batch(model, stream):
     rows, options = next_batch(stream)
-    diagnostics = bool(stream.rng.integers(2))
-    replay(model, stream.X[rows], stream.y[rows], diagnostics=diagnostics, **options)
+    options["diagnostics"] = bool(stream.rng.integers(2))
+    if stream.rng.integers(2):
+        options |= {"interval": 0.8, "method": "local"}
+    replay(model, stream.X[rows], stream.y[rows], **options)
 
 
 def next_batch(stream):
@@ -130,7 +142,8 @@ def expire(model, stream):
 
 def inspect(model, stream):
     if model.n_rows_:
-        model.predict_interval(stream.X[stream.arrived : stream.arrived + 2])
+        new = stream.X[stream.arrived : stream.arrived + 2]
+        model.predict_interval(new, 0.8, stream.rng.choice(["gaussian", "local"]).item())
         _ = model.coef_, model.rank_
 
 
@@ -314,3 +327,38 @@ def test_no_object_holds_the_id_the_owner_or_the_end_of_a_departed_row(kind, win
         if event % EVERY == 0:
             assert not stream.departed(set(model.ids_)) & keys_in(model)
     assert set(model.ids_) < keys_in(model)  # those of live rows are found
+
+
+@pytest.mark.parametrize("kind", sorted(MODELS))
+@pytest.mark.parametrize("window", sorted(WINDOWS))
+@pytest.mark.parametrize("named", [False, True])
+def test_fleets(kind, window, named):
+    """Batches, replays, requests and expiry over five keys; intervals and fits in between."""
+    rng = np.random.default_rng(4)
+    stream = Stream(11, timed=window == "9 hours", weighted=True)
+    fleet, keys = Fleet(MODELS[kind](window=WINDOWS[window]), threads=1), np.zeros(0, int)
+    for _ in range(30):
+        rows = stream.take(int(rng.integers(1, 20)))
+        keys = np.append(keys, rng.integers(0, 5, rows.size))
+        learned = [f"k{key}" for key in keys[rows]] if named else keys[rows]
+        ids = [f"r{t}" for t in rows] if named else rows
+        given = {"ids": ids, "at": stream.times(rows), "sample_weight": stream.weights[rows]}
+        given["owners"] = [f"o{t % 7}" for t in rows]
+        if rng.random() < 0.5:
+            fleet.learn(learned, stream.X[rows], stream.y[rows], **given)
+        else:
+            diagnosed = {"diagnostics": True, "interval": 0.9, "coef": True}
+            fleet.replay(learned, stream.X[rows], stream.y[rows], **given, **diagnosed)
+        if rng.random() < 0.4:
+            fleet.forget(rng.choice(fleet.ids_, 1).tolist()[0] if named else fleet.ids_[0])
+        if rng.random() < 0.2:
+            fleet.forget(owner=f"o{rng.integers(7)}", missing="ok")
+        if stream.timed and rng.random() < 0.2:
+            fleet.expire(stream.times(rows)[-1] + np.timedelta64(3, "h"))
+        live = [int(str(id).removeprefix("r")) for id in fleet.ids_]
+        assert_no_trace(fleet, stream.departed(live))
+        assert fleet.residues() == []
+        if len(fleet):
+            fleet.fits()
+            fleet.predict_interval(fleet.keys(), stream.X[: len(fleet)])
+            assert_no_trace(fleet, stream.departed(live))

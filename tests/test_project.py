@@ -59,6 +59,7 @@ DISTRIBUTIONS = {  # of imports that have another name than the package to insta
     "polars_ds": "polars-ds",
     "polars_ols": "polars-ols",
     "sklearn": "scikit-learn",
+    "vega_datasets": "vega-datasets",
 }
 USERS = {  # the optional packages of each part: the extra that a user installs for it
     "cli": ("cli",),
@@ -67,7 +68,7 @@ USERS = {  # the optional packages of each part: the extra that a user installs 
     "paper": ("cli", "dask", "paper"),
     "store": ("store",),
     "models/river.py": ("river",),
-    "models/plots.py": ("plot",),
+    "models/coefficient_plots.py": ("plot",),
     "polars.py": ("polars",),
 }
 DEVELOPERS = {"tests": "test", "benchmarks": "bench", "examples": "test", "docs": "docs"}

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from efface.batch.replay import replay
     from efface.batch.results import Replay, Rolling
     from efface.batch.rolling import rolling
+    from efface.batch.tuning import Tuning, tune
     from efface.diagnostics.audit import Audit, audit
     from efface.diagnostics.diagnosis import Diagnosis, diagnose
     from efface.diagnostics.forecast import Forecast, forecast_forgetting
@@ -42,6 +43,7 @@ __all__ = [
     "Ridge",
     "Rolling",
     "SwitchingRidge",
+    "Tuning",
     "WindowScaler",
     "audit",
     "diagnose",
@@ -49,6 +51,7 @@ __all__ = [
     "load",
     "replay",
     "rolling",
+    "tune",
 ]
 
 _MODULES = {
@@ -72,6 +75,7 @@ _MODULES = {
     "efface.batch.fleet": ("Fleet",),
     "efface.batch.replay": ("replay",),
     "efface.batch.rolling": ("rolling",),
+    "efface.batch.tuning": ("Tuning", "tune"),
 }
 
 

@@ -1,4 +1,4 @@
-"""All exceptions that efface raises on purpose.
+"""All exceptions that efface raises on purpose, and its warnings.
 
 ::
 
@@ -33,6 +33,9 @@
         ├── NewerFile                  a later version of efface wrote it
         └── DamagedFile                it was truncated or altered
 
+    EffaceWarning (UserWarning)
+    └── UnevenFeatures                 a penalty meets features of very different spread
+
 A message names its subject in quotes, the value, what was expected and what to do. An exception is
 raised before any state changes.
 """
@@ -42,6 +45,14 @@ from __future__ import annotations
 
 class EffaceError(Exception):
     """The base class of all exceptions of efface."""
+
+
+class EffaceWarning(UserWarning):
+    """The base class of all warnings of efface."""
+
+
+class UnevenFeatures(EffaceWarning):
+    """A penalty shrinks features by their units, which differ much."""
 
 
 class InvalidValue(EffaceError, ValueError):

@@ -18,13 +18,14 @@ EVIL = "</script><b>&"
 def embedded():
     history, rng = History(), np.random.default_rng(0)
     columns = {name: rng.random(100) for name in (*PREDICTED, *DIAGNOSTICS)}
+    columns |= {name: rng.random((100, 3)) for name in ("coef", "coef_error")}
     history.add(np.arange(100.0), columns, np.ones(100), {EVIL: rng.random(100)})
-    return embed(draw(history, Labels(EVIL, 3, 0.9, (EVIL,))))
+    return embed(draw(history, Labels(EVIL, (EVIL, "b", "c"), 0.9, (EVIL,))))
 
 
 def test_every_chart_has_an_element_and_every_colour_a_variable():
     parts = embedded()
-    assert len(parts.elements) == 8
+    assert len(parts.elements) == 9
     for colour in {*LIGHT.values(), *DARK.values()}:
         assert colour in parts.style
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from efface import OLS, AdaptiveRidge, Ridge
+from efface import OLS, AdaptiveRidge, Ridge, replay
 from efface.charts.history import Labels
 from efface.charts.replay_charts import draw
 from efface.charts.themes import DARK, LIGHT
@@ -21,7 +21,7 @@ def drawn(rows, at=None, make=lambda: OLS(30)):
     y = X @ [1.0, 2.0] + rng.normal(size=rows)
     run = StreamRun(make, "model", compare=lambda: baselines(lambda: OLS(30), 30), warm_up=3)
     run.advance(RowBatch(np.arange(rows), X, y, None, at))
-    labels = Labels("y", 2, 0.95, tuple(run.log.scores))
+    labels = Labels("y", ("a", "b"), 0.95, tuple(run.log.scores))
     return draw(run.log.history, labels), run.log
 
 
@@ -29,6 +29,8 @@ def test_all_charts_share_one_axis():
     chart_set, log = drawn(900)
     ranges = {chart.figure.x_range.id for chart in chart_set.charts}
     assert ranges == {chart_set.axis}
+    names = [chart.name for chart in chart_set.charts]
+    assert names[:3] == ["predictions", "coefficients", "errors"]
     assert len(chart_set.charts) == 8
     assert set(chart_set.lines) == set(log.scores)
 
@@ -64,13 +66,36 @@ def test_the_coverage_chart_has_the_data_of_the_history():
 
 @pytest.mark.parametrize(
     ("model", "expected"),
-    [
-        (OLS(30), "The penalty is 0: ordinary least squares."),
-        (Ridge(30, alpha=0.1), "The ridge penalty is fixed at 0.1."),
-        (AdaptiveRidge(30), "The ridge penalty that the model computed from the live rows."),
-    ],
+    [(OLS(30), False), (Ridge(30, alpha=0.1), False), (AdaptiveRidge(30), True)],
 )
-def test_the_caption_of_the_penalty_says_which_kind_it_is(model, expected):
+def test_a_constant_penalty_has_no_chart(model, expected):
     chart_set, _ = drawn(200, make=lambda: clone(model))
-    chart = next(chart for chart in chart_set.charts if chart.name == "penalty")
-    assert chart.caption == expected
+    assert ("penalty" in [chart.name for chart in chart_set.charts]) == expected
+
+
+def test_coefficient_paths_are_those_of_the_replay():
+    chart_set, _ = drawn(100)
+    path = chart_set.paths.choices[""]["b"]
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(100, 2))
+    y = X @ [1.0, 2.0] + rng.normal(size=100)
+    expected = replay(OLS(30), X, y, coef=True).coef[:, 1]
+    np.testing.assert_allclose(path["coef"], expected, rtol=1e-4, atol=1e-9)
+    low, high = np.array(path["lower"], dtype=float), np.array(path["upper"], dtype=float)
+    assert np.isnan(low[:50]).all()  # no standard error was measured yet
+    model = OLS(30).fit(X[:50], y[:50])
+    width = 2 * 1.96 * model.standard_errors().coef[1]
+    np.testing.assert_allclose((high - low)[50:], width, rtol=1e-3)
+
+
+def test_groups_have_paths_and_errors_of_their_own():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(90, 2)), rng.normal(size=90)
+    run = StreamRun(lambda: OLS(10), "model", warm_up=3)
+    run.advance(RowBatch(np.arange(90), X, y, None, None, ["a", "b", "c"] * 30))
+    chart_set = draw(run.log.history, Labels("y", ("u", "v"), 0.9, tuple(run.log.scores)))
+    assert list(chart_set.paths.choices) == ["a", "b", "c"]
+    assert list(chart_set.group_errors.choices) == ["", "a", "b", "c"]
+    found = chart_set.group_errors.choices["b"][""]["model"]
+    errors = np.abs(replay(OLS(10), X[1::3], y[1::3]).prediction - y[1::3])
+    np.testing.assert_allclose([e for e in found if e is not None], errors[3:], rtol=1e-4)

@@ -500,9 +500,7 @@ def test_the_example_in_the_help_runs(place):
     script = "\n".join(line.strip() for line in lines[:start])
     assert script.strip().startswith("efface sample")
     found = re.sub(r"^efface ", "efface_ ", script, flags=re.MULTILINE)
-    prelude = (
-        'efface_() { "$PYTHON" -W error -c "from efface.cli.main import main; main()" "$@"; }\n'
-    )
+    prelude = 'efface_() { "$PYTHON" -W error -c "from efface.cli.main import run; run()" "$@"; }\n'
     result = subprocess.run(
         ["bash", "-e", "-c", prelude + found],
         env={**os.environ, "PYTHON": sys.executable, "COLUMNS": "80"},

@@ -158,3 +158,17 @@ def test_standardised_refit_returns_coefficients_of_the_original_features(n, lam
 def test_standardised_refit_of_no_rows_is_0():
     found = refit_standardized(np.empty((0, 2)), np.empty(0), penalty=1.0, intercept=True)
     assert found.coef.tolist() == [0.0, 0.0]
+
+
+def test_a_penalised_feature_in_far_smaller_units_counts_with_many_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60_000, 3)) * [1e11, 1.0, 1.0]
+    y = X @ [1e-11, 2.0, 3.0] + rng.normal(size=60_000)
+    found = refit(X, y, penalty=1.0, intercept=True)
+    Z, around = X - X.mean(axis=0), y - y.mean()
+    units = np.array([1e11, 1.0, 1.0])
+    gram = (Z / units).T @ (Z / units) + np.diag(1.0 / units**2)
+    assert found.coef == pytest.approx(
+        np.linalg.solve(gram, (Z / units).T @ around) / units, rel=1e-9
+    )
+    assert found.sensitivity < 2.0

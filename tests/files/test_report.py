@@ -12,14 +12,16 @@ from browser import Visit, launched
 from PIL import Image
 
 from efface.charts.themes import DARK, LIGHT
+from efface.files.formatting import figure
 from efface.files.job import Job, run
+from efface.files.report import coverage_card
 from efface.files.schema import RequestedColumns
 
 NAMES = (
     "predictions",
+    "coefficients",
     "errors",
     "coverage",
-    "penalty",
     "rank",
     "condition",
     "leverage_oldest",
@@ -197,6 +199,94 @@ def test_a_phone_can_zoom_by_buttons_and_scroll_by_dragging(browser, report):
     assert after[0][1] - after[0][0] < 0.2 * (before[0][1] - before[0][0])
     drags = "() => Bokeh.documents[0].roots().map(p => p.toolbar.active_drag)"
     assert visit.page.evaluate(drags) == [None] * len(NAMES)
+
+
+@pytest.fixture(scope="module")
+def regions(tmp_path_factory):
+    """Three groups whose coefficients and errors differ, after a replay."""
+    place, rng = tmp_path_factory.mktemp("regions"), np.random.default_rng(5)
+    names = rng.choice(["north", "south", "east"], size=N)
+    slope = {"north": 2.0, "south": -1.0, "east": 0.5}
+    X = rng.normal(size=(N, 2)).round(4)
+    noise = 0.1 * rng.normal(size=N) * np.where(names == "east", 20.0, 1.0)
+    y = X[:, 0] * [slope[name] for name in names] + 10.0 * X[:, 1] + noise
+    lines = [f"{g},{a},{b},{v:.4f}\n" for g, (a, b), v in zip(names, X, y, strict=True)]
+    (place / "rows.csv").write_text("region,temp,price,sales\n" + "".join(lines))
+    roles = RequestedColumns("sales", group="region")
+    summary = run(Job(str(place / "rows.csv"), roles, model="ols", window=100), place / "out")
+    return place / "out" / "report.html", summary
+
+
+def shown_values(visit, chart, column):
+    """The finite values of a column that a chart draws now."""
+    source = f"Bokeh.documents[0].roots()[{chart}].renderers.at(-1).data_source.data[{column!r}]"
+    return np.array([v for v in visit.page.evaluate(f"() => Array.from({source})") if v == v])
+
+
+def test_a_reader_chooses_the_feature_and_the_group_of_the_coefficients(browser, regions):
+    visit = drawn(Visit(browser, regions[0]))
+    page = visit.page
+    groups = page.locator("#path-group option").all_inner_texts()
+    assert sorted(groups) == ["east", "north", "south"]
+    assert page.locator("#path-feature option").all_inner_texts() == ["temp", "price"]
+    for group, feature, expected in (
+        ("north", "temp", 2.0),
+        ("south", "temp", -1.0),
+        ("south", "price", 10.0),
+        ("north", "price", 10.0),
+    ):
+        before = colours(visit, "coefficients")
+        page.select_option("#path-group", group)
+        page.select_option("#path-feature", feature)
+        page.wait_for_timeout(300)
+        assert np.median(shown_values(visit, 1, "coef")) == pytest.approx(expected, abs=0.05)
+        low, high = (np.median(shown_values(visit, 1, name)) for name in ("lower", "upper"))
+        assert low < expected < high
+        bounds = "() => (r => [r.start, r.end])(Bokeh.documents[0].roots()[1].y_range)"
+        assert page.evaluate(bounds)[0] < expected < page.evaluate(bounds)[1]
+        after = colours(visit, "coefficients")
+        assert group == groups[0] or len(after) != len(before) or (after != before).any()
+    assert visit.console_errors == []
+
+
+def test_a_reader_chooses_the_group_of_the_errors(browser, regions):
+    path, summary = regions
+    visit = drawn(Visit(browser, path))
+    cells, scores = visit.page.locator("#table tr.model td.number"), summary["groups"]
+    assert cells.first.inner_text() == figure(summary["errors"]["OLS"]["mae"])
+    for group in ("east", "north"):
+        visit.page.select_option("#error-group", group)
+        visit.page.wait_for_timeout(200)
+        mae = scores[group]["errors"]["OLS"]["mae"]
+        assert cells.first.inner_text() == figure(mae)
+        assert shown_values(visit, 2, "OLS").mean() == pytest.approx(mae, rel=0.2)
+    assert scores["east"]["errors"]["OLS"]["mae"] > 5 * scores["north"]["errors"]["OLS"]["mae"]
+    assert sum(found["rows"] for found in scores.values()) == summary["rows"]["scored"]
+    assert visit.console_errors == []
+
+
+def test_a_long_stream_opens_on_the_latest_rows_with_the_whole_band(browser, erasures):
+    visit = drawn(Visit(browser, erasures[0]))
+    (start, end), *_ = axis(visit)
+    assert end - start < 1_100
+    rows = "() => Object.fromEntries(Object.entries(Bokeh.documents[0].roots()[0].renderers[0]"
+    data = visit.page.evaluate(rows + ".data_source.data).map(([k, v]) => [k, Array.from(v)]))")
+    inside = np.array(data["x"]) >= start
+    limits = "() => (r => [r.start, r.end])(Bokeh.documents[0].roots()[0].y_range)"
+    low, high = visit.page.evaluate(limits)
+    assert low < np.array(data["lower"])[inside].min()
+    assert high > np.array(data["upper"])[inside].max()
+
+
+@pytest.mark.parametrize(
+    ("coverage", "tone", "text"),
+    [(0.949, "good", "nominal"), (0.9, "bad", "too low: errors"), (0.99, "warn", "too high")],
+)
+def test_a_coverage_that_misses_its_level_is_coloured_and_explained(coverage, tone, text):
+    interval = {"coverage": coverage, "level": 0.95, "method": "gaussian"}
+    card = coverage_card(interval, 5_000)
+    assert card.tone == tone
+    assert text in card.note
 
 
 PEOPLE, ASKED, VISITS = 2_000, 200, 4_000

@@ -17,6 +17,11 @@ def batch(at=None):
     return RowBatch(np.array([4, 5]), np.ones((2, 1)), np.ones(2), None, at)
 
 
+def columns(values):
+    found = dict.fromkeys(("y", *STEP_COLUMNS), values)
+    return found | dict.fromkeys(("coef", "coef_error"), values[:, np.newaxis])
+
+
 @pytest.mark.parametrize(
     ("at", "axis", "expected"),
     [
@@ -28,14 +33,14 @@ def batch(at=None):
 def test_positions_are_row_numbers_numbers_or_milliseconds(at, axis, expected):
     rows, log = batch(at), RunLog()
     log.count(rows, 2)
-    log.add(PredictedRows(rows, [4, 5], dict.fromkeys(("y", *STEP_COLUMNS), np.ones(2))), {})
+    log.add(PredictedRows(rows, [4, 5], columns(np.ones(2))), {})
     assert positions(rows).tolist() == expected
     assert (log.history.axis, log.rows) == (axis, 2)
 
 
 def test_outcomes_are_marked_in_the_history_at_the_rows_that_are_shown():
     log, rows = RunLog(), batch()
-    shown = PredictedRows(rows, [4, 5], dict.fromkeys(("y", *STEP_COLUMNS), np.arange(2.0)))
+    shown = PredictedRows(rows, [4, 5], columns(np.arange(2.0)))
     shown = shown.take(np.array([1]))
     assert (shown.ids, shown["y"].tolist()) == ([5], [1.0])
     log.count(rows, len(shown.rows))
@@ -51,3 +56,23 @@ def test_people_are_counted_once():
     log.count(replace(batch(), owners=["ann", None]), 2)
     log.count(replace(batch(), owners=["ann", "bob"]), 2)
     assert log.people == {"ann", "bob"}
+
+
+def test_the_largest_regret_term_is_recorded():
+    log = RunLog()
+    for values in ([np.nan, 0.5], [2.5, 1.0]):
+        log.add(PredictedRows(batch(), [4, 5], columns(np.array(values))), {})
+    assert log.largest_frt == 2.5
+
+
+def test_scores_are_kept_by_group():
+    log, scored = RunLog(), np.array([True, True, False, True])
+    predictions = {"model": np.array([0.0, 1.0, 9.0, 2.0])}
+    log.add_group_scores(["a", "b", "a", "b"], np.ones(4), predictions, scored)
+    log.add_group_scores(["a", "c"], np.ones(2), {"model": np.ones(2)}, scored[:2])
+    found = {name: scores["model"] for name, scores in log.group_scores.items()}
+    assert {name: (score.count, score.mae) for name, score in found.items()} == {
+        "a": (2, 0.5),
+        "b": (2, 0.5),
+        "c": (1, 0.0),
+    }

@@ -66,7 +66,9 @@ def test_one_batch_equals_the_library_to_the_last_bit():
     found = fed(StreamRun(lambda: Ridge(50), "model"), stream(), ())
     expected = replay(Ridge(50), X, Y, diagnostics=True, interval=0.95)
     for name, source in STEP_COLUMNS.items():
-        np.testing.assert_array_equal(found[name], getattr(expected, source))
+        theirs = getattr(expected, source)
+        rows = ~np.isnan(theirs) if name == "condition" else slice(None)  # that one is sampled
+        np.testing.assert_array_equal(found[name][rows], theirs[rows])
 
 
 def dicts(*, at=None, ids=None, groups=None, owners=None, until=None):

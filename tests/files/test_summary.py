@@ -48,7 +48,7 @@ def test_figures_that_do_not_exist_are_null(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y\n1,2\n")
     found = run(Job(str(path), RequestedColumns("y")), tmp_path / "out")
-    assert found["errors"]["AdaptiveRidge"]["mae"] is None
+    assert found["errors"]["AutoRidge"]["mae"] is None
     assert found["interval"]["coverage"] is None
     assert found["span"] is None
     assert (tmp_path / "out" / "report.html").exists()

@@ -61,18 +61,20 @@ def test_a_replay_predicts_each_row_from_the_rows_live_then(name, in_order):
         assert (got == want).all()
 
 
-def test_widths_see_the_rows_that_were_alive_at_each_row():
+def test_intervals_see_the_rows_that_were_alive_at_each_row():
     live, _ = twins("rows")
     X, y = data(9)
     live.learn(live.arrivals(X[:3], y[:3], None, None))
     seen = []
 
-    def widths(gauges, live, windows):
-        seen.extend(y.tolist() for _, y, _ in windows)
-        return np.full(len(gauges.n_rows), 0.5)
+    class Half:
+        needs_coef = False
 
-    trace = replay_rows(
-        live, live.arrivals(X[3:], y[3:], None, None), coef=False, diagnostics=False, widths=widths
-    )
+        def bounds(self, prediction, gauges, live, windows):
+            seen.extend(y.tolist() for _, y, _ in windows.each())
+            return prediction - 0.5, prediction + 0.5
+
+    new = live.arrivals(X[3:], y[3:], None, None)
+    trace = replay_rows(live, new, coef=False, diagnostics=False, intervals=Half())
     assert seen == [y[max(0, t - 4) : t].tolist() for t in range(3, 9)]
     assert trace.upper - trace.lower == pytest.approx(np.ones(6))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from efface import OLS, Ridge
+from efface import OLS, AutoRidge, Ridge
 from efface.models.coefficient_errors import coefficient_errors
 
 RNG = np.random.default_rng(0)
@@ -19,7 +19,7 @@ W = RNG.uniform(0.2, 3.0, size=60)
 @pytest.mark.parametrize("weights", [None, W])
 def test_least_squares_has_the_errors_of_statsmodels(weights, standardize):
     model = OLS(window=40, standardize=standardize).fit(X, Y, sample_weight=weights)
-    found = coefficient_errors(model._alive(), standardize=standardize)
+    found = coefficient_errors(model._alive(), power=float(standardize))
     rows = slice(20, None)
     design = sm.add_constant(X[rows], prepend=False)
     theirs = sm.WLS(Y[rows], design, weights=1.0 if weights is None else weights[rows]).fit()
@@ -43,3 +43,17 @@ def test_rows_that_do_not_determine_coefficients_give_no_errors():
         assert np.isnan(coefficient_errors(model._alive()).coef).all()
     twice = np.column_stack([X, X[:, 0]])
     assert np.isnan(coefficient_errors(OLS().fit(twice, Y)._alive()).coef).all()
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_selected_penalty_applies_to_features_divided_by_roots_of_deviations(intercept):
+    model = AutoRidge(fit_intercept=intercept).fit(X, Y)
+    mean = X.mean(axis=0) if intercept else np.zeros(3)
+    root = np.sqrt(np.sqrt(((X - mean) ** 2).mean(axis=0)))
+    Z, y = (X - mean) / root, Y - (Y.mean() if intercept else 0.0)
+    inverse = np.linalg.inv(Z.T @ Z + model.penalty_ * np.eye(3))
+    np.testing.assert_allclose(inverse @ Z.T @ y / root, model.coef_, rtol=1e-9)
+    residual = y - Z @ inverse @ Z.T @ y
+    scale = residual @ residual / (60 - intercept - np.trace(Z @ inverse @ Z.T))
+    expected = np.sqrt(scale * np.diag(inverse)) / root
+    np.testing.assert_allclose(model.standard_errors().coef, expected, rtol=1e-9)

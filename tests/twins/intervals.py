@@ -19,6 +19,8 @@ class Window:
     """A regression on the rows of one window; their noise has the variance sigma^2 / weight."""
 
     def __init__(self, X, y, rule, intercept, weights=None):
+        self.n_all = len(y)
+        self.places = np.arange(len(y)) if weights is None else np.flatnonzero(weights > 0)
         X, y, self.weights = naive.weighted_rows(X, y, weights)
         self.X, self.y, self.rule, self.intercept = X, y, rule, intercept
         self.n, self.d = X.shape
@@ -123,7 +125,87 @@ def quantile(scores, level):
     return float(np.interp((len(scores) + 1) * (1 - level), ranks, sorted(scores)))
 
 
-METHODS = {"gaussian": gaussian, "self-normalized": self_normalized, "conformal": conformal}
+def local(window, x, level):
+    """The errors of the live rows over their spread, with whole hat matrices."""
+    alpha = 1 - level
+    if window.n == 0 or window.freedom() < max(2 / alpha, 20) - 1e-6:
+        return gaussian(window, x, level)
+    power = 2.0 if window.rule[0].startswith("standardized ") else 0.0
+    variances = (window.rows**2).sum(axis=0) / window.heft
+    system = window.rows.T @ window.rows + np.diag(window.lam * variances ** (power / 2))
+    system[np.diag_indices(window.d)] *= 1 + 1e-9
+    system[np.diag_indices(window.d)] += np.diag(system) == 0
+    own = np.einsum("ij,ji->i", window.rows, np.linalg.solve(system, window.rows.T))
+    free = 1 - own - window.intercept * window.weights / window.heft
+    keep = free > 1e-6
+    if keep.sum() < 20:
+        return gaussian(window, x, level)
+    roots, level_of = np.sqrt(window.weights[keep]), window.X[keep] @ window.coef + window.level
+    errors = np.abs(window.y[keep] - level_of) * roots / np.sqrt(free[keep])
+    rows, m = window.rows[keep] / roots[:, None], keep.sum()
+    inverse = np.linalg.inv(system)
+    hat = rows @ inverse @ (rows * roots[:, None] ** 2).T
+    size = np.abs(level_of).mean()
+    age = ((window.n_all - 1 - window.places) / window.n_all)[keep]
+    fixed = [_root(np.abs(level_of) / max(size, 1e-300) + 0.05), (1 - 2 * age) ** 2, age]
+    fixed_new = [_root(abs(window.predict(x)) / max(size, 1e-300) + 0.05), 1.0, 0.0]
+    scale = max(errors.mean(), 1e-300)
+    errors = errors / scale
+
+    def regress(target):
+        middle = target.mean()
+        target = target - middle
+        fit = _bounded((hat @ target - np.diag(hat) * target) / (1 - np.diag(hat)))
+        at = _bounded((x - window.mean) @ inverse @ (rows * roots[:, None] ** 2).T @ target)
+        columns = np.column_stack([fit, fit**2, *fixed])
+        new = np.array([at, min(at**2, (fit**2).max()), *fixed_new]) - columns.mean(axis=0)
+        columns = columns - columns.mean(axis=0)
+        products = columns.T @ columns
+        products[np.diag_indices(5)] *= 1 + 1e-9
+        products[np.diag_indices(5)] += np.diag(products) < 1e-300
+        inner = np.linalg.inv(products)
+        coef = inner @ columns.T @ target
+        explained = coef @ columns.T @ target
+        variance = max(target @ target - explained, 0.0) / (m - 6)
+        share = np.where((np.arange(5) == 3) & (coef > 0), 0.5, 1.0)
+        kept = 1 - share * variance * np.diag(inner) / np.maximum(coef**2, 1e-300)
+        kept = np.maximum(kept, 0.0) * ~((np.arange(5) == 0) & (coef < 0))
+        smoother = columns @ np.diag(kept) @ inner @ columns.T + 1 / m
+        own = np.diag(smoother)
+        others = _bounded(middle + (smoother @ target - own * target) / (1 - own))
+        noise = variance * max(new @ np.diag(kept) @ inner @ new - kept.sum() / m, 0.0)
+        return others, middle + new @ (kept * coef), noise
+
+    first, _, _ = regress(_root(errors + 0.05))
+    ratios = errors / _spread(first)
+    ratios = np.minimum(ratios / max(ratios.mean(), 1e-300), 4.0)
+    roots_of, at, noise = regress(first + (ratios - 1) * (1 + first / 16))
+    scores = errors / _spread(roots_of)
+    normal = stats.norm.ppf(1 - alpha / 2)
+    student = stats.t.ppf(1 - alpha / 2, window.freedom())
+    spread = scale * _spread(np.clip(at, roots_of.min(), roots_of.max()))
+    half = quantile(scores, alpha) * spread * (1 + normal**2 * noise / 2) * student / normal
+    return half * math.sqrt(1 + window.leverage(x))
+
+
+def _root(value):
+    return 16 * (value ** (1 / 16) - 1)
+
+
+def _spread(root):
+    return (1 + root / 16) ** 16
+
+
+def _bounded(root):
+    return np.clip(root, -4.0, 16 / 3)
+
+
+METHODS = {
+    "gaussian": gaussian,
+    "self-normalized": self_normalized,
+    "conformal": conformal,
+    "local": local,
+}
 
 
 def exact_gaussian(X, y, lam, intercept, x, level):

@@ -11,7 +11,7 @@ from efface.errors import EffaceError, RepeatedId, UnknownId, UnknownOwner
 
 
 class DictOfModels:
-    """One model per key, in a dict; a key without a live row is deleted."""
+    """One model per key, in a dict; a key without a live row is deleted at the end of a call."""
 
     def __init__(self, model):
         self.model = model
@@ -28,10 +28,12 @@ class DictOfModels:
         """Predict and learn rows, all or none of them; returns what predicted each row."""
         before, first = copy.deepcopy(self.models), self.next_id()
         try:
-            return [self._row(row, first + number) for number, row in enumerate(rows)]
+            shown = [self._row(row, first + number) for number, row in enumerate(rows)]
         except EffaceError:
             self.models = before
             raise
+        self._clean()
+        return shown
 
     def _row(self, row, number):
         key, x, y = row["key"], row["x"], row["y"]
@@ -54,8 +56,6 @@ class DictOfModels:
             until=row.get("until"),
         )
         self.models[key] = model
-        if not model.n_rows_:
-            del self.models[key]
         return shown
 
     def forget(self, ids=(), owners=()):

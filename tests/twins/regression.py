@@ -211,6 +211,34 @@ def solve_exactly(X, y, lam, intercept, weights=None):
     return coef, nearest(theta[d]) if intercept else 0.0
 
 
+def minimum_norm(X, y, intercept, weights=None):
+    """Coefficients, intercept and rank of least squares, of minimum norm, in exact fractions.
+
+    With Z the centred rows and R the first rows of the echelon form of Z'WZ, Z = C R, where C are
+    the pivot columns. So R theta is the least-squares solution for C, and theta = R'(RR')^-1 of it.
+    """
+    X, y, weights = weighted_rows(X, y, weights)
+    d, w = X.shape[1], fractions(weights)
+    means = [
+        sum(u * v for u, v in zip(w, column, strict=True)) / sum(w) if intercept else fmpq(0)
+        for column in exact(np.column_stack([X, y]).T).tolist()
+    ]
+    rows = exact(np.column_stack([X, y])).tolist()
+    rows = [[v - m for v, m in zip(row, means, strict=True)] for row in rows]
+    Z = fmpq_mat(len(rows), d, [v for row in rows for v in row[:d]])
+    gram = Z.transpose() * weighed(Z, w)
+    target = Z.transpose() * weighed(fmpq_mat(len(rows), 1, [row[d] for row in rows]), w)
+    echelon, rank = gram.rref()
+    first = [row for row in echelon.tolist() if any(v != 0 for v in row)]
+    pivots = [next(j for j in range(d) if row[j] != 0) for row in first]
+    R = fmpq_mat(rank, d, [v for row in first for v in row])
+    inner = fmpq_mat(rank, rank, [gram[i, j] for i in pivots for j in pivots])
+    inside = inner.solve(fmpq_mat(rank, 1, [target[i, 0] for i in pivots])) if rank else None
+    coef = (R.transpose() * (R * R.transpose()).solve(inside)).entries() if rank else [fmpq(0)] * d
+    level = means[d] - sum(c * m for c, m in zip(coef, means[:d], strict=True))
+    return np.array([nearest(v) for v in coef]), nearest(level) if intercept else 0.0, rank
+
+
 def refit(X, y, rule, intercept, weights=None):
     """Coefficients, intercept, penalty and rank of a model on its live rows."""
     lam = penalty(X, y, rule, intercept, weights)

@@ -37,9 +37,10 @@ class Fleet:
     """One model per key, all with the parameters of ``model``.
 
     A key is an int or a str. Its model has the rows that were learned under the key, and none
-    beside them: ``window`` holds per key. A key without a live row does not exist. Ids are unique
-    across all keys, so that ``forget`` needs no key; rows without an id are numbered on from the
-    largest live int, in the order of a call. Times are of one kind for all keys.
+    beside them: ``window`` holds per key. A key without a live row does not exist once a call has
+    ended. Ids are unique across all keys, so that ``forget`` needs no key; rows without an id are
+    numbered on from the largest live int, in the order of a call. Times are of one kind for all
+    keys.
 
     The rows of all keys lie in shared arrays, and nothing else is kept between calls. Every result
     is computed from the live rows, for all keys of a call at once, on ``threads`` threads (default:
@@ -123,6 +124,8 @@ class Fleet:
         diagnostics: bool = False,
         interval: float | None = None,
         method: MethodName = "gaussian",
+        lower: float | None = None,
+        upper: float | None = None,
         x: Any = None,
         sample_weight: Any = None,
         owners: Any = None,
@@ -141,10 +144,10 @@ class Fleet:
         """
         given = {"ids": ids, "at": at, "owners": owners, "until": until}
         roles = _roles(keys, by, X, (x, one_hot), y=y, sample_weight=sample_weight, **given)
-        chosen = None if interval is None else as_method(interval, method, "interval")
+        limits: Any = {"lower": lower, "upper": upper, "subject": "interval"}
+        chosen = None if interval is None else as_method(interval, method, **limits)
         asked = Asked(bool(coef), bool(diagnostics), chosen is not None)
-        widths = None if chosen is None else chosen.widths
-        plan = self._plan(roles, Wanted(asked, widths, self._threads))
+        plan = self._plan(roles, Wanted(asked, chosen, self._threads))
         assert plan.trace is not None
         self.apply(plan)
         trace = plan.trace._asdict()
@@ -252,6 +255,8 @@ class Fleet:
         level: float = 0.95,
         method: MethodName = "gaussian",
         *,
+        lower: float | None = None,
+        upper: float | None = None,
         by: Any = None,
         x: Any = None,
         one_hot: Any = None,
@@ -262,16 +267,17 @@ class Fleet:
         See ``predict_interval`` of the models. If some key has too few live rows, its interval is
         infinite, and ``reason`` says so.
         """
-        chosen = as_method(level, method)
+        chosen = as_method(level, method, lower, upper)
         roles, rows, slots = self._asked(keys, X, by, (x, one_hot), missing)
         held = self._alive()
-        prediction, half = held.intervals(slots, rows, chosen.widths, self._threads)
+        prediction, half = held.intervals(slots, rows, chosen, self._threads)
         wide = np.flatnonzero(np.isinf(half))
         reason = None
         if wide.size:
             text = f"The live rows of {wide.size} keys or rows are too few, row {wide[0]} first"
             reason = f"{text}: predict_interval of fleet[key] says why."
-        found = Interval(prediction, prediction - half, prediction + half, reason)
+        bounds = chosen.limited(prediction - half), chosen.limited(prediction + half)
+        found = Interval(prediction, *bounds, reason)
         return found if roles.features is None else found.as_columns(roles.features)
 
     def fits(self, keys: Any = None) -> KeyFits:

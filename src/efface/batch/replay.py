@@ -31,6 +31,8 @@ def replay(
     diagnostics: bool = False,
     interval: float | None = None,
     method: MethodName = "gaussian",
+    lower: float | None = None,
+    upper: float | None = None,
     x: Any = None,
     sample_weight: Any = None,
     owners: Any = None,
@@ -45,6 +47,7 @@ def replay(
 
     ``interval`` is the level of the prediction intervals, computed by ``method``; see
     ``predict_interval`` of the models. Conformal intervals cost a replay of the live rows per row.
+    Intervals end at the limits ``lower`` and ``upper``; predictions are not limited.
 
     A Fleet has one model per key: ``by`` then holds the key of each row.
 
@@ -61,15 +64,18 @@ def replay(
     given = {"ids": ids, "at": at, "owners": owners, "until": until}
     if isinstance(model, Fleet):
         told: Any = {"coef": coef, "diagnostics": diagnostics, "interval": interval}
+        told |= {"method": method, "lower": lower, "upper": upper}
         columns: Any = {"x": x, "one_hot": one_hot, "sample_weight": sample_weight}
-        return model.replay(X=X, y=y, by=by, method=method, **given, **told, **columns)
+        return model.replay(X=X, y=y, by=by, **given, **told, **columns)
     if by is not None:
         raise invalid("by", by, "None for a single model", "pass a Fleet of the model")
     roles = column_roles(X, x, one_hot, y=y, sample_weight=sample_weight, **given)
-    widths = None if interval is None else as_method(interval, method, "interval").widths
+    limits: Any = {"lower": lower, "upper": upper, "subject": "interval"}
+    intervals = None if interval is None else as_method(interval, method, **limits)
+    wanted: Any = {"coef": bool(coef), "diagnostics": bool(diagnostics), "intervals": intervals}
 
     def run(live: LiveRows, new: Arrivals) -> Trace:
-        return replay_rows(live, new, coef=bool(coef), diagnostics=bool(diagnostics), widths=widths)
+        return replay_rows(live, new, **wanted)
 
     rows = X if roles.features is None else roles.features.native
     keys = Keys(*(roles.one(role) for role in Keys._fields))

@@ -11,7 +11,7 @@ import numpy as np
 
 from efface.errors import InvalidValue, invalid
 from efface.inputs.frames import joined
-from efface.models.plots import COLOURS, axes, plot_path, tidy
+from efface.models.coefficient_plots import COLOURS, axes, plot_path, tidy
 from efface.models.summary_tables import SummaryTable
 
 

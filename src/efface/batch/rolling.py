@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from efface.batch.groups import GroupedRows, RowArrays, group_rows, take_or_missing
+from efface.batch.half_lives import as_half_life
 from efface.batch.results import Rolling
 from efface.batch.statistics import Statistics, statistics
 from efface.batch.varying_windows import Regression, WindowFits, interval_after
@@ -52,9 +53,12 @@ def rolling(
     at: Any = None,
     interval: float | None = None,
     method: MethodName = "gaussian",
+    lower: float | None = None,
+    upper: float | None = None,
     sample_weight: Any = None,
     standardize: bool = False,
     one_hot: Any = None,
+    halflife: Any = None,
 ) -> Rolling:
     """Fit a linear regression to the last ``window`` rows, at every row.
 
@@ -74,12 +78,17 @@ def rolling(
     ``outputs`` names what to compute. The default is all but residual and error. The rank is a
     default only if ``alpha`` is 0, because with a penalty it costs a second pass. ``interval`` is
     the level of an interval around each prediction, computed by ``method`` as ``predict_interval``
-    of a model fitted to the previous window does.
+    of a model fitted to the previous window does, and ends at the limits ``lower`` and ``upper``.
 
     ``stats=True`` adds standard errors, t- and p-values and R², for least squares only. "HC0" to
     "HC3" make the standard errors robust to noise of varying variance, "HAC" (Newey and West) also
     to noise that is correlated over up to ``lags`` rows, by default floor(4 (n / 100)^(2/9)) for n
     rows. The p-values are those of Student's t.
+
+    ``halflife`` makes older rows count less: a row has the weight 2^(-age / halflife). Its age is
+    the number of later rows of the window, or, if ``halflife`` is a duration ("30d"; a number
+    beside a window of a duration), the time from it to the last row. Rows leave after 53
+    half-lives, or earlier by the window.
 
     With ``standardize`` each window is fitted to features minus the window's mean, divided by its
     standard deviation. ``alpha`` and the rank refer to the standardised features, the coefficients
@@ -100,8 +109,15 @@ def rolling(
     stats = bool(stats)
     regression = _regression(alpha, fit_intercept, standardize, stats)
     policy, least = _policy(window, min_rows)
+    fading = None
+    if halflife is not None:
+        fading, policy = as_half_life(halflife, policy)
+        least = min(least, policy.rows) if isinstance(policy, FIFD) else least
+        if interval is not None:
+            raise invalid("interval", interval, "None beside halflife", "leave one of them out")
     wanted = _wanted(outputs, regression.penalised)
-    intervals = None if interval is None else as_method(interval, method, "interval")
+    limits: Any = {"lower": lower, "upper": upper, "subject": "interval"}
+    intervals = None if interval is None else as_method(interval, method, **limits)
     skip = choice("missing", missing, ("raise", "skip")) == "skip"
     workers = os.cpu_count() or 1 if threads is None else whole("threads", threads, 1)
     given = {"groups": _either(groups, by), "at": at, "sample_weight": sample_weight}
@@ -110,7 +126,7 @@ def rolling(
     name = y if roles.features is not None and isinstance(y, str) else None
     responses = as_vector(roles.one("y"), len(rows), missing=skip, name=name)
     least = least or rows.shape[1] + regression.fit_intercept
-    task = Task(policy, regression, least, "rank" in wanted, stats, robust, intervals)
+    task = Task(policy, regression, least, "rank" in wanted, stats, robust, intervals, fading)
     grouped = _grouped(rows, responses, roles, skip, policy)
     fits = fit_windows(task, grouped, workers)
     result = _Report(task, rows, responses, grouped, fits).result(wanted)

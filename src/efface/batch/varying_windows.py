@@ -101,8 +101,7 @@ def fit_varying_windows(
     n, d = X.shape
     live = regression.start(d, PlannedDepartures(np.diff(starts, prepend=0)))
     arrivals = live.arrivals(X, y, None, None, weights)
-    widths = None if method is None else method.widths
-    trace = replay_rows(live, arrivals, coef=True, diagnostics=False, widths=widths)
+    trace = replay_rows(live, arrivals, coef=True, diagnostics=False, intervals=method)
     if not n:
         none = np.zeros(0)
         return WindowFits(np.zeros((0, d)), none, np.zeros(0, dtype=np.int64), none, none)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bokeh.embed import components
 from bokeh.resources import Resources
@@ -26,8 +26,10 @@ def embed(chart_set: ChartSet) -> Embedded:
     """Charts for a page that loads nothing from elsewhere."""
     plots, elements = components({chart.name: chart.figure for chart in chart_set.charts})
     themes = {"light": LIGHT, "dark": DARK}
-    facts = {"themed": chart_set.themed, "themes": themes, "axis": chart_set.axis}
-    script = f"<script>\nconst charts = {json.dumps(facts)}\n{_asset('charts.js')}</script>\n"
+    facts: dict[str, Any] = {"themed": chart_set.themed, "themes": themes, "axis": chart_set.axis}
+    facts |= {"paths": chart_set.paths, "errors": chart_set.group_errors}
+    text = json.dumps(facts).replace("<", "\\u003c")  # names come from the file
+    script = f"<script>\nconst charts = {text}\n{_asset('charts.js')}</script>\n"
     library = Resources(mode="inline", components=["bokeh"]).render_js()
     return Embedded(_style(), library, elements, script + plots)
 

@@ -9,6 +9,7 @@ import numpy as np
 from bokeh.models import (
     BasicTickFormatter,
     ColumnDataSource,
+    CustomJS,
     DatetimeTickFormatter,
     HoverTool,
     Model,
@@ -26,6 +27,27 @@ _TIME_FORMAT = "%Y-%m-%d %H:%M"
 _TIP = "display:grid;grid-template-columns:auto auto;gap:2px 10px;font:13px system-ui,sans-serif"
 MOST_MARKS = 40  # vertical lines in one chart
 _FONT = "system-ui, sans-serif"
+
+
+_FIT_TO_VIEW = """
+const inside = [], x = source.data.x
+for (let i = 0; i < x.length; i++) if (x[i] >= axis.start && x[i] <= axis.end) inside.push(i)
+function extent(names, low, high) {
+  for (const name of names) for (const i of inside) {
+    const value = source.data[name][i]
+    if (Number.isFinite(value)) { low = Math.min(low, value); high = Math.max(high, value) }
+  }
+  return [low, high]
+}
+let [low, high] = extent(inner, Infinity, -Infinity)
+if (low > high) return
+const room = 3 * (high - low || Math.abs(high) || 1)
+const [bottom, top] = extent(outer, low, high)
+low = outer.length ? Math.max(bottom, low - room) : 0
+high = Math.min(top, high + room)
+const pad = 0.06 * (high - low || 1)
+range.setv({start: outer.length ? low - pad : 0, end: high + pad})
+"""
 
 
 class LinkedFigures:
@@ -65,6 +87,19 @@ class LinkedFigures:
         for place in self._marks:
             self._rule(plot, place, "height", "dotted", 1.0, "warn")
         return plot
+
+    def follow(self, plot: Any, source: Any, inner: list[str], outer: list[str]) -> None:
+        """Fit the y range to what is in view: to ``inner`` columns, and to ``outer`` ones.
+
+        An outer column, such as a very wide interval of a few rows, is cut off beyond three times
+        the extent of the inner ones. Without outer columns, the range starts at 0.
+        """
+        plot.y_range = Range1d(start=0.0, end=1.0)
+        args = {"axis": self.axis, "source": source, "range": plot.y_range}
+        react = CustomJS(args=args | {"inner": inner, "outer": outer}, code=_FIT_TO_VIEW)
+        self.axis.js_on_change("start", react)
+        self.axis.js_on_change("end", react)
+        source.js_on_change("data", react)
 
     def level(self, plot: Any, value: float) -> None:
         """A dashed horizontal line."""
@@ -154,6 +189,7 @@ class LinkedFigures:
         plot.xgrid[0].visible = False
         if self._kind == "calendar":
             plot.xaxis[0].formatter = _calendar_ticks()
+            plot.xaxis[0].ticker.desired_num_ticks = 5  # labels with years are wide
         else:
             plot.xaxis[0].axis_label = self._axis_name
             plot.xaxis[0].formatter = BasicTickFormatter(use_scientific=False)
@@ -170,9 +206,9 @@ def _calendar_ticks() -> DatetimeTickFormatter:
     return DatetimeTickFormatter(
         hours="%H:%M",
         days="%e %b",
-        months="%b",
+        months="%b %Y",
         years="%Y",
-        context=DatetimeTickFormatter(hours="%e %b %Y", days="%Y", months="%Y", years=""),
+        context=DatetimeTickFormatter(hours="%e %b %Y", days="%Y", months="", years=""),
         context_which="start",
         hide_repeats=True,
     )

@@ -5,11 +5,17 @@ All charts share one x axis, so that zooming one zooms all.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from bokeh.models import ColumnDataSource, CustomJS, NumeralTickFormatter, Range1d
+from bokeh.models import (
+    ColumnDataSource,
+    CustomJS,
+    NumeralTickFormatter,
+    Range1d,
+)
 
 from efface.charts.downsampling import BinnedSeries
 from efface.charts.figures import MOST_MARKS, LinkedFigures, as_source
@@ -40,6 +46,13 @@ class Chart(NamedTuple):
     wide: bool = False
 
 
+class Selection(NamedTuple):
+    """What a reader can choose to see in a chart: columns by group, then by feature."""
+
+    source: str  # the Bokeh id of the data source
+    choices: dict[str, dict[str, dict[str, list[float | None]]]]
+
+
 @dataclass
 class ChartSet:
     """All charts of a page, and what its script needs to know of them."""
@@ -49,6 +62,8 @@ class ChartSet:
     lines: dict[str, tuple[str, str]] = field(default_factory=dict)  # contender: Bokeh id, colour
     axis: str = ""  # the Bokeh id of the shared x range
     views: list[tuple[str, float, float]] = field(default_factory=list)  # label, start, end
+    paths: Selection | None = None  # coefficients by group and feature
+    group_errors: Selection | None = None  # errors by group
 
 
 def draw(history: History, labels: Labels) -> ChartSet:
@@ -56,9 +71,10 @@ def draw(history: History, labels: Labels) -> ChartSet:
     drawing = _Drawing(history, labels)
     drawing.result.charts = [
         drawing.predictions(),
+        drawing.coefficients(),
         drawing.errors(),
         drawing.coverage(),
-        drawing.penalty(),
+        *([] if drawing.constant_penalty else [drawing.penalty()]),
         drawing.rank(),
         drawing.condition(),
         drawing.leverage(),
@@ -87,7 +103,6 @@ class _Drawing:
         medium = self.history.medium
         plot = self.figures.figure(340, self.labels.target)
         plot.toolbar_location = "above"
-        plot.y_range = _padded(medium.low("y"), medium.high("y"))
         rows = self._rows(plot)
         caption = (
             f"Each row is predicted before the model learns it. The blue band is the "
@@ -113,6 +128,7 @@ class _Drawing:
         line = self.figures.line(plot, source, "prediction", "model", 1.6, "prediction")
         band = self.figures.band(plot, source, "lower", "upper", "interval", 0.55, "interval")
         dots = self.figures.dots(plot, source, "y", "observed", "observed")
+        self.figures.follow(plot, source, ["y", "prediction"], ["lower", "upper"])
         self.figures.hover(plot, line, [("observed", f"@y{_SHORT}"), *_PREDICTED])
         return [band, dots, line]
 
@@ -126,22 +142,60 @@ class _Drawing:
         self.figures.hover(plot, line, [("observed", extent), *_PREDICTED])
         return [band, observed, line]
 
+    def coefficients(self) -> Chart:
+        paths, names = self.history.paths, self.labels.features
+        choices = {
+            group: {names[j]: _plain(paths.path(group, j)) for j in range(paths.features)}
+            for group in paths.groups
+        }
+        plot = self.figures.figure(280, "coefficient")
+        source = as_source(paths.path(next(iter(paths.groups)), 0))
+        self.figures.level(plot, 0.0)
+        self.figures.band(plot, source, "lower", "upper", "interval", 0.55, "95% band")
+        line = self.figures.line(plot, source, "coef", "model", 2.0, "coefficient")
+        band = f"@lower{_SHORT} to @upper{_SHORT}"
+        self.figures.hover(plot, line, [("coefficient", f"@coef{_SHORT}"), ("95% band", band)])
+        self.figures.follow(plot, source, ["coef"], ["lower", "upper"])
+        self.figures.legend_above(plot)
+        self.result.paths = Selection(source.id, choices)
+        caption = (
+            "The change of the prediction per unit of a feature, all other features fixed. The "
+            "band is 1.96 standard errors on each side, from the live rows; with a penalty these "
+            "are posterior deviations."
+        )
+        return Chart("coefficients", "Coefficients", caption, plot, wide=True)
+
+    @property
+    def constant_penalty(self) -> bool:
+        """Whether a chart of the penalty would be a horizontal line."""
+        series = self.history.medium
+        return -_maximum(-series.low("penalty")) == _maximum(series.high("penalty"))
+
     def errors(self) -> Chart:
         series, names = self.history.coarse, self.labels.contenders
         plot = self.figures.figure(300, "mean absolute error")
         means = {name: series.mean(name) for name in names}
-        plot.y_range = Range1d(start=0, end=1.05 * max(map(_maximum, means.values())) or 1.0)
         source = as_source({"x": series.mean("x"), **means})
+        self.result.group_errors = Selection(source.id, self._errors_by_group(source))
         for position, name in reversed(list(enumerate(names))):
             colour = series_colour(position)
             line = self.figures.line(plot, source, name, colour, 1.5 if position else 2.8)
             self.result.lines[name] = line.id, colour
         self.figures.hover(plot, line, [(name, f"@{{{name}}}{_SHORT}") for name in names])
+        self.figures.follow(plot, source, list(names), [])
         caption = (
             f"The mean absolute error in each block of {series.width} rows; lower is better. The "
             "table below names the lines."
         )
         return Chart("errors", "Error over time", caption, plot, wide=True)
+
+    def _errors_by_group(self, whole: Any) -> dict[str, dict[str, dict[str, list[float | None]]]]:
+        """The columns of the errors chart: of all rows, then of each group."""
+        names, found = self.labels.contenders, {"": {"": _plain(whole.data)}}
+        for group, series in self.history.groups.items():
+            columns = {name: series.mean(name) for name in ("x", *names)}
+            found[group] = {"": _plain(columns)}
+        return found if self.history.groups else {}
 
     def coverage(self) -> Chart:
         series, level = self.history.coarse, self.labels.level
@@ -161,17 +215,11 @@ class _Drawing:
         return Chart("coverage", "Interval coverage", caption, plot)
 
     def penalty(self) -> Chart:
-        series = self.history.medium
-        least, most = -_maximum(-series.low("penalty")), _maximum(series.high("penalty"))
         caption = "The ridge penalty that the model computed from the live rows."
-        if least == most:
-            caption = f"The ridge penalty is fixed at {most:g}."
-        if most == 0.0:
-            caption = "The penalty is 0: ordinary least squares."
         return self._series("penalty", "Penalty", caption, "penalty", "mean")
 
     def rank(self) -> Chart:
-        series, count = self.history.medium, self.labels.features
+        series, count = self.history.medium, len(self.labels.features)
         plot = self.figures.figure(230, "rank")
         source = as_source(
             {"x": series.mean("x"), "rank": series.low("rank"), "rows": series.mean("n_rows")}
@@ -270,7 +318,12 @@ def _views(x: Any, width: int, figures: LinkedFigures) -> list[tuple[str, float,
     return views
 
 
-def _padded(low: Any, high: Any) -> Range1d:
-    bottom, top = float(np.nanmin(low)), float(np.nanmax(high))
-    pad = 0.08 * (top - bottom) or 1.0
-    return Range1d(start=bottom - pad, end=top + pad)
+def _plain(columns: Mapping[str, Any]) -> dict[str, list[float | None]]:
+    """Columns as JSON holds them; times keep all digits, other numbers five."""
+    return {
+        name: [
+            None if not np.isfinite(v) else float(v) if name == "x" else float(f"{v:.5g}")
+            for v in np.asarray(values, dtype=float)
+        ]
+        for name, values in columns.items()
+    }

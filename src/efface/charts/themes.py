@@ -22,10 +22,10 @@ _COLOURS = {  # light, dark
     "observed": ("#39424f", "#cfd6e0"),
     "0": ("#c77700", "#f2b04a"),
     "1": ("#0b8a7d", "#45d0bf"),
-    "2": ("#a58be0", "#7c66b3"),
-    "3": ("#7b53cc", "#a78bf0"),
-    "4": ("#4f2c9e", "#d3c2ff"),
-    "5": ("#c2408f", "#f285c4"),
+    "2": ("#7b53cc", "#b79cff"),
+    "3": ("#c2408f", "#f285c4"),
+    "4": ("#5d7a00", "#b5d334"),
+    "5": ("#8c4a1f", "#d99a6c"),
     "6": ("#8a94a3", "#77818f"),
 }
 LIGHT = {name: light for name, (light, _) in _COLOURS.items()}
@@ -42,5 +42,5 @@ def css_variables(theme: Mapping[str, str]) -> str:
 
 
 def series_colour(position: int) -> str:
-    """The colour name of a series: the model is first, its baselines share seven colours."""
-    return "model" if position == 0 else str((position - 2) % 7)
+    """The colour name of a series: the model is first, then the value before, then baselines."""
+    return "model" if position == 0 else "6" if position == 1 else str((position - 2) % 6)

@@ -14,6 +14,7 @@ from efface.cli import (
     store_commands,
     store_copies,
     store_people,
+    tune,
 )
 
 app = typer.Typer(
@@ -42,6 +43,7 @@ def _common(
 
 
 app.command(epilog=replay_file.REPLAY_EXAMPLE)(replay_file.replay)
+app.command(epilog=tune.EXAMPLE)(tune.tune)
 app.command(epilog=replay_file.SAMPLE_EXAMPLE)(replay_file.sample)
 app.command(epilog=reproduce.EXAMPLE)(reproduce.reproduce)
 app.add_typer(store_commands.store, name="store")

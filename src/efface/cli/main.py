@@ -14,12 +14,28 @@ This module imports nothing that an extra installs, so that it can report a miss
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import NoReturn
 
 from efface.cli.extras import missing_extra
 from efface.errors import EffaceError
+
+
+def run() -> None:
+    """``main`` as a process of its own, which ends at once where nothing was done.
+
+    A thread of the reader of a table may still be alive then. The interpreter would abort.
+    """
+    try:
+        main()
+    except SystemExit as stop:
+        if stop.code not in (2, 3):
+            raise
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(int(stop.code))
 
 
 def main() -> None:

@@ -35,6 +35,7 @@ SAMPLE_EXAMPLE = """[bold]Example[/bold]
 
 
 class _Method(StrEnum):
+    local = "local"
     gaussian = "gaussian"
     conformal = "conformal"
     self_normalized = "self-normalized"
@@ -191,7 +192,14 @@ def replay(
     interval: Annotated[float, _model(help="Level of the prediction intervals.")] = 0.95,
     method: Annotated[
         _Method, _model(help="Method of the intervals; conformal is the slowest.")
-    ] = _Method.gaussian,
+    ] = _Method.local,
+    lower: Annotated[
+        float | None,
+        _model(help="Limit that no response is below, such as 0: intervals end there."),
+    ] = None,
+    upper: Annotated[
+        float | None, _model(help="Limit that no response is above: intervals end there.")
+    ] = None,
     compare: Annotated[
         bool,
         _output(
@@ -237,7 +245,7 @@ def replay(
         time=time,
         id=id,
         group=group,
-        one_hot=levels_of(one_hot or []),
+        one_hot=one_hot_levels(one_hot or []),
         weight=weight,
         owner=owner,
         until=until,
@@ -252,6 +260,8 @@ def replay(
         policy=policy,
         level=interval,
         method=method.value,
+        lower=lower,
+        upper=upper,
         forget=forget,
         redact=redact,
         compare=compare,
@@ -321,7 +331,7 @@ def split_names(names: str | None) -> list[str] | None:
     return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
 
 
-def levels_of(texts: list[str]) -> dict[str, tuple[str, ...]]:
+def one_hot_levels(texts: list[str]) -> dict[str, tuple[str, ...]]:
     """``COL`` or ``COL=a,b`` as a column and its levels; () means those in the file."""
     pairs = (text.partition("=") for text in texts)
     return {column.strip(): tuple(split_names(levels) or ()) for column, _, levels in pairs}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from efface.cli.replay_file import as_number, levels_of, split_names
+from efface.cli.replay_file import as_number, one_hot_levels, split_names
 from efface.cli.store_options import (
     Folder,
     Json,
@@ -122,7 +122,7 @@ def add(
     options = {option: as_number(context.params[option]) for option in OPTIONS}
     made = factory(model, WindowOptions(window, keep, policy).chosen(), options)()
     names = [*(split_names(features) or [])]
-    for column, levels in levels_of(one_hot or []).items():
+    for column, levels in one_hot_levels(one_hot or []).items():
         names += [f"{column}={level}" for level in levels[1:]]
     with open_store(folder, master_key, master_key_command) as opened:
         opened.add(name, made, features=names)
@@ -188,7 +188,7 @@ def learn(
     from efface.files.terminal import progress
     from efface.files.text_readers import TextFormat
 
-    levels = levels_of(one_hot or [])
+    levels = one_hot_levels(one_hot or [])
     with open_store(folder, master_key, master_key_command) as opened:
         names = _features(opened, name)
         roles = RequestedColumns(
@@ -251,7 +251,7 @@ def predict(
         table, names = open_table(file, TextFormat(delimiter)), _features(opened, name)
         if not json:
             print(",".join(columns))
-        for X in feature_rows(table, names, levels_of(one_hot or [])):
+        for X in feature_rows(table, names, one_hot_levels(one_hot or [])):
             found = opened.predict_interval(name, X, level=interval)
             for row in zip(found.prediction, found.lower, found.upper, strict=True):
                 values = [None if abs(value) == float("inf") else float(value) for value in row]

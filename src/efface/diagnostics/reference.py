@@ -166,8 +166,9 @@ class _Solver(NamedTuple):
     """(A'A + penalty)^-1 by the singular value decomposition of A.
 
     Without a penalty it is the pseudo-inverse. The rows of A are the ``deviations`` from the mean,
-    each times the square root of its weight. More rows than unknowns, without a penalty, have full
-    rank where their columns divided by ``units``, their lengths, have it; units are 1 elsewhere.
+    each times the square root of its weight. With more rows than unknowns, the columns are divided
+    by ``units``, their lengths, if they have full rank then. A penalty is appended to A before, as
+    further rows. Elsewhere units are 1.
     """
 
     deviations: Array
@@ -182,9 +183,10 @@ class _Solver(NamedTuple):
     @staticmethod
     def of(rows: Array, weights: Array, penalty: float, intercept: bool) -> _Solver:
         matrix, (n, d) = np.sqrt(weights)[:, np.newaxis] * rows, rows.shape
-        lengths = np.linalg.norm(matrix, axis=0)
-        if penalty == 0.0 and n - intercept > d and lengths.all():
-            factors = _decomposed(matrix / lengths)
+        augmented = np.vstack([matrix, math.sqrt(penalty) * np.eye(d)]) if penalty else matrix
+        lengths = np.linalg.norm(augmented, axis=0)
+        if n - intercept > d and lengths.all():
+            factors = _decomposed(augmented / lengths)
             if factors[1].size == d:
                 return _Solver(rows, weights, matrix, *factors, lengths, penalty)
         return _Solver(rows, weights, matrix, *_decomposed(matrix), np.ones(d), penalty)
@@ -209,7 +211,8 @@ class _Solver(NamedTuple):
     def primal(self, gradient: Array) -> Array:
         """The step of the coefficients; it lies in the span of the rows."""
         inside = self.right @ (gradient / self.units)
-        coef = (inside / (self.singular**2 + self.penalty)) @ self.right / self.units
+        appended = self.penalty if (self.units == 1.0).all() else 0.0
+        coef = (inside / (self.singular**2 + appended)) @ self.right / self.units
         largest = float(self.singular.max(initial=0))
         if self.rank < gradient.size and self.penalty > 1e-8 * largest**2:
             coef += (gradient - inside @ self.right) / self.penalty  # corrects the span's rounding
@@ -239,6 +242,8 @@ class _Solver(NamedTuple):
         (n, d), root = self.matrix.shape, math.sqrt(self.penalty)
         if not self.rank:
             return 1.0
+        if (self.units != 1.0).any():
+            return float(self.singular[0] / self.singular[-1])
         smallest = 0.0 if root > 0 and self.rank < d else self.singular[-1]
         plain = math.hypot(self.singular[0], root) / math.hypot(smallest, root)
         if n < d or (root == 0 and self.rank < d):

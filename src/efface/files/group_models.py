@@ -45,6 +45,7 @@ class GroupModels:
         self._policy = as_policy(make().window)
         self._names: dict[str, int] = {}
         self._seen, self._last, self._phase = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, int)
+        self._rank = np.zeros(0, np.int64)  # that predicted the last row
         self._baselines: dict[int, dict[str, Baseline]] = {}
         self._named = False  # do rows have ids of the table?
 
@@ -57,9 +58,9 @@ class GroupModels:
         known = self._names
         found = np.array([known.setdefault(name, len(known)) for name in names], np.int64)
         fresh = len(known) - len(self._seen)
-        self._seen, self._last, self._phase = (
+        self._seen, self._last, self._phase, self._rank = (
             np.append(each, np.zeros(fresh, each.dtype))
-            for each in (self._seen, self._last, self._phase)
+            for each in (self._seen, self._last, self._phase, self._rank)
         )
         return found
 
@@ -72,6 +73,24 @@ class GroupModels:
     def models(self) -> dict[str, Model]:
         """The model of each group."""
         return {name: self._model(number) for name, number in self._names.items()}
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return self.fleet.n_features_in_
+
+    def first(self, count: int) -> dict[str, Model]:
+        """The models of the first groups that came."""
+        names = list(self._names.items())[:count]
+        return {name: self._model(number) for name, number in names}
+
+    def rank_falls(self, numbers: Ints, ranks: Ints) -> int:
+        """At how many rows the rank is lower than at the row before in its group."""
+        order, first = _by_group(numbers)
+        group, ranked = numbers[order], ranks[order]
+        before = np.where(first, self._rank[group], np.append(0, ranked)[: ranked.size])
+        self._rank[group] = ranked  # of several assignments the last one counts
+        return int((ranked < before).sum())
 
     @property
     def owners(self) -> list[Id]:

@@ -47,9 +47,8 @@ from efface.files.tables import Table
 from efface.files.text_readers import PLAIN, TextFormat
 from efface.files.window_options import DEFAULT as DEFAULT_WINDOW
 from efface.files.window_options import WindowOptions, written
-from efface.inputs.parameters import probability
 from efface.live.policies import FIFD, KeepFor, as_policy
-from efface.models.intervals import MethodName
+from efface.models.intervals import MethodName, as_method
 from efface.models.linear import Ridge
 from efface.models.regression import Model
 
@@ -72,7 +71,9 @@ class Job:
     keep: str | None = None
     policy: str | None = None
     level: float = 0.95
-    method: MethodName = "gaussian"
+    method: MethodName = "local"
+    lower: float | None = None
+    upper: float | None = None
     forget: str | None = None
     redact: bool = False
     compare: bool = False
@@ -86,6 +87,12 @@ class Job:
     def files(self) -> list[str]:
         """The files to read, in order."""
         return expand([self.file] if isinstance(self.file, str) else self.file)
+
+    @property
+    def intervals(self) -> dict[str, Any]:
+        """The options of the intervals, as they are in the summary."""
+        limits = {"lower": self.lower, "upper": self.upper}
+        return {"level": self.level, "method": self.method, **limits}
 
     @property
     def windows(self) -> WindowOptions:
@@ -111,7 +118,7 @@ def run(
 ) -> dict[str, Any]:
     """Do a job and return its summary; the folder ``out`` appears when everything is written."""
     models = _Models(job)
-    probability("interval", job.level)
+    as_method(**job.intervals, subject="interval")
     check_folder(out, overwrite)
     check_target(job.save, grouped=job.roles.group is not None, overwrite=overwrite)
     names = job.files
@@ -134,7 +141,7 @@ def run(
             file=short_name(names),
             schema=schema,
             model=models.described(),
-            interval={"level": job.level, "method": job.method},
+            interval=job.intervals,
             redact=job.redact,
         )
         seconds = time.perf_counter() - start
@@ -194,17 +201,18 @@ class _Models:
     def compile(self, schema: Schema) -> float:
         """Run made-up rows, so that compiling is not timed with the rows; returns the seconds."""
         start = time.perf_counter()
-        X = np.random.default_rng(0).normal(size=(8, 2))
-        y, at = X.sum(axis=1), None if schema.time is None else np.arange(8.0)
+        level, method, coef = self._job.level, self._job.method, self._job.coefficients
+        n = as_method(level, method).rows_to_compile
+        X = np.random.default_rng(0).normal(size=(n, 2))
+        y, at = X.sum(axis=1), None if schema.time is None else np.arange(float(n))
         if at is not None and schema.calendar:
             at = at.astype("datetime64[ns]")
-        level, method, coef = self._job.level, self._job.method, self._job.coefficients
         options: Any = {"diagnostics": True, "interval": level, "method": method, "coef": coef}
         model = self.make()
-        replay(model, X, y, at=at, ids=range(8), **options)
+        replay(model, X, y, at=at, ids=range(n), **options)
         if self._job.forget is not None:
             request = Request(id=model.ids_[-1])
-            answer(request, ModelHolder(request, [model]), row=8, arrived=7)
+            answer(request, ModelHolder(request, [model]), row=n, arrived=n - 1)
         for other in self.baselines().values():
             other.predict(X, y, at)
         return time.perf_counter() - start
@@ -229,7 +237,7 @@ def _stream(job: Job, models: _Models, schema: Schema) -> StreamRun:
     return StreamRun(
         models.make,
         models.name,
-        Outputs(job.level, job.method, job.coefficients, job.redact, named),
+        Outputs(**job.intervals, coefficients=job.coefficients, redact=job.redact, named=named),
         requests=_requests(job, schema),
         compare=models.baselines,
         warm_up=len(schema.names) + 1,

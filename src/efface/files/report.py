@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.resources import files
+from math import sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,13 +12,14 @@ from jinja2 import Environment, StrictUndefined
 
 from efface.charts.embedding import embed
 from efface.charts.history import History, Labels
-from efface.charts.replay_charts import draw
+from efface.charts.replay_charts import ChartSet, draw
 from efface.files.baselines import LAST, NEVER_FORGET
 from efface.files.formatting import duration, figure, place_text, request_text, share
 from efface.files.summary import settings_text
 from efface.files.window_options import wording
 
 _LISTED = 500  # requests in the table
+_LONG = 3_000  # rows from which the page opens on the latest ones
 
 
 class Card(NamedTuple):
@@ -33,8 +35,9 @@ def write_report(path: Path, summary: Mapping[str, Any], history: History) -> No
     """Write the page."""
     source, requests = summary["source"], summary["requests"]
     level, contenders = summary["interval"]["level"], tuple(summary["errors"])
-    labels = Labels(source["target"], len(source["features"]), level, contenders)
+    labels = Labels(source["target"], tuple(source["features"]), level, contenders)
     drawn = draw(history, labels)
+    assert drawn.paths is not None
     text = _template().render(
         summary=summary,
         lead=_lead(summary),
@@ -42,6 +45,11 @@ def write_report(path: Path, summary: Mapping[str, Any], history: History) -> No
         charts=drawn.charts,
         lines=drawn.lines,
         views=drawn.views,
+        first_view=_first_view(drawn, summary["rows"]["read"]),
+        path_groups=list(drawn.paths.choices),
+        path_features=labels.features[: history.paths.features],
+        error_groups=list(history.groups),
+        scores={name: _scores(summary, name) for name in contenders},
         embedded=embed(drawn),
         forgotten=_forgotten(summary),
         requests=requests[:_LISTED],
@@ -49,6 +57,23 @@ def write_report(path: Path, summary: Mapping[str, Any], history: History) -> No
         footer=_footer(summary),
     )
     path.write_text(text, encoding="utf-8")
+
+
+def _first_view(drawn: ChartSet, rows: int) -> str:
+    """The view that the page opens with: a long stream is unreadable as a whole."""
+    names = [label for label, _, _ in drawn.views]
+    return "last 1,000" if rows > _LONG and "last 1,000" in names else names[0]
+
+
+def _scores(summary: Mapping[str, Any], name: str) -> dict[str, dict[str, str]]:
+    """The scores of a model or baseline as text, by kind and by group; "" is for all groups."""
+    parts = {"": summary["errors"]}
+    parts |= {group: found["errors"] for group, found in (summary["groups"] or {}).items()}
+    form = {"mae": figure, "rmse": figure, "r2": share, "skill": share}
+    return {
+        key: {group: text(errors[name][key]) for group, errors in parts.items()}
+        for key, text in form.items()
+    }
 
 
 def _template() -> Any:
@@ -82,8 +107,7 @@ def _cards(summary: Mapping[str, Any]) -> list[Card]:
     mae = figure(errors[summary["model"]["name"]]["mae"])
     cards = [Card("Mean absolute error", mae, _comparison(summary))]
     if interval["coverage"] is not None:
-        note = f"nominal level {interval['level']:.0%}, method {interval['method']}"
-        cards.append(Card("Interval coverage", f"{interval['coverage']:.1%}", note))
+        cards.append(coverage_card(interval, summary["rows"]["scored"]))
     parts = [f"{count:,} {why}" for why, count in _reasons(summary).items() if count]
     note = ", ".join([*parts, f"{left['asked']:,} on request"])
     cards.append(Card("Rows forgotten", f"{sum(left.values()):,}", note))
@@ -92,6 +116,23 @@ def _cards(summary: Mapping[str, Any]) -> list[Card]:
     rate = summary["run"]["rows_per_second"]
     cards.append(Card("Rows per second", f"{rate:,.0f}", _duration(summary)))
     return cards
+
+
+def coverage_card(interval: Mapping[str, Any], rows: int) -> Card:
+    """The coverage; it misses its level if chance explains less than one case in a thousand."""
+    coverage, level = interval["coverage"], interval["level"]
+    note = f"nominal level {level:.0%}, method {interval['method']}"
+    tone = "good"
+    if abs(coverage - level) > 3.3 * sqrt(level * (1.0 - level) / max(rows, 1)):
+        tone = "bad" if coverage < level else "warn"
+        why = (
+            "too low: errors are larger, or more alike from row to row, than the live rows "
+            "show; --method conformal assumes less"
+            if coverage < level
+            else "too high: the intervals are wider than needed"
+        )
+        note += f"; {why}"
+    return Card("Interval coverage", f"{coverage:.1%}", note, tone)
 
 
 def _request_cards(summary: Mapping[str, Any]) -> list[Card]:

@@ -38,7 +38,7 @@ class PredictedRows:
 
     rows: RowBatch
     ids: Sequence[Id]
-    columns: Mapping[str, NDArray[Any]]  # y and STEP_COLUMNS, perhaps intercept and coef
+    columns: Mapping[str, NDArray[Any]]  # y, STEP_COLUMNS, intercept, coef and coef_error
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self.columns[name]
@@ -74,6 +74,9 @@ class RunLog:
     """Scores, coverage, history for the charts and outcomes of requests."""
 
     scores: dict[str, Score] = field(default_factory=dict)
+    group_scores: dict[str, dict[str, Score]] = field(default_factory=dict)  # by group
+    rank_falls: int = 0
+    largest_frt: float = float("nan")
     coverage: Coverage = field(default_factory=Coverage)
     history: History = field(default_factory=History)
     outcomes: list[RequestOutcome] = field(default_factory=list)
@@ -90,11 +93,29 @@ class RunLog:
         if not len(rows):
             return
         covered = self.coverage.add(rows.y, predicted["lower"], predicted["upper"])
-        self.history.add(positions(rows), predicted.columns, covered, errors)
+        self.history.add(positions(rows), predicted.columns, covered, errors, rows.groups)
+        self.largest_frt = float(np.fmax.reduce([self.largest_frt, *predicted["frt"]]))
         if rows.at is not None:
             self.history.axis = "calendar" if rows.at.dtype.kind == "M" else "number"
             self.first = rows.at[0] if self.first is None else self.first
             self.last = rows.at[-1]
+
+    def add_group_scores(
+        self,
+        groups: Sequence[str],
+        y: Vector,
+        predictions: Mapping[str, Vector],
+        scored: NDArray[np.bool_],
+    ) -> None:
+        """Score predictions of the model and its baselines in each group."""
+        rows = np.flatnonzero(scored)
+        names, number = np.unique(np.array(groups, dtype=object)[rows], return_inverse=True)
+        order = rows[np.argsort(number, kind="stable")]
+        ends = np.cumsum(np.bincount(number, minlength=len(names)))
+        for name, mine in zip(names, np.split(order, ends[:-1]), strict=True):
+            found = self.group_scores.setdefault(str(name), {})
+            for contender, prediction in predictions.items():
+                found.setdefault(contender, Score()).add(y[mine], prediction[mine])
 
     def count(self, rows: RowBatch, shown: int) -> None:
         """Count rows that were read, of which so many are shown."""

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from efface.batch.fleet import Fleet
 from efface.batch.replay import replay
 from efface.batch.results import Replay
+from efface.charts.history import MOST_FEATURES, MOST_PATHS
 from efface.errors import BadRow, RepeatedId
 from efface.files.answers import Holder, ModelHolder, answer
 from efface.files.baselines import LAST, Baseline, LastValue
 from efface.files.group_models import GroupModels
+from efface.files.measured_errors import MeasuredErrors
 from efface.files.redaction import Mask, Redaction, redacted
 from efface.files.requests import NONE, Id, Request, RequestQueue, Requests
 from efface.files.row_batches import Missing, RowBatch, joined, read_rows
@@ -44,6 +46,7 @@ class _Stream:
     phase: int = 0  # of the policy
     rows: int = 0
     full: int = 0  # rows that left because of the policy, if rows have ends of their own
+    rank: int = 0  # that predicted the last row
 
     def count_full(self, rows: RowBatch, alive: NDArray[np.int64]) -> None:
         """Count the rows that left as the policy says; ``alive`` rows predicted each of these."""
@@ -58,7 +61,9 @@ class Outputs(NamedTuple):
     """What a run computes beside predictions, and whether it hides the rows that requests name."""
 
     level: float = 0.95  # of the intervals
-    method: MethodName = "gaussian"
+    method: MethodName = "local"
+    lower: float | None = None  # limits of the intervals
+    upper: float | None = None
     coefficients: bool = False
     redact: bool = False
     named: bool = False  # whether models must have the ids that are written
@@ -99,6 +104,7 @@ class StreamRun:
         self._queue = RequestQueue(requests)
         self._redaction = Redaction(requests, warm_up) if outputs.redact else None
         self._warm_up = warm_up
+        self._measured = MeasuredErrors()
         self._stream: _Stream | None = None  # without groups
         self._groups: GroupModels | None = None
         self.started = 0 if start is None else start.model.n_rows_  # live rows before the first
@@ -178,39 +184,60 @@ class StreamRun:
         if self._groups is None:
             self._groups = GroupModels(self._make, self._compare)
         groups, numbers = self._groups, self._groups.numbers(names)
-        result = self._replay(groups.fleet, rows, numbers)
+        columns = self._replay(groups.fleet, rows, numbers)
         if rows.until is not None:
-            groups.count_full(numbers, rows, result.n_rows)
-        unnamed, shown = self._shown(rows, result.n_rows)
+            groups.count_full(numbers, rows, columns["n_rows"])
+        unnamed, shown = self._shown(rows, columns["n_rows"])
         predictions = {
-            self.name: result.prediction,
+            self.name: columns["prediction"],
             LAST: groups.last_values(numbers, rows.y, unnamed),
             **groups.compared(numbers, rows, unnamed, _predicted),
         }
         scored = shown & (groups.places(numbers) >= self._warm_up)
-        return self._columns(rows, result, shown), self._errors(rows.y, predictions, scored)
+        self.log.rank_falls += groups.rank_falls(numbers, columns["rank"])
+        self.log.add_group_scores(names, rows.y, predictions, scored)
+        columns |= {"y": rows.y, "shown": shown}
+        return columns, self._errors(rows.y, predictions, scored)
 
     def _process_stream(self, rows: RowBatch) -> tuple[dict[str, Any], dict[str, Vector]]:
         """The same for rows without groups."""
         if self._stream is None:
             self._stream = self._started(self._make())
         stream = self._stream
-        result = self._replay(stream.model, rows)
+        columns = self._replay(stream.model, rows)
         if rows.until is not None:
-            stream.count_full(rows, result.n_rows)
-        unnamed, shown = self._shown(rows, result.n_rows)
-        predictions = {self.name: result.prediction}
+            stream.count_full(rows, columns["n_rows"])
+        unnamed, shown = self._shown(rows, columns["n_rows"])
+        predictions = {self.name: columns["prediction"]}
         for baseline, other in stream.baselines.items():
             predictions[baseline] = _predicted(other, rows, unnamed)
         scored = shown & (np.arange(stream.rows, stream.rows + len(rows)) >= self._warm_up)
         stream.rows += len(rows)
-        return self._columns(rows, result, shown), self._errors(rows.y, predictions, scored)
+        self.log.rank_falls += int((np.diff(columns["rank"], prepend=stream.rank) < 0).sum())
+        stream.rank = int(columns["rank"][-1])
+        columns |= {"y": rows.y, "shown": shown}
+        return columns, self._errors(rows.y, predictions, scored)
 
-    def _columns(self, rows: RowBatch, result: Replay, shown: Mask) -> dict[str, Any]:
-        columns = {ours: getattr(result, theirs) for ours, theirs in STEP_COLUMNS.items()}
-        if self.outputs.coefficients:
-            columns |= {"intercept": result.intercept, "coef": result.coef}
-        return columns | {"y": rows.y, "shown": shown}
+    def _replay(
+        self, model: Model | Fleet, rows: RowBatch, keys: Ints | None = None
+    ) -> dict[str, Any]:
+        """The columns of rows; standard errors of the coefficients are measured on the way."""
+        parts = []
+        for piece in self._measured.pieces(len(rows)):
+            part = rows.part(piece.start, piece.stop)
+            result = self._replay_part(model, part, None if keys is None else keys[piece])
+            found = {ours: getattr(result, theirs) for ours, theirs in STEP_COLUMNS.items()}
+            found |= {"intercept": result.intercept, "coef": result.coef}
+            wide = self._measured.columns(part.groups, part.X.shape)
+            parts.append(found | {"coef_error": wide})
+            self._measured.update(self._first_models)
+        return parts[0] if len(parts) == 1 else _stacked(parts, slice(None))
+
+    def _first_models(self) -> dict[str, Model]:
+        """The models whose coefficients the report shows."""
+        if self._groups is not None:
+            return self._groups.first(MOST_PATHS // min(self._groups.width, MOST_FEATURES))
+        return {} if self._stream is None else {"": self._stream.model}
 
     def _started(self, model: Model, phase: int = 0) -> _Stream:
         return _Stream(model, {LAST: LastValue(), **self._compare()}, phase)
@@ -232,7 +259,7 @@ class StreamRun:
             errors[name] = np.where(scored, np.abs(prediction - y), np.nan)
         return errors
 
-    def _replay(self, model: Model | Fleet, rows: RowBatch, keys: Ints | None = None) -> Replay:
+    def _replay_part(self, model: Model | Fleet, rows: RowBatch, keys: Ints | None) -> Replay:
         try:
             return self._run_engine(model, rows, keys)
         except RepeatedId:  # nothing has changed yet: row by row finds the repeated id
@@ -252,10 +279,12 @@ class StreamRun:
             by=keys,
             ids=self._given_ids(rows, keys),
             at=rows.at,
-            coef=self.outputs.coefficients,
+            coef=True,
             diagnostics=True,
             interval=self.outputs.level,
             method=self.outputs.method,
+            lower=self.outputs.lower,
+            upper=self.outputs.upper,
             sample_weight=rows.weights,
             owners=rows.owners,
             until=rows.until,

@@ -10,8 +10,11 @@ model           name, window (rows), keep (duration), policy (as --policy takes 
 rows            read, skipped for gaps, hidden by --redact, scored (the first of each group are
                 not), groups, started (live in the model of --from), alive
 span            the first and the last time; null without times
-interval        level, method, coverage, mean_width; null without intervals
+interval        level, method, limits lower and upper, coverage, mean_width; null without intervals
 errors          by contender, the model first: mae, rmse, r2, skill (against the value before)
+groups          by group: rows (scored) and errors, as above; null without groups
+diagnostics     rank_falls (rows at which the rank is lower than before), largest_frt (the
+                largest forgetting regret term)
 left            rows that left: asked, window_full (or dropped by the policy), time_up (too old, or
                 their end had come)
 people          owners of rows: seen in the file, forgotten, and alive (they have live rows); null
@@ -46,6 +49,7 @@ from efface.files.model_options import phrases
 from efface.files.redaction import feature_names
 from efface.files.run_log import RunLog
 from efface.files.schema import ROLES, Schema
+from efface.files.scores import Score
 from efface.files.streaming import StreamRun
 
 FORMAT = 1
@@ -80,7 +84,9 @@ def summarise(
             "coverage": log.coverage.rate,
             "mean_width": log.coverage.width,
         },
-        "errors": _errors(log),
+        "errors": _errors(log.scores),
+        "groups": _groups(run) if setting.schema.group is not None else None,
+        "diagnostics": {"rank_falls": log.rank_falls, "largest_frt": log.largest_frt},
         "left": _left(run, setting),
         "people": None if setting.schema.owner is None else _people(run),
         "requests": [asdict(outcome) for outcome in log.outcomes],
@@ -152,11 +158,18 @@ def _forgetting(log: RunLog) -> dict[str, float] | None:
     }
 
 
-def _errors(log: RunLog) -> dict[str, dict[str, float]]:
-    naive = log.scores[LAST]
+def _errors(scores: Mapping[str, Score]) -> dict[str, dict[str, float]]:
     return {
-        name: {"mae": s.mae, "rmse": s.rmse, "r2": s.r2, "skill": s.skill(naive)}
-        for name, s in log.scores.items()
+        name: {"mae": s.mae, "rmse": s.rmse, "r2": s.r2, "skill": s.skill(scores[LAST])}
+        for name, s in scores.items()
+    }
+
+
+def _groups(run: StreamRun) -> dict[str, dict[str, Any]]:
+    """The errors in each group."""
+    return {
+        name: {"rows": scores[LAST].count, "errors": _errors(scores)}
+        for name, scores in run.log.group_scores.items()
     }
 
 

@@ -45,6 +45,18 @@ def positive(subject: str, value: object, otherwise: str = "") -> float:
     return number
 
 
+def finite(subject: str, value: object) -> float:
+    """A finite number.
+
+    >>> finite("lower", 0)
+    0.0
+    """
+    number = _number(value)
+    if not math.isfinite(number):
+        raise invalid(subject, value, "a finite number", "check its type, or leave it out")
+    return number
+
+
 def choice(subject: str, value: object, options: tuple[str, ...]) -> str:
     """One of the strings in ``options``.
 

@@ -15,9 +15,10 @@ from typing import NamedTuple, final
 import numpy as np
 
 from efface.engine.events.leverage import GAUGES
-from efface.engine.jit.views import Ints, Matrix, Vector
+from efface.engine.jit.views import Ints, Matrix, Vector, weighed
 from efface.engine.linalg.dense import SAFE
 from efface.engine.linalg.spectrum import conditioning, rank_of
+from efface.engine.sums.precise_windows import NO_DIRECTIONS, null_directions
 from efface.engine.windows.batched_replay import replay_windows
 from efface.engine.windows.systems import MOST_UNKNOWNS
 from efface.live.solver import Solver, departures
@@ -108,11 +109,7 @@ class SlidingReplay:
     def _batch(self, X: Matrix, y: Vector, s: int) -> Trace:
         """Replay the rows after the first s, each predicted by the s before it; the last s stay."""
         n, solver, asked = y.size - s, self.solver, self.asked
-        states, coef = np.full((8, n), np.nan), np.empty((n if asked.coef else 0, solver.width))
-        gauges = np.empty((GAUGES, n if asked.gauges else 0))
-        rule = solver.penalty.for_rows(s, solver.width)
-        margin = replay_windows(X, y, s, rule, solver.intercepts, states[:6], coef, gauges)
-        rank = np.where(states[1] == 0.0, solver.width, -1)
+        states, coef, gauges, margin, rank = self._solve(X, y, s)
         if asked.diagnostics:
             self._rank(rank, X, s, margin)
         n_rows = np.full(n, s)
@@ -121,7 +118,7 @@ class SlidingReplay:
             n_rows,
             asked,
             rank=rank if asked.diagnostics or solver.penalty.unpenalised else None,
-            coef=coef if asked.coef else None,
+            coef=coef.T if asked.coef else None,
             gauges=Gauges(n_rows, rank, states[1], *gauges) if asked.gauges else None,
         )
         for first, last in _unsafe(margin):
@@ -129,6 +126,34 @@ class SlidingReplay:
             self._correct(trace, first, X[first + s : last + s], y[first + s : last + s])
         solver.replace(X[n:], y[n:])
         return trace
+
+    def _solve(self, X: Matrix, y: Vector, s: int) -> tuple[Matrix, Matrix, Matrix, Vector, Ints]:
+        """States, coefficients, gauges, margin and rank of the windows."""
+        first = self._windows(X, y, s, NO_DIRECTIONS)
+        rank = np.where(first[0][1] == 0.0, self.solver.width, -1)
+        unsafe = ~(first[-1] >= SAFE)
+        if self.asked.diagnostics or self.asked.gauges or 2 * unsafe.sum() <= rank.size:
+            return *first, rank
+        null = null_directions(X, weighed(y), s, self.solver.intercepts)
+        if null.size:
+            again = self._windows(X, y, s, null)
+            for target, source in zip(first, again, strict=True):
+                if target.size:
+                    target.T[unsafe] = source.T[unsafe]
+            found = rank[unsafe] - np.linalg.matrix_rank(null)
+            rank[unsafe] = np.where(first[0][1, unsafe] == 0.0, found, -1)
+        return *first, rank
+
+    def _windows(
+        self, X: Matrix, y: Vector, s: int, null: Matrix
+    ) -> tuple[Matrix, Matrix, Matrix, Vector]:
+        """States, coefficients, gauges and margin of the windows, in batches."""
+        n, solver, asked = y.size - s, self.solver, self.asked
+        states, coef = np.full((8, n), np.nan), np.empty((n if asked.coef else 0, solver.width))
+        gauges = np.empty((GAUGES, n if asked.gauges else 0))
+        rule, into = solver.penalty.for_rows(s, solver.width), (states[:6], coef, gauges)
+        margin = replay_windows(X, y, s, rule, solver.intercepts, *into, null)
+        return states, coef.T, gauges, margin
 
     def _correct(self, trace: Trace, first: int, X: Matrix, y: Vector) -> None:
         """Overwrite the trace from row ``first`` on by a replay one by one."""

@@ -21,6 +21,7 @@ from efface.engine.events.pilot import (
     predict_piloted,
     refit_pilot,
 )
+from efface.engine.events.precise_refit import refit_precisely
 from efface.engine.events.state import (
     allocate,
     open_stream,
@@ -75,6 +76,7 @@ class EventSolver(TreeSolver):
         self._reset()
 
     def _reset(self) -> None:
+        self._precise.clear()
         self._clear_tree()
         reset(self._store, self.penalty.applied)
         if self._pilot is not None and self.penalty.pilot is not None:
@@ -91,7 +93,7 @@ class EventSolver(TreeSolver):
 
     def residues(self) -> list[str]:
         found = [name for store in self.stores for name in residues(*self.rows.arrays, store)]
-        return [*found, *self._wrong_nodes()]
+        return [*found, *self._precise.residues(self.rows), *self._wrong_nodes()]
 
     @property
     def _bounded(self) -> bool:
@@ -99,6 +101,7 @@ class EventSolver(TreeSolver):
 
     def _blank_rows(self, tree: Vector, positions: NDArray[np.intp]) -> None:
         blank_rows(*self.rows.arrays, self._store, tree, positions)
+        self._precise.clear()
         if self._pilot is not None:
             discard_rows(self._pilot)
 
@@ -107,10 +110,12 @@ class EventSolver(TreeSolver):
         for store in self.stores:
             stream.release_rows(span, store)
         self._release_tree()
+        self._release_precise()
 
     def _disturb(self, place: int) -> None:
         for store in self.stores:
             stream.disturb_rows(store, place)
+        self._precise.disturb(place)
         self._insert_in_tree(place)
 
     def _shift(self, by: int) -> None:
@@ -131,13 +136,23 @@ class EventSolver(TreeSolver):
         elif code == FORM_DUAL:
             stream.form_dual_rows(*rows, store, watched)
         elif code == REFIT:
-            (refit_pilot if store is self._pilot else stream.refit_rows)(*rows, store)
+            self._refit(store)
         elif code == COMPACT:
             self._compact()
 
+    def _refit(self, store: Vector) -> None:
+        """Refit from the sums in double-double precision, or else from the rows."""
+        rows, pilot = self.rows.arrays, store is self._pilot
+        if self._precise.serve(self.rows):
+            sums = self._precise.store_for(self.rows)
+            self._releases = True
+            if refit_precisely(*rows, store, sums, pilot):
+                return
+        (refit_pilot if pilot else stream.refit_rows)(*rows, store)
+
     def _run(self, events: Events) -> None:
         def step(row: int) -> tuple[int, int]:
-            rows, stores = self.rows.arrays, (self._store, self._pilot)
+            rows, stores = self.rows.arrays, (self._store, self._pilot, self._precise.kept)
             return replay_rows(*rows, *stores, events, row, self._watched)  # type: ignore[no-any-return]
 
         self._serve(step, *step(0))

@@ -34,9 +34,9 @@ from efface.live.names import NOBODY
 from efface.live.owners import unknown_owner
 from efface.live.policies import KeepFor
 from efface.live.range_replay import KeyFits, RangeReplay, RowRanges
-from efface.live.replays import Widths, replay_rows
+from efface.live.replays import Intervals, replay_rows
 from efface.live.row_table import RowTable, joined
-from efface.live.trace import Asked, Trace
+from efface.live.trace import Asked, RowWindows, Trace
 from efface.live.trace import joined as joined_traces
 
 
@@ -62,7 +62,7 @@ class Wanted(NamedTuple):
     """What a replay is to tell, on how many threads."""
 
     asked: Asked
-    widths: Widths | None = None
+    intervals: Intervals | None = None
     workers: int = 1
 
 
@@ -128,12 +128,17 @@ class KeyedModels:
         ranges = RowRanges(rows.X, rows.y, rows.weights, before, at)
         replay = RangeReplay(self._live.solver, wanted.workers)
         marks = np.isin(grouped.order, self._live.solver.marks(len(at)))
-        trace = replay.replay(ranges, wanted.asked, np.flatnonzero(marks).tolist())
-        if wanted.widths is not None and trace.gauges is not None:
-            half = wanted.widths(trace.gauges, self._live, ranges)
-            lower, upper = trace.prediction - half, trace.prediction + half
-            trace = trace._replace(lower=lower, upper=upper, gauges=None)
-        return trace
+        asked, intervals = wanted.asked, wanted.intervals
+        if intervals is not None:
+            asked = asked._replace(coef=asked.coef or intervals.needs_coef)
+        trace = replay.replay(ranges, asked, np.flatnonzero(marks).tolist())
+        if intervals is None or trace.gauges is None:
+            return trace
+        fit = rows.X[at], trace.coef, trace.intercept
+        windows = RowWindows(rows.X, rows.y, rows.weights, before, at, *fit)
+        lower, upper = intervals.bounds(trace.prediction, trace.gauges, self._live, windows)
+        coef = trace.coef if wanted.asked.coef else None
+        return trace._replace(lower=lower, upper=upper, gauges=None, coef=coef)
 
     def _plan_irregular(self, grouped: GroupedArrivals, wanted: Wanted | None) -> _Part:
         """Rows that come late or become due, one key after the other."""
@@ -167,8 +172,8 @@ class KeyedModels:
                 live.learn(coming)
             else:
                 coef, diagnostics, _ = wanted.asked
-                choice = {"coef": coef, "diagnostics": diagnostics, "widths": wanted.widths}
-                trace = replay_rows(live, coming, **choice)  # type: ignore[arg-type]
+                choice: Any = {"coef": coef, "diagnostics": diagnostics}
+                trace = replay_rows(live, coming, **choice, intervals=wanted.intervals)
             return np.array(live.index.ids, np.int64), live.phase, trace
         finally:
             self._wipe()
@@ -237,12 +242,16 @@ class KeyedModels:
         return RangeReplay(self._live.solver, workers).fit(self._ranges(slots))
 
     def intervals(
-        self, slots: Ints, rows: Matrix, widths: Widths, workers: int
+        self, slots: Ints, rows: Matrix, intervals: Intervals, workers: int
     ) -> tuple[Vector, Vector]:
         """Predictions of rows, each by the key of its slot, and half the widths of intervals."""
         ranges, replay = self._ranges(slots), RangeReplay(self._live.solver, workers)
         prediction, gauges = replay.gauge(ranges, rows, np.arange(len(rows)))
-        return prediction, widths(gauges, self._live, ranges)
+        windows = RowWindows(ranges.X, ranges.y, ranges.weights, ranges.lo, ranges.hi, rows)
+        if intervals.needs_coef:
+            fits = replay.fit(ranges)
+            windows = windows._replace(coef=fits.coef, intercept=fits.intercept)
+        return prediction, intervals.widths(gauges, self._live, windows)
 
     def rows_of(self, owner: Id) -> tuple[Ints, RowTable]:
         """The rows of an owner, key by key in the order of keys, and the code of the key of each.

@@ -31,7 +31,6 @@ from efface.live.solvers import solver_for
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Window = tuple[Matrix, Vector, Vector]  # rows, responses, weights
-Windows = Iterable[Window]  # the live rows at each entry, or at all
 
 
 class Outcome(NamedTuple):

@@ -58,6 +58,18 @@ class RowRanges:
         """How many rows of each range have another weight than 1."""
         return self._count(self.weights != 1.0)
 
+    @property
+    def follows(self) -> NDArray[np.bool_]:
+        """Which ranges, from the second on, end one row later than the range before them."""
+        later = (self.hi[1:] == self.hi[:-1] + 1) & (self.lo[1:] <= self.hi[:-1])
+        return np.asarray(later)
+
+    def shares(self) -> Ints:
+        """Bounds of shares for threads: none divides ranges that follow each other."""
+        starts = np.concatenate([[0], 1 + np.flatnonzero(~self.follows), [self.lo.size]])
+        wanted = np.arange(0, self.lo.size, _SHARE)
+        return np.unique(np.append(starts[np.searchsorted(starts, wanted)], self.lo.size))
+
     def _count(self, rows: NDArray[np.bool_]) -> Ints:
         upto = np.concatenate([[0], np.cumsum(rows)])
         return np.asarray(upto[self.hi] - upto[self.lo])
@@ -158,17 +170,16 @@ class RangeReplay:
         if not self._compiled or not n:
             return found
         penalty, responses = solver.penalty, weighed(windows.y, windows.weights)
-        rule = penalty.pilot or penalty.rule
+        rule, measured = penalty.pilot or penalty.rule, asked.diagnostics or asked.gauges
 
         def work(bounds: Sequence[int]) -> None:
             first, last = bounds[0], bounds[-1]
             part, here = found.part(first, last), slice(first, last)
             ends = windows.lo[here], windows.hi[here]
             ranges = Ranges(windows.X, responses, *ends, rows, at[here])
-            solve_ranges(ranges, rule, solver.intercepts, part, unit=unit)
+            solve_ranges(ranges, rule, solver.intercepts, part, unit=unit, measured=measured)
 
-        edges = np.append(np.arange(0, n, _SHARE), n)
-        share_out(work, edges, self.workers if n > _SHARE else 1)
+        share_out(work, windows.shares(), self.workers if n > _SHARE else 1)
         if penalty.adapts:
             found.margin[windows.uneven > 0] = 0.0
         return found
@@ -176,7 +187,9 @@ class RangeReplay:
     def _trace(self, windows: RowRanges, fits: RangeFits, asked: Asked) -> Trace:
         """The trace of the ranges that were solved; for a range without rows, of zeros."""
         solver, empty = self.solver, windows.empty
-        states = np.concatenate([fits.states, np.full((2, empty.size), np.nan)])
+        states = fits.states
+        if asked.diagnostics:
+            states = np.concatenate([states, np.full((2, empty.size), np.nan)])
         states[:3, empty] = 0.0
         states[1, empty] = 0.0 if solver.penalty.adapts else solver.penalty.rule.alpha
         fits.coef[empty[: len(fits.coef)]] = 0.0
@@ -184,15 +197,16 @@ class RangeReplay:
         rank[empty] = 0
         if asked.diagnostics:
             self._rank(windows, fits, rank)
-        shown = asked.diagnostics or solver.penalty.unpenalised
-        gauges = Gauges(windows.weighted, rank, states[1], *fits.gauges)
+        shown, gauges = asked.diagnostics or solver.penalty.unpenalised, None
+        if asked.gauges:
+            gauges = Gauges(windows.weighted, rank, states[1], *fits.gauges)
         return Trace.of(
             states,
             windows.hi - windows.lo,
             asked,
             rank=rank if shown else None,
             coef=fits.coef if asked.coef else None,
-            gauges=gauges if asked.gauges else None,
+            gauges=gauges,
         )
 
     def _rank(self, windows: RowRanges, fits: RangeFits, rank: Ints) -> None:
@@ -216,8 +230,7 @@ class RangeReplay:
         places = np.flatnonzero(~(margin >= SAFE) & ~windows.empty)
         if not places.size:
             return
-        follows = (windows.hi[1:] == windows.hi[:-1] + 1) & (windows.lo[1:] <= windows.hi[:-1])
-        chain = np.concatenate([[0], np.cumsum(~follows)])[places]
+        chain = np.concatenate([[0], np.cumsum(~windows.follows)])[places]
         apart = (np.diff(places) > _NEAR) | (np.diff(chain) > 0)
         for run in np.split(places, np.flatnonzero(apart) + 1):
             yield int(run[0]), int(run[-1]) + 1

@@ -5,55 +5,112 @@ Rows that come in order of time are replayed by compiled code; a late row by a c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from typing import Protocol
 
 import numpy as np
 
 from efface.live.arrivals import Arrivals
 from efface.live.batches import LONG, SlidingReplay
-from efface.live.live_rows import LiveRows, Vector, Window, Windows
+from efface.live.live_rows import LiveRows, Vector
 from efface.live.policies import Schedule
-from efface.live.trace import Asked, Gauges, Trace, joined
+from efface.live.trace import Asked, Gauges, RowWindows, Trace, joined
 
-Widths = Callable[[Gauges, LiveRows, Windows], Vector]
+_PART = 1 << 14  # rows whose coefficients are kept at a time, if only intervals need them
+
+
+class Intervals(Protocol):
+    """What computes prediction intervals."""
+
+    @property
+    def needs_coef(self) -> bool:
+        """Does it need the coefficients that predicted each row?"""
+
+    def widths(self, gauges: Gauges, live: LiveRows, windows: RowWindows) -> Vector:
+        """Half the width of each interval."""
+
+    def bounds(
+        self, prediction: Vector, gauges: Gauges, live: LiveRows, windows: RowWindows
+    ) -> tuple[Vector, Vector]:
+        """The lower and upper bound of each row."""
 
 
 def replay_rows(
-    live: LiveRows, new: Arrivals, *, coef: bool, diagnostics: bool, widths: Widths | None = None
+    live: LiveRows,
+    new: Arrivals,
+    *,
+    coef: bool,
+    diagnostics: bool,
+    intervals: Intervals | None = None,
 ) -> Trace:
-    """Predict, then learn, row by row; rows that are too old or due by then leave first.
-
-    ``widths`` says how far to each side of a prediction an interval reaches.
-    """
-    asked = Asked(coef, diagnostics, widths is not None)
-    return joined([_replay_run(live, *run, asked, widths) for run in live.runs(new)])
+    """Predict, then learn, row by row; rows that are too old or due by then leave first."""
+    asked = Asked(coef, diagnostics, intervals is not None)
+    return joined([_replay_run(live, *run, asked, intervals) for run in live.runs(new)])
 
 
 def _replay_run(
-    live: LiveRows, new: Arrivals, plan: Schedule | None, asked: Asked, widths: Widths | None
+    live: LiveRows, new: Arrivals, plan: Schedule | None, asked: Asked, intervals: Intervals | None
 ) -> Trace:
-    """Replay one of the runs, with intervals if there are widths."""
-    past = live.values() if widths else None
-    trace = (
-        _replay_late(live, new, asked) if plan is None else _replay_in_order(live, new, plan, asked)
-    )
-    if widths is not None and past is not None and trace.gauges is not None:
-        half = widths(trace.gauges, live, _windows(trace, past, new))
-        lower, upper = trace.prediction - half, trace.prediction + half
-        trace = trace._replace(lower=lower, upper=upper, gauges=None)
-    return trace
+    """Replay one of the runs, with bounds if there are intervals."""
+    bounded = None if intervals is None else _Bounded(intervals, live, new, asked)
+    if bounded is not None:
+        asked = bounded.needed
+    if plan is None:
+        trace = _replay_late(live, new, asked)
+        return trace if bounded is None else bounded.part(trace, 0)
+    return _replay_in_order(live, new, plan, asked, bounded)
 
 
-def _replay_in_order(live: LiveRows, new: Arrivals, plan: Schedule, asked: Asked) -> Trace:
+class _Bounded:
+    """Adds the bounds of intervals to parts of a run."""
+
+    def __init__(self, intervals: Intervals, live: LiveRows, new: Arrivals, asked: Asked) -> None:
+        past = live.values()
+        X, y, weights = zip(past, (new.X, new.y, new.weights), strict=True)
+        self._rows = np.concatenate(X), np.concatenate(y), np.concatenate(weights)
+        self._intervals, self._live, self._new, self._asked = intervals, live, new, asked
+        self._start = len(past[1])
+
+    @property
+    def needed(self) -> Asked:
+        """What is to be told of each row."""
+        return self._asked._replace(coef=self._asked.coef or self._intervals.needs_coef)
+
+    @property
+    def size(self) -> int:
+        """Rows per part: all, unless their coefficients would be kept for intervals alone."""
+        whole = self._asked.diagnostics or self.needed == self._asked
+        return max(1, len(self._new)) if whole else _PART
+
+    def part(self, trace: Trace, first: int) -> Trace:
+        """The trace of rows from ``first`` on, with bounds, and only what was asked for."""
+        assert trace.gauges is not None
+        count = len(trace.prediction)
+        last = np.arange(self._start + first, self._start + first + count)
+        rows, new = self._rows, self._new.X[first : first + count]
+        fit = trace.coef, trace.intercept
+        windows = RowWindows(*rows, last - trace.n_rows, last, new, *fit)
+        bounds = self._intervals.bounds(trace.prediction, trace.gauges, self._live, windows)
+        lower, upper = bounds
+        coef = trace.coef if self._asked.coef else None
+        return trace._replace(lower=lower, upper=upper, gauges=None, coef=coef)
+
+
+def _replay_in_order(
+    live: LiveRows, new: Arrivals, plan: Schedule, asked: Asked, bounded: _Bounded | None
+) -> Trace:
     """Replay rows that come in order of time; a long stream in batches of windows."""
     live.replayed += len(new)
     live.solver.use_walls(None)  # the index follows at the end: until then rows have no ids
-    rows = new.X, new.y, plan.before, plan.after, new.weights
     replay = SlidingReplay(live.solver, asked)
-    trace = replay.batched(*rows) if live.replayed >= LONG else replay.one_by_one(*rows)
+    step = replay.batched if live.replayed >= LONG else replay.one_by_one
+    parts, size = [], max(1, len(new)) if bounded is None else bounded.size
+    for first in range(0, max(1, len(new)), size):
+        some, at = new.part(first, first + size), slice(first, first + size)
+        trace = step(some.X, some.y, plan.before[at], plan.after[at], some.weights)
+        parts.append(trace if bounded is None else bounded.part(trace, first))
     live.settle(new, plan)
     live.solver.use_walls(live.index.walls)
-    return trace
+    return joined(parts)
 
 
 def _replay_late(live: LiveRows, new: Arrivals, asked: Asked) -> Trace:
@@ -63,11 +120,3 @@ def _replay_late(live: LiveRows, new: Arrivals, asked: Asked) -> Trace:
     solver.drop(solver.rows.n_rows)
     live.learn_single(new)
     return trace
-
-
-def _windows(trace: Trace, past: Window, new: Arrivals) -> Iterator[Window]:
-    """The rows that were alive at each row of a run; ``past`` are those before it."""
-    pairs = zip(past, (new.X, new.y, new.weights), strict=True)
-    X, y, weights = (np.concatenate(pair) for pair in pairs)
-    for t, n in enumerate(trace.n_rows.tolist(), len(past[1])):
-        yield X[t - n : t], y[t - n : t], weights[t - n : t]

@@ -30,8 +30,10 @@ from efface.engine.linalg.spectrum import (
     summary,
 )
 from efface.engine.standardized.zscores import Scores
+from efface.engine.windows.local_widths import Penalisation
 from efface.engine.windows.ranges import Ranges
 from efface.live.penalties import Penalty
+from efface.live.precise_fits import PreciseFits
 from efface.live.rows import RowStore
 from efface.live.summation import Walls
 from efface.live.trace import Asked, Gauges, Trace
@@ -55,6 +57,7 @@ class Solver(ABC):
     _predict: Callable[..., tuple[float, int]]  # the kernel that predicts
     _learn: Callable[..., bool]  # the kernel that appends a row and drops the oldest
     _centred: bool  # is the rank that of the rows around their mean?
+    _scaling = 0.0  # the penalty of a feature is multiplied by its deviation to this power
 
     def __init__(
         self, width: int, penalty: Penalty, *, intercept: bool, shrinks: bool = True
@@ -66,6 +69,7 @@ class Solver(ABC):
         self._watched = True if penalty.adapts else None
         self._releases = False  # does more than the first store depend on rows?
         self.rows = RowStore(width)
+        self._precise = PreciseFits(width, centred=intercept)  # where float64 is not enough
         self._allocate()
 
     # -- what a kind of solver must know ---------------------------------------------------------
@@ -201,7 +205,19 @@ class Solver(ABC):
         return copy.deepcopy(self, {id(each): each for each in shared})
 
     def _compact(self) -> None:
-        self._shift(self.rows.compact())
+        by = self.rows.compact()
+        self._precise.release(by, by + self.rows.span[1], by)
+        self._shift(by)
+
+    def _release_precise(self) -> None:
+        """Overwrite the sums in double-double precision that contain rows that have left."""
+        if self._precise.active:
+            self._precise.release(*self.rows.span)
+            self._note_releases()
+
+    def _note_releases(self) -> None:
+        """Note whether more than the first store depends on rows."""
+        self._releases = len(self.stores) > 1 or self._precise.active
 
     # -- the solution ----------------------------------------------------------------------------
 
@@ -320,10 +336,16 @@ class Solver(ABC):
         return conditioning(self._scores().rows, self.rows.weights, self._centred)
 
     @property
+    def penalisation(self) -> Penalisation:
+        """How the regression is penalised."""
+        return Penalisation(self.intercepts, self._centred, self._scaling)
+
+    @property
     def working_store(self) -> int:
         """Bytes kept beside the live rows."""
         rows = self.rows.n_rows * (self.width + 3) * 8
-        return self.rows.nbytes + sum(store.nbytes for store in self.stores) - rows
+        stores = sum(store.nbytes for store in self.stores) + self._precise.nbytes
+        return self.rows.nbytes + stores - rows
 
     @abstractmethod
     def residues(self) -> list[str]:

@@ -20,6 +20,7 @@ from efface.engine.standardized.standardized_replay import (
     replay_standard,
 )
 from efface.engine.standardized.zscores import Scores, scores
+from efface.live.precise_fits import PreciseFits
 from efface.live.solver import Solver
 from efface.live.trace import Asked
 
@@ -40,6 +41,7 @@ class StandardizedSolver(Solver):
     """
 
     _centred = True
+    _scaling = 2.0
 
     def _allocate(self) -> None:
         self._store = kernels.allocate_standard(self.width, self.intercepts, self.rows.capacity)
@@ -47,9 +49,12 @@ class StandardizedSolver(Solver):
         adaptive, fixed = kernels.predict_standard_adaptive, kernels.predict_standard_fixed
         self._predict = adaptive if self.penalty.adapts else fixed
         self._learn = kernels.learn_standard
+        self._precise = PreciseFits(self.width, centred=True)
         self._reset()
 
     def _reset(self) -> None:
+        self._precise.clear()
+        self._note_releases()
         kernels.reset_standard(self._store, self.penalty.rule)
 
     @property
@@ -62,13 +67,16 @@ class StandardizedSolver(Solver):
         return coef
 
     def residues(self) -> list[str]:
-        return standard_residues(*self.rows.arrays, self._store)
+        found = standard_residues(*self.rows.arrays, self._store)
+        return [*found, *self._precise.residues(self.rows)]
 
     def _release(self) -> None:
         kernels.release_standard(self.rows.arrays[2], self._store)
+        self._release_precise()
 
     def _disturb(self, place: int) -> None:
         kernels.disturb_standard(self._store, place)
+        self._precise.disturb(place)
 
     def _shift(self, by: int) -> None:
         kernels.shift_standard(self._store, by)
@@ -76,8 +84,15 @@ class StandardizedSolver(Solver):
     def _answer(self, code: int) -> None:
         if code == COMPACT:
             self._compact()
-        else:
+        elif not self._refit_precisely():
             kernels.refit_standard(*self.rows.arrays, self._store)
+
+    def _refit_precisely(self) -> bool:
+        """Refit from the sums in double-double precision; False where rows must be refitted."""
+        if self.penalty.adapts or not self._precise.serve(self.rows):
+            return False
+        sums, self._releases = self._precise.store_for(self.rows), True
+        return bool(kernels.refit_standard_precisely(*self.rows.arrays, self._store, sums))
 
     def _run(self, events: Events) -> None:
         self._replay(events, 0, len(events.responses), NOTHING)
@@ -90,7 +105,8 @@ class StandardizedSolver(Solver):
 
         def step(row: int) -> tuple[int, int]:
             bounds, last = (row, end, measured), (wanted, self._watched)
-            return replay_standard(*self.rows.arrays, self._store, events, bounds, *last)  # type: ignore[no-any-return]
+            stores = self._store, self._precise.kept
+            return replay_standard(*self.rows.arrays, *stores, events, bounds, *last)  # type: ignore[no-any-return]
 
         def note(row: int, code: int) -> None:
             nonlocal measured

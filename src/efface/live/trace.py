@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +38,35 @@ class Gauges(NamedTuple):
     scatter: Vector  # the trace of Phi
     size: Vector  # the squared length of the coefficients
     heft: Vector  # the sum of the weights
+
+
+class RowWindows(NamedTuple):
+    """New rows, the live rows that predict each of them, and their regression.
+
+    >>> rows = RowWindows.alike(np.ones((3, 1)), np.ones(3), np.ones(3), np.zeros((2, 1)))
+    >>> [len(y) for _, y, _ in rows.each()]
+    [3, 3]
+    """
+
+    X: Matrix  # live rows of all windows
+    y: Vector
+    weights: Vector
+    first: Ints  # the window of a new row is first..last - 1 of these
+    last: Ints
+    new: Matrix
+    coef: Matrix | None = None  # (new rows, features); None where it is not needed
+    intercept: Vector | None = None
+
+    @classmethod
+    def alike(cls, X: Matrix, y: Vector, weights: Vector, new: Matrix) -> RowWindows:
+        """New rows that all have the same live rows."""
+        first = np.zeros(len(new), np.int64)
+        return cls(X, y, weights, first, first + len(y), new)
+
+    def each(self) -> Iterator[tuple[Matrix, Vector, Vector]]:
+        """The live rows, responses and weights of each new row."""
+        for a, b in zip(self.first.tolist(), self.last.tolist(), strict=True):
+            yield self.X[a:b], self.y[a:b], self.weights[a:b]
 
 
 class Trace(NamedTuple):

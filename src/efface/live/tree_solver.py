@@ -53,7 +53,12 @@ class TreeSolver(Solver):
     def _discard_tree(self) -> None:
         if self._tree is not None:
             self._tree.clear()
-        self._tree, self._releases = None, len(self.stores) > 1
+        self._tree = None
+        self._note_releases()
+
+    def _note_releases(self) -> None:
+        super()._note_releases()
+        self._releases = self._releases or self._tree is not None
 
     def blank(self, positions: NDArray[np.intp], cut: tuple[int, int]) -> None:
         assert self._tree is not None

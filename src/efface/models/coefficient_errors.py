@@ -23,8 +23,11 @@ class CoefficientErrors(NamedTuple):
     intercept: float
 
 
-def coefficient_errors(live: LiveRows, *, standardize: bool = False) -> CoefficientErrors:
+def coefficient_errors(live: LiveRows, *, power: float = 0.0) -> CoefficientErrors:
     """The standard errors of the coefficients of live rows.
+
+    The penalty is on features that are divided by their deviation to this power: 1 for standardised
+    features, 0 for the features as they are.
 
     >>> from efface import OLS
     >>> model = OLS(fit_intercept=False).fit([[1.0], [1.0], [1.0]], [1.0, 2.0, 3.0])
@@ -37,7 +40,7 @@ def coefficient_errors(live: LiveRows, *, standardize: bool = False) -> Coeffici
     if not w.sum() > 0.0 or (solver.penalty_value == 0.0 and solver.rank < d):
         return missing
     mean = np.average(X, axis=0, weights=w) if live.intercept else np.zeros(d)
-    units = _deviation(X, w) if standardize else np.ones(d)
+    units = _deviation(X, w, live.intercept or power == 1.0) ** power if power else np.ones(d)
     if not units.all():  # a constant feature has the coefficient 0, and no error
         return missing
     Z = (X - mean) / units
@@ -55,6 +58,6 @@ def coefficient_errors(live: LiveRows, *, standardize: bool = False) -> Coeffici
     )
 
 
-def _deviation(X: Matrix, w: Vector) -> Vector:
-    mean = np.average(X, axis=0, weights=w)
+def _deviation(X: Matrix, w: Vector, centred: bool) -> Vector:
+    mean = np.average(X, axis=0, weights=w) if centred else 0.0
     return np.asarray(np.sqrt(np.average((X - mean) ** 2, axis=0, weights=w)))

@@ -4,6 +4,7 @@
 gaussian         exact for least squares and Gaussian noise; with a penalty, see ``Gaussian``
 self-normalized  for sub-Gaussian noise, simultaneous over all rows of features: valid and wide
 conformal        for noise of any distribution; adapts to a slowly drifting target
+local            for noise whose spread varies with the row and over time; adapts to drift
 ===============  ===================================================================================
 
 No residuals are stored. A row that has left influences no interval: neither by a residual computed
@@ -19,18 +20,20 @@ from typing import ClassVar, Literal, NamedTuple, Self, final
 
 import numpy as np
 from numpy.polynomial import Chebyshev
-from scipy.special import stdtrit
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
 
 from efface.engine.linalg.quantiles import adapted_quantile
+from efface.engine.windows.local_widths import LEAST_ROWS, Fits, local_widths
 from efface.errors import invalid
 from efface.inputs.frames import FrameColumns
-from efface.inputs.parameters import probability
+from efface.inputs.parameters import finite, probability
 from efface.inputs.types import Matrix, Vector
-from efface.live.live_rows import LiveRows, Windows
+from efface.live.live_rows import LiveRows
 from efface.live.solver import Solver
-from efface.live.trace import Asked, Gauges
+from efface.live.trace import Asked, Gauges, RowWindows
 
-MethodName = Literal["gaussian", "self-normalized", "conformal"]
+MethodName = Literal["gaussian", "self-normalized", "conformal", "local"]
 
 _TINY = np.finfo(np.float64).tiny
 _ONE = 1.0 - 1e-9  # degree of freedom, up to rounding
@@ -74,10 +77,21 @@ class Interval(_Triple):
 
 @dataclass(frozen=True)
 class Method(ABC):
-    """A method that computes intervals of the coverage ``level``."""
+    """A method that computes intervals of the coverage ``level``.
+
+    Responses are known to lie between the limits ``lower`` and ``upper``: intervals end there.
+    """
 
     level: float
+    lower: float | None = None
+    upper: float | None = None
     name: ClassVar[str]
+    needs_coef: ClassVar[bool] = False  # does it need the coefficients of replayed rows?
+
+    @property
+    def rows_to_compile(self) -> int:
+        """So many rows of two features go through all kernels of the method."""
+        return 8
 
     @property
     def alpha(self) -> float:
@@ -85,8 +99,21 @@ class Method(ABC):
         return 1.0 - self.level
 
     @abstractmethod
-    def widths(self, gauges: Gauges, live: LiveRows, windows: Windows) -> Vector:
+    def widths(self, gauges: Gauges, live: LiveRows, windows: RowWindows) -> Vector:
         """Half the width of each interval; infinite if there are too few rows."""
+
+    def bounds(
+        self, prediction: Vector, gauges: Gauges, live: LiveRows, windows: RowWindows
+    ) -> tuple[Vector, Vector]:
+        """The ends of each interval, within the limits."""
+        half = self.widths(gauges, live, windows)
+        return self.limited(prediction - half), self.limited(prediction + half)
+
+    def limited(self, bound: Vector) -> Vector:
+        """Bounds within the limits."""
+        if self.lower is None and self.upper is None:
+            return bound
+        return np.asarray(np.clip(bound, self.lower, self.upper))
 
     def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
         """Why the live rows are too few; None if they are enough."""
@@ -97,11 +124,15 @@ class Method(ABC):
 
     def around(self, live: LiveRows, X: Matrix) -> Interval:
         """The intervals of new rows X."""
-        gauges = live.solver.gauge(X)
-        prediction = X @ live.solver.coef + live.solver.intercept
-        half = self.widths(gauges, live, [live.values()])
+        gauges, coef, intercept = live.solver.gauge(X), live.solver.coef, live.solver.intercept
+        windows = RowWindows.alike(*live.values(), X)
+        if self.needs_coef:
+            fits = np.tile(coef, (len(X), 1)), np.full(len(X), intercept)
+            windows = windows._replace(coef=fits[0], intercept=fits[1])
+        prediction, half = X @ coef + intercept, self.widths(gauges, live, windows)
         reason = None if np.isfinite(half).all() else self._reason(gauges, live)
-        return Interval(prediction, prediction - half, prediction + half, reason)
+        lower, upper = self.limited(prediction - half), self.limited(prediction + half)
+        return Interval(prediction, lower, upper, reason)
 
     def _reason(self, gauges: Gauges, live: LiveRows) -> str:
         n, lost = len(live.index), np.isinf(gauges.reach)
@@ -165,7 +196,7 @@ class Gaussian(Method):
 
     name = "gaussian"
 
-    def widths(self, gauges: Gauges, live: LiveRows, windows: Windows) -> Vector:
+    def widths(self, gauges: Gauges, live: LiveRows, windows: RowWindows) -> Vector:
         freedom = _freedom(gauges, live)
         quantile = student_quantiles(np.where(freedom >= _ONE, freedom, np.nan), self.alpha / 2)
         return _times(quantile * noise_level(gauges, live), np.sqrt(1.0 + gauges.reach))
@@ -189,7 +220,7 @@ class SelfNormalized(Method):
 
     name = "self-normalized"
 
-    def widths(self, gauges: Gauges, live: LiveRows, windows: Windows) -> Vector:
+    def widths(self, gauges: Gauges, live: LiveRows, windows: RowWindows) -> Vector:
         g, delta, sigma = gauges, self.alpha / 2, noise_level(gauges, live)
         scatter, n = _mean_scatter(g, live), np.where(g.n_rows > 0, g.heft, 1.0)
         penalised = g.penalty > 0.0
@@ -223,11 +254,18 @@ class Conformal(Method):
 
     name = "conformal"
 
-    def widths(self, gauges: Gauges, live: LiveRows, windows: Windows) -> Vector:
+    def widths(self, gauges: Gauges, live: LiveRows, windows: RowWindows) -> Vector:
         scratch = live.scratch()
-        quantiles = [self._quantile(scratch, *window) for window in windows]
+        bounds = np.column_stack([windows.first, windows.last])
+        changed = (np.diff(bounds, axis=0, prepend=-1) != 0).any(axis=1)
+        quantiles = [
+            self._quantile(scratch, *window)
+            for window, new in zip(windows.each(), changed, strict=True)
+            if new
+        ]
         scratch.rebuild()
-        return _times(np.array(quantiles), np.sqrt(1.0 + gauges.reach))
+        found = np.array(quantiles)[np.cumsum(changed) - 1]
+        return _times(found, np.sqrt(1.0 + gauges.reach))
 
     def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
         if int((live.solver.rows.weights > 0.0).sum()) // _SHARE >= self._needed:
@@ -261,6 +299,60 @@ def _scores(scratch: Solver, X: Matrix, y: Vector, weights: Vector, count: int) 
     return np.asarray(scores[np.isfinite(reach)])
 
 
+@final
+class Local(Method):
+    """prediction +- q t s(x) sqrt(1 + h): s(x) the local spread of the noise, h the leverage.
+
+    The error of each live row is its residual divided by sqrt(1 - its leverage): up to a factor
+    that is known, the error of its prediction by all other live rows. The spread is a regression of
+    these errors on the features, on the size of the prediction, and on the age of the rows, with an
+    influence of each that the live rows decide (``efface.engine.windows.local_spread``). q is the
+    quantile of the errors divided by their spreads, each estimated without the row itself. t is the
+    ratio of Student's quantile to the normal one, for the degrees of freedom that are left.
+
+    Assumes: errors divided by their spreads that are alike, in distribution, for the live rows and
+    the new one. Of more than 1,000 rows (or 20 / (1 - level), or 10 per feature) the newest are
+    used. With less than 2 / (1 - level) degrees of freedom, or 20, the interval is ``Gaussian``.
+    """
+
+    name = "local"
+    needs_coef = True
+
+    def widths(self, gauges: Gauges, live: LiveRows, windows: RowWindows) -> Vector:
+        half, freedom = Gaussian(self.level).widths(gauges, live, windows), _freedom(gauges, live)
+        enough = np.flatnonzero(freedom >= self._needed)
+        if enough.size:
+            found = self._scores(enough, gauges, live, windows)
+            found *= student_quantiles(freedom[enough], self.alpha / 2) / self._normal
+            wide = _times(found, np.sqrt(1.0 + gauges.reach[enough]))
+            half[enough] = np.where(np.isnan(found), half[enough], wide)
+        return half
+
+    @property
+    def rows_to_compile(self) -> int:
+        return math.ceil(self._needed) + 8
+
+    @property
+    def _needed(self) -> float:
+        """The least degrees of freedom for an interval that is not Gaussian."""
+        return max(round(2.0 / self.alpha, 9), LEAST_ROWS) - 1e-6
+
+    @property
+    def _normal(self) -> float:
+        return float(-ndtri(self.alpha / 2))
+
+    def _scores(
+        self, at: NDArray[np.intp], gauges: Gauges, live: LiveRows, windows: RowWindows
+    ) -> Vector:
+        """The quantile of the scores times the spread of each new row; NaN for too few rows."""
+        X, y, weights, first, last, new, coef, intercept = windows
+        assert coef is not None
+        assert intercept is not None
+        fits = Fits(new, first, last, coef, intercept, gauges.penalty).at(at)
+        form = live.solver.penalisation
+        return local_widths(X, y, weights, fits, form, self.alpha, self._normal)
+
+
 def student_quantiles(freedom: Vector, beyond: float) -> Vector:
     """Upper quantiles of Student's t; interpolated if there are many of nearly equal freedom."""
     low, high = freedom.min(initial=np.inf), freedom.max(initial=0.0)
@@ -276,17 +368,28 @@ def _times(half: Vector, factor: Vector) -> Vector:
     return np.asarray(np.where(np.isnan(wide), np.inf, wide))
 
 
-METHODS: tuple[type[Method], ...] = (Gaussian, SelfNormalized, Conformal)
+METHODS: tuple[type[Method], ...] = (Gaussian, SelfNormalized, Conformal, Local)
 
 
-def as_method(level: object, method: object, subject: str = "level") -> Method:
+def as_method(
+    level: object,
+    method: object,
+    lower: object = None,
+    upper: object = None,
+    *,
+    subject: str = "level",
+) -> Method:
     """The method of this name; ``subject`` is the caller's name of the level, for errors.
 
-    >>> as_method(0.9, "conformal")
-    Conformal(level=0.9)
+    >>> as_method(0.9, "conformal", lower=0)
+    Conformal(level=0.9, lower=0.0, upper=None)
     """
+    least = None if lower is None else finite("lower", lower)
+    most = None if upper is None else finite("upper", upper)
+    if least is not None and most is not None and not least < most:
+        raise invalid("lower", lower, f"less than 'upper', {upper}", "exchange them")
     for kind in METHODS:
         if kind.name == method:
-            return kind(probability(subject, level))
+            return kind(probability(subject, level), least, most)
     names = ", ".join(repr(kind.name) for kind in METHODS)
     raise invalid("method", method, f"one of {names}", "choose one")

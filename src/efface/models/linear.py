@@ -53,6 +53,8 @@ class AutoRidge(Model):
     """
 
     short_name = "auto"
+    _shrinks_by_units = False
+    scale_power = 0.5
 
     def __init__(
         self,
@@ -81,6 +83,7 @@ class OLS(Model):
     """
 
     short_name = "ols"
+    _shrinks_by_units = False
 
     def __init__(
         self, window: Any = None, *, fit_intercept: bool = True, standardize: bool = False

@@ -30,16 +30,17 @@ from efface.inputs.arrays import (
 from efface.inputs.frames import FrameColumns, eager
 from efface.inputs.ids import AnyId
 from efface.inputs.parameters import boolean, choice
-from efface.inputs.types import Vector
+from efface.inputs.types import Matrix, Vector
 from efface.live.arrivals import Arrivals
 from efface.live.live_rows import LiveRows
 from efface.live.penalties import Penalty
 from efface.live.policies import as_policy
 from efface.models.base import Batch, Keys, LiveEstimator
 from efface.models.coefficient_errors import CoefficientErrors, coefficient_errors
+from efface.models.coefficient_plots import plot_coefficients
 from efface.models.intervals import Interval, MethodName, as_method
-from efface.models.plots import plot_coefficients
 from efface.models.summary_tables import SummaryTable
+from efface.models.units import ROWS, warn_of_uneven_features
 
 T = TypeVar("T")
 
@@ -70,6 +71,9 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
     fit_intercept: bool
     standardize: bool
     short_name: ClassVar[str]  # the value of the option --model
+    _shrinks_by_units: ClassVar[bool] = True  # do units decide how much a feature is shrunk?
+    _units_seen = False  # are the first rows looked at? See ``units``
+    scale_power: ClassVar[float] = 0.0  # features are penalised divided by this power of their sd
 
     @abstractmethod
     def _penalty(self) -> Penalty:
@@ -113,6 +117,8 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         ):
             x, y = as_weighted_row(x, y, live.shape[0], weight)
         live.learn_one(x, y, id, at, weight, owner, until)
+        if not self._units_seen:
+            self._look_at_units(live.solver.rows.features, ROWS)
 
     def predict_one(self, x: ArrayLike | Mapping[str, float]) -> float:
         """The prediction for one row; 0.0 if there is no live row.
@@ -163,6 +169,8 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         if weights is not None and not weights.any():
             expected, advice = "some weight above 0", "fit at least one row that counts"
             raise invalid("sample_weight", "zero at every row", expected, advice)
+        self._units_seen = False
+        self._look_at_units(rows)
         return self._fit_batch(X, batch, Keys(ids, at, owners, until))
 
     def partial_fit(
@@ -227,13 +235,20 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         return self._output_config().get("predict", "default")
 
     def predict_interval(
-        self, X: Any, level: float = 0.95, method: MethodName = "gaussian"
+        self,
+        X: Any,
+        level: float = 0.95,
+        method: MethodName = "gaussian",
+        *,
+        lower: float | None = None,
+        upper: float | None = None,
     ) -> Interval:
         """Prediction intervals (prediction, lower, upper) for the responses of new rows.
 
         docs/intervals.md says what each method assumes. If there are too few live rows the interval
         is infinite, and its ``reason`` says why. It is a function of the live rows alone. For a
-        frame the three are columns of its kind.
+        frame the three are columns of its kind. Intervals end at ``lower`` and ``upper``, limits
+        that no response can exceed, such as 0 for counts; the prediction is not limited.
 
         >>> from efface import OLS
         >>> model = OLS().fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 4.0])
@@ -243,7 +258,7 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         >>> OLS().fit([[0.0]], [1.0]).predict_interval([[4.0]]).upper
         array([inf])
         """
-        chosen = as_method(level, method)
+        chosen = as_method(level, method, lower, upper)
         live, X = self._alive(), eager(X)
         rows, frame = as_matrix(X), FrameColumns.of(X)
         self._name_features(X, reset=False)
@@ -260,7 +275,22 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
     ) -> T:
         """Check a batch, then call ``process`` on the live rows and the batch."""
         X = eager(X)
-        return self._process_batch(process, X, self._batch(X, y, sample_weight), keys)
+        batch = self._batch(X, y, sample_weight)
+        if not self._units_seen:
+            self._look_at_units(batch[0])
+        return self._process_batch(process, X, batch, keys)
+
+    def _look_at_units(self, X: Matrix, least: int = 2) -> None:
+        """Warn once of features whose units decide how much they are shrunk."""
+        fixed = self.standardize or not self._shrinks_by_units
+        if fixed or len(X) >= least:
+            warned = not fixed and warn_of_uneven_features(type(self).__name__, X)
+            self._units_seen = fixed or warned or len(X) >= ROWS
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state.pop("_units_seen", None)  # not a function of the live rows
+        return state
 
     def _named_row(self, x: Mapping[str, Any]) -> list[Any]:
         """The values of a row in the order of the features."""
@@ -319,7 +349,9 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         >>> model.standard_errors().coef.round(6)
         array([0.57735])
         """
-        return coefficient_errors(self._alive(), standardize=self._parameters["standardize"])
+        parameters = self._parameters
+        whole = parameters["standardize"] or parameters.get("average", False)
+        return coefficient_errors(self._alive(), power=1.0 if whole else self.scale_power)
 
     # -- fitted attributes -----------------------------------------------------------------------
 

@@ -13,9 +13,11 @@ from efface.engine.linalg.gram_schmidt import (
     has_full_rank,
     inverse_diagonal,
     lay_out_factor,
+    lay_out_solution,
     origin_variance,
     orthogonalise,
     place_columns,
+    refit_full_rank,
     squared_residuals,
 )
 
@@ -90,3 +92,17 @@ def test_rank_deficient_columns_are_recognised(kind, intercept, n):
             X[:, 3] = X[:, 0] if kind == "copy" else X[:, :3].sum(axis=1)
         full = factorised(X, rng.normal(size=n), intercept)[0]
         assert full == (kind == "constant" and not intercept and n > 4)
+
+
+@pytest.mark.parametrize("value", [3.7, 0.1, -1e6 / 3.0])
+@pytest.mark.parametrize("n", [20, 500, 3000])
+def test_a_constant_feature_is_never_independent(n, value):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 3))
+    X[:, 0] = value
+    y = X @ [0.0, 1.0, 2.0] + rng.normal(size=n)
+    coef, level = np.empty((1, 3)), np.empty(1)
+    store = np.empty(words(lay_out_factor, 3, 4, n) + words(lay_out_solution, 4, n))
+    ends = np.zeros(1, np.int64), np.array([n])
+    refit_full_rank(X, weighed(y), *ends, True, coef, level, store)
+    assert np.isnan(level[0])

@@ -1,66 +1,49 @@
-"""Regressions on every window of an array, each standardised by its own rows."""
+"""One event at a time on standardised features, where only double-double sums are enough."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from twins import scaling as naive_scaling
 
-from efface.engine.standardized.standardized_fit import slide_standardized
-
-
-def rows_like(kind, n=60, d=3):
-    rng = np.random.default_rng([n, d])
-    X = rng.normal(size=(n, d))
-    if kind == "scaled and shifted":
-        X = X * [1e-4, 1.0, 1e4] + [1.0, 1e6, 0.0]
-    if kind == "a constant feature":
-        X[:, 1] = 0.1
-    if kind == "repeated rows":
-        X = X[rng.integers(0, 3, size=n)]
-    if kind == "a mean that jumps":
-        X[n // 2 :, 0] += 1e7
-    if kind == "one huge row":
-        X[n // 3] *= 1e8
-    return X, X @ (rng.normal(size=d) / np.maximum(X.std(axis=0), 1e-4)) + rng.normal(size=n)
-
-
-@pytest.mark.parametrize("weighed", [False, True])
-@pytest.mark.parametrize("penalty", [0.0, 0.7])
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("s", [3, 12])
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "plain",
-        "scaled and shifted",
-        "a constant feature",
-        "repeated rows",
-        "a mean that jumps",
-        "one huge row",
-    ],
+from efface.engine.events.rows import SPAN, span_of
+from efface.engine.events.state import Rule
+from efface.engine.jit.views import weighed
+from efface.engine.standardized.standardized_fit import (
+    allocate_standard,
+    open_standard,
+    refit_standard,
+    refit_standard_precisely,
+    reset_standard,
 )
-def test_every_window_equals_a_refit_on_its_standardised_rows(kind, s, intercept, penalty, weighed):
-    X, y = rows_like(kind)
-    first, rng = 2, np.random.default_rng(1)
-    w = rng.choice([0.0, 0.5, 1.0, 2.5], size=len(y)) if weighed else np.ones(len(y))
-    coef, level, rank = slide_standardized(X, y, s, penalty, intercept, first, w)
-    assert np.isnan(coef[:first]).all()
-    for t in range(first, len(y), 3):
-        window = slice(max(0, t - s + 1), t + 1)
-        expected = naive_scaling.regress(X[window], y[window], penalty, intercept, w[window])
-        counted = w[window] > 0
-        if not counted.any():
-            assert not coef[t].any()
-            continue
-        Z, _, sd = naive_scaling.standardise(X[window][counted], w[window][counted])
-        Z = np.sqrt(w[window][counted])[:, np.newaxis] * Z
-        sigma = np.linalg.svd(Z, compute_uv=False)
-        known = sigma[sigma > 1e-12 * sigma[0]]
-        if penalty == 0.0 and known.size and known[0] > 1e4 * known[-1]:
-            continue  # windows with the huge row
-        largest = np.abs(expected[0] * sd).max()
-        assert np.abs((coef[t] - expected[0]) * sd).max() <= 1e-9 * largest
-        assert level[t] == pytest.approx(expected[1], rel=1e-9, abs=1e-9 * np.abs(y).max())
-        if penalty == 0.0:
-            assert rank[t] == expected[2]
+from efface.engine.sums.precise_sums import allocate_precise
+
+
+def fitted(refit, X, y, alpha, *more):
+    """Coefficients, intercept and rank of all rows, by one of the refits."""
+    store = allocate_standard(X.shape[1], True, len(y))
+    reset_standard(store, Rule(alpha=alpha))
+    span = np.zeros(SPAN, np.int64)
+    span_of(span).end = len(y)
+    done = refit(X, weighed(y), span, store, *more)
+    s = open_standard(store)
+    return done, s.coef.copy(), float(s.state.intercept), int(s.state.rank)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 2.0])
+def test_a_precise_refit_equals_that_of_the_rows(alpha):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4)) * [1.0, 30.0, 8.0, 1.0] + [0.0, 1e5, 0.0, 0.0]
+    X[:, 2] = 8.0 * X[:, 0]
+    y = X @ rng.normal(size=4) + rng.normal(size=40)
+    sums = allocate_precise(4, True, 40)
+    done, coef, level, rank = fitted(refit_standard_precisely, X, y, alpha, sums)
+    _, right, base, full = fitted(refit_standard, X, y, alpha)
+    assert done
+    assert coef == pytest.approx(right, rel=1e-11)
+    assert level == pytest.approx(base, rel=1e-11)
+    assert rank == full
+
+
+def test_fewer_rows_than_unknowns_are_left_to_the_rows():
+    X, y = np.eye(4)[:, :3], np.arange(4.0)
+    assert not fitted(refit_standard_precisely, X, y, 0.0, allocate_precise(3, True, 4))[0]

@@ -5,6 +5,7 @@ import pytest
 from designs import kahan
 from twins import regression as naive
 
+from efface.engine.windows import every_window
 from efface.engine.windows.every_window import slide_windows
 
 SHAPES = [(1, 1), (1, 4), (3, 2), (4, 4), (5, 6), (6, 30), (30, 12), (31, 70)]
@@ -108,3 +109,31 @@ def test_windows_without_weight_have_zero_coefficients(d, intercept, penalty):
     assert (level[17:30] == 0.0).all()
     assert (rank[17:30] == 0).all()
     assert np.isfinite(coef[2:]).all()
+
+
+@pytest.mark.parametrize("d", [6, 40])
+@pytest.mark.parametrize("penalty", [0.0, 0.5])
+def test_features_that_depend_on_each_other_in_all_rows_need_no_refit(d, penalty, monkeypatch):
+    rng = np.random.default_rng(d)
+    n, s = 300, 3 * d
+    X = np.hstack([np.eye(4)[rng.integers(0, 4, n)], rng.normal(size=(n, d - 4))])
+    y = X @ rng.normal(size=d) + rng.normal(size=n)
+    left = []
+
+    def fit_precisely(starts, ends, *_):
+        left.extend(ends)
+        return ends[:0]
+
+    monkeypatch.setattr(every_window, "fit_precisely", fit_precisely)
+    coef, level, rank = slide_windows(X, y, s, penalty, True, s - 1)
+    assert left == []
+    for t in range(s - 1, n, 37):
+        rows = slice(t + 1 - s, t + 1)
+        Z, around = X[rows] - X[rows].mean(axis=0), y[rows] - y[rows].mean()
+        if penalty:
+            right = np.linalg.solve(Z.T @ Z + penalty * np.eye(d), Z.T @ around)
+        else:
+            right = np.linalg.lstsq(Z, around, rcond=1e-12)[0]
+            assert rank[t] == d - 1
+        assert coef[t] == pytest.approx(right, rel=1e-8, abs=1e-9)
+        assert level[t] == pytest.approx(y[rows].mean() - X[rows].mean(axis=0) @ right, abs=1e-8)

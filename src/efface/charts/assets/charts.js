@@ -12,6 +12,22 @@ function paint(theme) {
   }
 }
 function follow() { paint(dark.matches ? charts.themes.dark : charts.themes.light) }
+const missing = columns => Object.fromEntries(
+  Object.entries(columns).map(([name, values]) => [name, values.map(v => v === null ? NaN : v)]))
+// Shows what the reader has chosen: a selection is the id of a data source, and columns by group and feature.
+function choose([source, choices], group, feature) {
+  const found = choices[group.value][feature ? feature.value : ""]
+  model(source).data = missing(found)
+}
+function connect(selection, group, feature, after) {
+  if (!selection || !group) return
+  const update = () => { choose(selection, group, feature); if (after) after(group.value) }
+  for (const each of [group, feature]) if (each) each.onchange = update
+}
+function showScores(group) {
+  for (const cell of document.querySelectorAll("td[data-scores]"))
+    cell.textContent = JSON.parse(cell.dataset.scores)[group] ?? "–"
+}
 function begin() {
   if (!window.Bokeh || !Bokeh.documents.length) return setTimeout(begin, 30)
   follow()
@@ -21,6 +37,12 @@ function begin() {
     button.onclick = () => model(charts.axis).setv({start: +button.dataset.start, end: +button.dataset.end})
   for (const box of document.querySelectorAll("input[data-line]"))
     box.onchange = () => { model(box.dataset.line).visible = box.checked }
+  const find = id => document.getElementById(id)
+  connect(charts.paths, find("path-group"), find("path-feature"))
+  connect(charts.errors, find("error-group"), null, showScores)
+  // The y ranges follow a change of the x range, so that the first view must be one.
+  const {start, end} = document.querySelector("button[data-first]").dataset
+  model(charts.axis).setv({start: +start, end: +end + 1e-6 * (end - start)})
   dark.addEventListener("change", follow)
   addEventListener("beforeprint", () => paint(charts.themes.light))
   addEventListener("afterprint", follow)

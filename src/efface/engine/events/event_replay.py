@@ -24,6 +24,7 @@ from efface.engine.events.leverage import (
     within_core,
 )
 from efface.engine.events.pilot import refresh_both
+from efface.engine.events.precise_refit import refresh_precisely
 from efface.engine.events.rows import Rows, open_rows
 from efface.engine.events.state import Stream, open_stream
 from efface.engine.events.stream import COMPACT, DONE, push, up_to_date
@@ -31,6 +32,7 @@ from efface.engine.jit.compilation import INNER, KERNEL, shared
 from efface.engine.jit.records import Record
 from efface.engine.jit.views import VALUE, WEIGHT, Ints, Matrix, Responses, Vector
 from efface.engine.linalg.dense import copy, dot
+from efface.engine.sums.precise_sums import open_precise
 
 
 class Events(NamedTuple):
@@ -67,17 +69,22 @@ def replay_rows(
     span: Ints,
     store: Vector,
     pilot: Vector | None,
+    sums: Vector | None,
     events: Events,
     start: int,
     watched: bool | None,
 ) -> tuple[int, int]:
     """Predict, then learn, row by row; column t holds the state that predicted row t.
 
-    Returns the row at which the caller must do something first, and what; or the end, and DONE.
+    ``sums``, in double-double precision, are for rows with which refits are frequent. Returns the
+    row at which the caller must do something first, and what; or the end, and DONE.
     """
     s, r = open_stream(store), open_rows(x, y, span)
     for t in range(start, events.responses.shape[0]):
-        code = refresh_both(s, pilot, r, watched)
+        if sums is not None:
+            code = refresh_precisely(s, pilot, r, open_precise(sums), watched)
+        else:
+            code = refresh_both(s, pilot, r, watched)
         if code != DONE:
             return t, code
         record(s.state, s.coef, r, events, t)

@@ -21,11 +21,12 @@ from numba.core import cgutils, types
 from efface.engine.jit.views import Matrix, Vector, ViewFields, make_intrinsic
 
 LANES, TILE = 8, 4
+BLOCKS = 8  # vectors of LANES columns that are computed side by side
 _FLAGS = ("reassoc", "contract", "nsz", "arcp")
-_VECTOR = ir.VectorType(ir.DoubleType(), LANES)
+VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 
 
-class _Emitter:
+class Emitter:
     """Makes the LLVM code for loads, stores and arithmetic of whole entries."""
 
     def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:
@@ -34,14 +35,14 @@ class _Emitter:
             for kind, arg in zip(signature.args, args, strict=True)
             if not isinstance(kind, types.Number)
         ]
-        self.builder, self.base = builder, builder.bitcast(arrays[0], _VECTOR.as_pointer())
+        self.builder, self.base = builder, builder.bitcast(arrays[0], VECTOR.as_pointer())
         self.numbers, self.source = arrays[0], arrays[-1]
 
     def load(self, at: Any) -> Any:
         return self.builder.load(self.builder.gep(self.base, [at]), align=8)
 
     def load_eight(self, array: Any, at: Any) -> Any:
-        pointer = self.builder.bitcast(self.builder.gep(array, [at]), _VECTOR.as_pointer())
+        pointer = self.builder.bitcast(self.builder.gep(array, [at]), VECTOR.as_pointer())
         return self.builder.load(pointer, align=8)
 
     def store(self, value: Any, at: Any) -> None:
@@ -61,7 +62,7 @@ class _Emitter:
         return self.builder.icmp_signed("<=", lane, self.spread(last))
 
     def inverse_root(self, value: Any) -> Any:
-        one, kind = ir.Constant(_VECTOR, [1.0] * LANES), ir.FunctionType(_VECTOR, [_VECTOR])
+        one, kind = ir.Constant(VECTOR, [1.0] * LANES), ir.FunctionType(VECTOR, [VECTOR])
         root = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.sqrt.v{LANES}f64")
         return self.builder.fdiv(one, self.builder.call(root, [value]))
 
@@ -90,7 +91,7 @@ class _Emitter:
 _KINDS = {"int": types.intp, "float": types.float64}  # arrays are passed as they are
 
 
-def _compiled_by(emit: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def compiled_by(emit: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """In compiled code, the decorated operation is what ``emit`` makes; its body is for Python."""
 
     def decorate(operation: Callable[..., None]) -> Callable[..., None]:
@@ -99,7 +100,7 @@ def _compiled_by(emit: Callable[..., None]) -> Callable[[Callable[..., None]], C
         parameters = inspect.signature(operation).parameters
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            emit(_Emitter(context, builder, signature, args), *args[1:])
+            emit(Emitter(context, builder, signature, args), *args[1:])
             return context.get_dummy_value()
 
         def typing(*given: Any) -> Any:
@@ -113,7 +114,7 @@ def _compiled_by(emit: Callable[..., None]) -> Callable[[Callable[..., None]], C
 
 def _emit_tile_products(combine: Callable[..., Any]) -> Callable[..., None]:
     def emit(
-        v: _Emitter, out: Any, start: Any, step: Any, a: Any, b: Any, apart: Any, count: Any
+        v: Emitter, out: Any, start: Any, step: Any, a: Any, b: Any, apart: Any, count: Any
     ) -> None:
         builder, tile = v.builder, range(TILE)
         values = [value for row in v.tile(start, step) for value in row]
@@ -131,7 +132,7 @@ def _emit_tile_products(combine: Callable[..., Any]) -> Callable[..., None]:
     return emit
 
 
-@_compiled_by(_emit_tile_products(_Emitter.add_product))
+@compiled_by(_emit_tile_products(Emitter.add_product))
 def add_tile_products(
     f: Matrix, out: int, start: int, step: int, a: int, b: int, apart: int, count: int
 ) -> None:
@@ -145,7 +146,7 @@ def add_tile_products(
         f[out + i * step + j] = f[start + i * step + j] + total
 
 
-@_compiled_by(_emit_tile_products(_Emitter.subtract_product))
+@compiled_by(_emit_tile_products(Emitter.subtract_product))
 def subtract_tile_products(
     f: Matrix, out: int, start: int, step: int, a: int, b: int, apart: int, count: int
 ) -> None:
@@ -156,7 +157,7 @@ def subtract_tile_products(
         f[out + i * step + j] = f[start + i * step + j] - total
 
 
-def _emit_dot(v: _Emitter, out: Any, a: Any, b: Any, count: Any) -> None:
+def _emit_dot(v: Emitter, out: Any, a: Any, b: Any, count: Any) -> None:
     builder, total = v.builder, cgutils.alloca_once_value(v.builder, v.load(out))
     with cgutils.for_range(builder, count) as loop:
         left, right = (v.load(builder.add(at, loop.index)) for at in (a, b))
@@ -164,18 +165,18 @@ def _emit_dot(v: _Emitter, out: Any, a: Any, b: Any, count: Any) -> None:
     v.store(builder.load(total), out)
 
 
-@_compiled_by(_emit_dot)
+@compiled_by(_emit_dot)
 def add_dot(f: Matrix, out: int, a: int, b: int, count: int) -> None:
     """Add the inner product of ``count`` entries from a and from b on."""
     f[out] += (f[a : a + count] * f[b : b + count]).sum(axis=0)
 
 
-@_compiled_by(lambda v, out, a, b: v.store(v.subtract_product(*map(v.load, (out, a, b))), out))
+@compiled_by(lambda v, out, a, b: v.store(v.subtract_product(*map(v.load, (out, a, b))), out))
 def subtract_product(f: Matrix, out: int, a: int, b: int) -> None:
     f[out] -= f[a] * f[b]
 
 
-@_compiled_by(
+@compiled_by(
     lambda v, out, number, a: v.store(
         v.subtract_product(v.load(out), v.spread(number), v.load(a)), out
     )
@@ -184,38 +185,38 @@ def subtract_scaled(f: Matrix, out: int, number: float, a: int) -> None:
     f[out] -= number * f[a]
 
 
-@_compiled_by(lambda v, out, a, b: v.store(v.builder.fadd(v.load(a), v.load(b), flags=_FLAGS), out))
+@compiled_by(lambda v, out, a, b: v.store(v.builder.fadd(v.load(a), v.load(b), flags=_FLAGS), out))
 def set_sum(f: Matrix, out: int, a: int, b: int) -> None:
     f[out] = f[a] + f[b]
 
 
-@_compiled_by(lambda v, out, a, b: v.store(v.builder.fsub(v.load(a), v.load(b), flags=_FLAGS), out))
+@compiled_by(lambda v, out, a, b: v.store(v.builder.fsub(v.load(a), v.load(b), flags=_FLAGS), out))
 def set_difference(f: Matrix, out: int, a: int, b: int) -> None:
     f[out] = f[a] - f[b]
 
 
-@_compiled_by(lambda v, out, a: v.store(v.builder.fmul(v.load(out), v.load(a), flags=_FLAGS), out))
+@compiled_by(lambda v, out, a: v.store(v.builder.fmul(v.load(out), v.load(a), flags=_FLAGS), out))
 def multiply_by(f: Matrix, out: int, a: int) -> None:
     f[out] *= f[a]
 
 
-def _emit_inverse(v: _Emitter, out: Any, a: Any) -> None:
-    one = ir.Constant(_VECTOR, [1.0] * LANES)
+def _emit_inverse(v: Emitter, out: Any, a: Any) -> None:
+    one = ir.Constant(VECTOR, [1.0] * LANES)
     v.store(v.builder.fdiv(one, v.load(a), flags=_FLAGS), out)
 
 
-@_compiled_by(_emit_inverse)
+@compiled_by(_emit_inverse)
 def set_inverse(f: Matrix, out: int, a: int) -> None:
     f[out] = 1.0 / f[a]
 
 
-@_compiled_by(lambda v, out, a: v.store(v.inverse_root(v.load(a)), out))
+@compiled_by(lambda v, out, a: v.store(v.inverse_root(v.load(a)), out))
 def set_inverse_root(f: Matrix, out: int, a: int) -> None:
     f[out] = 1.0 / np.sqrt(f[a])
 
 
 def _emit_extreme(sign: str) -> Callable[..., None]:
-    def emit(v: _Emitter, out: Any, a: Any) -> None:
+    def emit(v: Emitter, out: Any, a: Any) -> None:
         before, value = v.load(out), v.load(a)
         further = v.builder.fcmp_ordered(sign, value, before)
         v.store(v.builder.select(further, value, before), out)
@@ -223,50 +224,50 @@ def _emit_extreme(sign: str) -> Callable[..., None]:
     return emit
 
 
-@_compiled_by(_emit_extreme(">"))
+@compiled_by(_emit_extreme(">"))
 def take_higher(f: Matrix, out: int, a: int) -> None:
     f[out] = np.where(f[a] > f[out], f[a], f[out])
 
 
-@_compiled_by(_emit_extreme("<"))
+@compiled_by(_emit_extreme("<"))
 def take_lower(f: Matrix, out: int, a: int) -> None:
     f[out] = np.where(f[a] < f[out], f[a], f[out])
 
 
-@_compiled_by(lambda v, at, number: v.store(v.spread(number), at))
+@compiled_by(lambda v, at, number: v.store(v.spread(number), at))
 def set_all(f: Matrix, at: int, number: float) -> None:
     """The same number in every lane."""
     f[at] = number
 
 
-def _emit_split(v: _Emitter, at: Any, before: Any, after: Any, last: Any) -> None:
+def _emit_split(v: Emitter, at: Any, before: Any, after: Any, last: Any) -> None:
     v.store(v.builder.select(v.lanes_up_to(last), v.spread(before), v.spread(after)), at)
 
 
-@_compiled_by(_emit_split)
+@compiled_by(_emit_split)
 def set_split(f: Matrix, at: int, before: float, after: float, last: int) -> None:
     """One number in the lanes up to ``last``, another in those after."""
     f[at] = np.where(np.arange(LANES) <= last, before, after)
 
 
-@_compiled_by(lambda v, at, _, place: v.store(v.load_eight(v.source, place), at))
+@compiled_by(lambda v, at, _, place: v.store(v.load_eight(v.source, place), at))
 def set_from(f: Matrix, at: int, source: Vector, place: int) -> None:
     """Eight consecutive numbers of a contiguous array."""
     f[at] = source.reshape(-1)[place : place + LANES]
 
 
-def _emit_gram(v: _Emitter, _: Any, at: Any, column: Any, row: Any, step: Any, count: Any) -> None:
+def _emit_gram(v: Emitter, _: Any, at: Any, column: Any, row: Any, step: Any, count: Any) -> None:
     builder, flag, align = v.builder, ir.VectorType(ir.IntType(1), LANES), ir.IntType(32)
-    place = builder.bitcast(builder.gep(v.source, [at]), _VECTOR.as_pointer())
+    place = builder.bitcast(builder.gep(v.source, [at]), VECTOR.as_pointer())
     below = v.lanes_up_to(builder.sub(row, column))
     load, store = (
         cgutils.get_or_insert_function(builder.module, kind, f"llvm.masked.{name}.v{LANES}f64.p0")
         for name, kind in (
-            ("load", ir.FunctionType(_VECTOR, [place.type, align, flag, _VECTOR])),
-            ("store", ir.FunctionType(ir.VoidType(), [_VECTOR, place.type, align, flag])),
+            ("load", ir.FunctionType(VECTOR, [place.type, align, flag, VECTOR])),
+            ("store", ir.FunctionType(ir.VoidType(), [VECTOR, place.type, align, flag])),
         )
     )
-    none = ir.Constant(_VECTOR, [0.0] * LANES)
+    none = ir.Constant(VECTOR, [0.0] * LANES)
     before = builder.call(load, [place, align(8), below, none])
     totals = [cgutils.alloca_once_value(builder, each) for each in (before, none, none, none)]
 
@@ -288,7 +289,7 @@ def _emit_gram(v: _Emitter, _: Any, at: Any, column: Any, row: Any, step: Any, c
     builder.call(store, [builder.fadd(*pairs, flags=_FLAGS), place, align(8), below])
 
 
-@_compiled_by(_emit_gram)
+@compiled_by(_emit_gram)
 def add_products(
     rows: Matrix, out: Matrix, at: int, column: int, row: int, step: int, count: int
 ) -> None:
@@ -301,7 +302,52 @@ def add_products(
     out.reshape(-1)[at : at + last - column] += rows[:count, row] @ rows[:count, column:last]
 
 
-def _emit_factor(v: _Emitter, at: Any, step: Any, weights: Any, margin: Any) -> None:
+def _emit_quadratic_forms(v: Emitter, _: Any, at: Any, step: Any, count: Any) -> None:
+    builder, source = v.builder, v.source
+    zero = ir.Constant(VECTOR, [0.0] * LANES)
+    forms = [cgutils.alloca_once_value(builder, zero) for _ in range(BLOCKS)]
+    sums = [cgutils.alloca_once_value(builder, zero) for _ in range(BLOCKS)]
+    starts = [builder.add(at, at.type(LANES * i)) for i in range(BLOCKS)]
+
+    def eight(row: Any, i: int) -> Any:
+        return v.load_eight(v.numbers, builder.add(builder.mul(row, step), starts[i]))
+
+    with cgutils.for_range(builder, count) as outer:
+        first = builder.mul(outer.index, count)
+        for each in sums:
+            builder.store(zero, each)
+        with cgutils.for_range(builder, outer.index) as inner:
+            place = builder.gep(source, [builder.add(first, inner.index)])
+            weight = v.spread(builder.load(place))
+            for i in range(BLOCKS):
+                total = v.add_product(builder.load(sums[i]), weight, eight(inner.index, i))
+                builder.store(total, sums[i])
+        place = builder.gep(source, [builder.add(first, outer.index)])
+        diagonal, two = v.spread(builder.load(place)), ir.Constant(VECTOR, [2.0] * LANES)
+        for i in range(BLOCKS):
+            own = eight(outer.index, i)
+            twice = builder.fmul(builder.load(sums[i]), two, flags=_FLAGS)
+            product = v.add_product(twice, diagonal, own)
+            builder.store(v.add_product(builder.load(forms[i]), product, own), forms[i])
+    for i in range(BLOCKS):
+        place = builder.gep(v.numbers, [builder.add(builder.mul(count, step), starts[i])])
+        pointer = builder.bitcast(place, VECTOR.as_pointer())
+        builder.store(builder.load(forms[i]), pointer, align=8)
+
+
+@compiled_by(_emit_quadratic_forms)
+def quadratic_forms(rows: Matrix, a: Matrix, at: int, step: int, count: int) -> None:
+    """Row ``count`` of ``rows`` <- u' a u, u the numbers above it in the same column.
+
+    For BLOCKS * LANES columns from ``at`` on; ``step`` is the number of columns. Only the lower
+    triangle of ``a`` (count, count) is read. Here a lane is a column of ``rows``.
+    """
+    u = rows[:count, at : at + BLOCKS * LANES]
+    lower = 2.0 * np.tril(a[:count, :count], -1) + np.diag(np.diag(a[:count, :count]))
+    rows[count, at : at + BLOCKS * LANES] = (u * (lower @ u)).sum(axis=0)
+
+
+def _emit_factor(v: Emitter, at: Any, step: Any, weights: Any, margin: Any) -> None:
     tile, lowest = v.tile(at, step, lower=True), v.load(margin)
     for i, row in enumerate(tile):
         for j in range(i):
@@ -315,10 +361,10 @@ def _emit_factor(v: _Emitter, at: Any, step: Any, weights: Any, margin: Any) -> 
     v.store(lowest, margin)
 
 
-def _checked_pivot(v: _Emitter, pivot: Any, weight: Any, lowest: Any) -> tuple[Any, Any]:
+def _checked_pivot(v: Emitter, pivot: Any, weight: Any, lowest: Any) -> tuple[Any, Any]:
     """The inverse root of a pivot, or 0; the lower of ``lowest`` and pivot * weight, 0 for NaN."""
     builder = v.builder
-    zero, one = (ir.Constant(_VECTOR, [number] * LANES) for number in (0.0, 1.0))
+    zero, one = (ir.Constant(VECTOR, [number] * LANES) for number in (0.0, 1.0))
     ratio = builder.fmul(pivot, weight)
     good = builder.fcmp_ordered(">", ratio, zero)
     ratio = builder.select(good, ratio, zero)
@@ -327,7 +373,7 @@ def _checked_pivot(v: _Emitter, pivot: Any, weight: Any, lowest: Any) -> tuple[A
     return builder.select(good, inverse, zero), builder.select(lower, ratio, lowest)
 
 
-@_compiled_by(_emit_factor)
+@compiled_by(_emit_factor)
 def factorise_tile(f: Matrix, at: int, step: int, weights: int, margin: int) -> None:
     """The Cholesky factor of a tile, in place, with the inverse of its diagonal.
 
@@ -347,7 +393,7 @@ def factorise_tile(f: Matrix, at: int, step: int, weights: int, margin: int) -> 
         f[row + i] = np.where(good, 1.0 / np.sqrt(np.where(good, f[row + i], 1.0)), 0.0)
 
 
-def _emit_divide(v: _Emitter, at: Any, factor: Any, step: Any) -> None:
+def _emit_divide(v: Emitter, at: Any, factor: Any, step: Any) -> None:
     tile, triangle = v.tile(at, step), v.tile(factor, step, lower=True)
     for j, divisor in enumerate(triangle):
         for row in tile:
@@ -357,7 +403,7 @@ def _emit_divide(v: _Emitter, at: Any, factor: Any, step: Any) -> None:
     v.set_tile(at, step, tile)
 
 
-@_compiled_by(_emit_divide)
+@compiled_by(_emit_divide)
 def divide_tile(f: Matrix, at: int, factor: int, step: int) -> None:
     """A tile times L^-T, for the L of ``factorise_tile`` at ``factor``."""
     for i, j in np.ndindex(TILE, TILE):

@@ -109,15 +109,22 @@ def factorise(a: Matrix, row: Vector, scale: Vector) -> float:
 @numba.njit(**INNER)
 def _margin_of(a: Matrix, row: Vector, scale: Vector) -> float:
     """The margin from the factors: (U' D U)^-1_ii is the sum of (U^-1)_ij^2 / D_j."""
-    n, largest = scale.size, 0.0
-    for i in range(n):
-        fill(row, 0.0)
-        row[i], total = 1.0, 0.0
-        for j in range(i, n):
-            total += row[j] * row[j] * a[j, j]
-            add_row(-row[j], part(a[j], j + 1, n), part(row, j + 1, n))
-        largest = max(largest, total * scale[i])
+    largest = 0.0
+    for i in range(scale.size):
+        largest = max(largest, inverse_entry(a, row, i) * scale[i])
     return 1.0 / largest if largest > 0.0 else 1.0
+
+
+@numba.njit(**INNER)
+def inverse_entry(a: Matrix, row: Vector, i: int) -> float:
+    """(U' D U)^-1_ii, from the factors; ``row`` is scratch."""
+    n, total = row.size, 0.0
+    fill(row, 0.0)
+    row[i] = 1.0
+    for j in range(i, n):
+        total += row[j] * row[j] * a[j, j]
+        add_row(-row[j], part(a[j], j + 1, n), part(row, j + 1, n))
+    return total
 
 
 @shared(fastmath=FAST)

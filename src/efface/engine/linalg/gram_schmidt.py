@@ -91,11 +91,13 @@ def _centre(column: Vector, y: Responses, mean: float) -> float:
 
     A column that is constant up to rounding becomes zeros; without an intercept the mean is 0.
     """
-    near, varies = True, mean == 0.0
+    near, varies, base = True, mean == 0.0, np.nan
     for i in range(column.size):
-        away = abs(column[i] - mean) if y[i, WEIGHT] > 0.0 else 0.0
-        near = near and away <= 0.5 * abs(mean)
-        varies = varies or away > _ROUNDING * abs(mean)
+        if y[i, WEIGHT] > 0.0:
+            # From a value, not from the mean: the rounding error of a mean grows with the rows.
+            base = column[i] if np.isnan(base) else base
+            near = near and abs(column[i] - mean) <= 0.5 * abs(mean)
+            varies = varies or abs(column[i] - base) > _ROUNDING * abs(mean)
     centre = mean if near else 0.0
     for i in range(column.size):
         column[i] = y[i, ROOT] * (column[i] - centre) if varies else 0.0

@@ -42,3 +42,40 @@ def _quantile(scores: Vector, count: int, level: float) -> float:
     below = int(place)
     above = min(below + 1, count - 1)
     return scores[below] + (place - below) * (scores[above] - scores[below])
+
+
+@numba.njit(**INNER)
+def upper_quantile(scores: Vector, alpha: float) -> float:
+    """The (count + 1) (1 - alpha)-th smallest score, interpolated; reorders ``scores``."""
+    last = scores.size - 1
+    place = min(max((scores.size + 1) * (1.0 - alpha) - 1.0, 0.0), float(last))
+    below = int(place)
+    _select(scores, below)
+    above = np.inf
+    for i in range(below + 1, scores.size):
+        above = min(above, scores[i])
+    if below == last:
+        return scores[below]
+    return scores[below] + (place - below) * (above - scores[below])
+
+
+@numba.njit(**INNER)
+def _select(values: Vector, k: int) -> None:
+    """Move the k-th smallest value to its place, no larger ones before it (Hoare)."""
+    low, high = 0, values.size - 1
+    while low < high:
+        pivot, i, j = values[(low + high) // 2], low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i, j = i + 1, j - 1
+        if k <= j:
+            high = j
+        elif k >= i:
+            low = i
+        else:
+            return

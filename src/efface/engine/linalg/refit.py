@@ -11,7 +11,6 @@ multiplied by the square roots of their weights.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numba
 import numpy as np
@@ -38,27 +37,6 @@ _CERTAIN = 1e-6  # the least margin that proves full rank: rounding alone can gi
 _MOST_STEPS = 12
 _TINY_EXPONENT = -400  # of two: squares of smaller values lose digits
 _MOST_PENALTY = 2.0**900  # for values of about 1: a larger one leaves no digit of their squares
-
-# Fits rows: (x, y, penalty, intercept, coef), coef being written; returns (intercept, rank).
-Fit = Callable[[Matrix, Responses, float, bool, Vector], tuple[float, int]]
-
-
-def refit_windows(
-    fit: Fit,
-    ends: Ints,
-    x: Matrix,
-    y: Responses,
-    s: int,
-    penalty: float,
-    intercept: bool,
-    coef: Matrix,
-    level: Vector,
-    rank: Ints,
-) -> None:
-    """Fit the windows of s rows that end at the rows ``ends`` from their own rows."""
-    for e in ends:
-        rows = slice(max(0, e - s + 1), e + 1)
-        level[e], rank[e] = fit(x[rows], y[rows], penalty, intercept, coef[e])
 
 
 def refit(

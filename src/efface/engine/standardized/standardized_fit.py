@@ -53,7 +53,6 @@ from efface.engine.jit.views import (
     Responses,
     Vector,
     part,
-    weighed,
 )
 from efface.engine.linalg.dense import (
     SAFE,
@@ -65,9 +64,11 @@ from efface.engine.linalg.dense import (
     solve,
     symmetric_times,
 )
+from efface.engine.linalg.precise_solve import UNSOLVED, Window, clear_system
 from efface.engine.linalg.refit import refit
 from efface.engine.standardized.correlations import Frame, lay_out_frame, standardise
-from efface.engine.standardized.zscores import refit_scores, scores
+from efface.engine.standardized.zscores import scores
+from efface.engine.sums.precise_sums import PreciseSums, fit_range, open_precise
 from efface.engine.sums.sliding import (
     NEVER,
     Sums,
@@ -207,7 +208,9 @@ def factorise_products(f: Frame, penalty: float, system: Matrix) -> float:
 
 
 @numba.njit(**INNER)
-def _solve(f: Frame, s: Sums, penalty: float, intercept: bool, coef: Vector) -> tuple[float, bool]:
+def solve_frame(
+    f: Frame, s: Sums, penalty: float, intercept: bool, coef: Vector
+) -> tuple[float, bool]:
     """coef <- the coefficients of the features as they are; return the intercept; is it safe?
 
     The factorisation stays in the frame.
@@ -325,7 +328,7 @@ def refresh_standard(s: StandardStream, r: Rows, watched: bool | None) -> int:
         penalty = _penalty(s, r)
         if not penalty >= 0.0:
             return REFIT
-    intercept, safe = _solve(f, s.sums, penalty, state.has_intercept == 1, s.coef)
+    intercept, safe = solve_frame(f, s.sums, penalty, state.has_intercept == 1, s.coef)
     if not safe:
         return REFIT
     state.intercept, state.penalty, state.refit = intercept, penalty, 0
@@ -351,6 +354,30 @@ def predict_standard_adaptive(
     s = open_standard(store)
     code = refresh_standard(s, open_rows(x, y, span), True)
     return dot(s.coef, row) + s.state.intercept, code
+
+
+@numba.njit(**KERNEL)
+def refit_standard_precisely(
+    x: Matrix, y: Responses, span: Ints, store: Vector, sums: Vector
+) -> bool:
+    """An answer to REFIT with a fixed penalty; False where the rows must be refitted."""
+    return refit_frame(open_standard(store), open_rows(x, y, span), open_precise(sums))
+
+
+@numba.njit(**INNER)
+def refit_frame(s: StandardStream, r: Rows, p: PreciseSums) -> bool:
+    """``refit_standard_precisely`` for compiled callers."""
+    state, head, end = s.state, r.span.head, r.span.end
+    rows, state.penalty = end - head - r.span.weightless, state.alpha
+    if rows - 1 <= state.width:
+        return False
+    asked = Window(rows, state.penalty, state.has_intercept == 1, True)
+    state.intercept, rank = fit_range(p, r.x, r.y, head, end, asked, s.coef)
+    clear_system(p.system, p.total)
+    if rank != UNSOLVED:
+        note_solved(state, r, rank)
+        state.refit = 1
+    return rank != UNSOLVED
 
 
 def refit_standard(x: Matrix, y: Responses, span: Ints, store: Vector) -> None:
@@ -386,58 +413,3 @@ def _penalty_of_rows(rows: Matrix, y: Responses, r: Rows, state: Record) -> floa
     state.penalty, coef = pilot_penalty(state.trace_phi, n), np.empty(rows.shape[1])
     refit(rows, y, state.penalty, True, coef)
     return plug_in_directly(rows, y, state, coef)
-
-
-# -- every window of an array --------------------------------------------------------------------
-
-
-@numba.njit(**KERNEL, nogil=True)
-def slide_standard(
-    x: Matrix,
-    y: Responses,
-    s: int,
-    penalty: float,
-    intercept: bool,
-    first: int,
-    coef: Matrix,
-    level: Vector,
-    rank: Ints,  # -1 where the window is to be refitted
-    store: Vector,
-    depth: int,
-) -> None:
-    """Coefficients, intercept and rank of the window of s rows that ends at each row."""
-    n, d = x.shape
-    sums, end = lay_out_sums(store, 0, d, depth)
-    f = lay_out_frame(store, end, d)[0]
-    start_sums(sums, True)
-    for t in range(first, n):
-        safe = standardise(f, sums, x, y, max(0, t - s + 1), t + 1)
-        if safe and f.state.weight > 0.0:
-            level[t], safe = _solve(f, sums, penalty, intercept, coef[t])
-        rank[t] = int(f.state.spreading) if safe and f.state.weight > 0.0 else -1
-
-
-def slide_standardized(
-    x: Matrix,
-    y: Vector,
-    s: int,
-    penalty: float,
-    intercept: bool,
-    first: int,
-    weights: Vector | None = None,
-) -> tuple[Matrix, Vector, Ints]:
-    """Coefficients, intercept and rank of the window of s rows that ends at each row.
-
-    Before row ``first`` they are NaN and 0. With a penalty the rank is the number of features with
-    a spread. Several threads may call this at once.
-    """
-    (n, d), responses = x.shape, weighed(y, weights)
-    coef, level, rank = np.full((n, d), np.nan), np.full(n, np.nan), np.zeros(n, np.int64)
-    depth = depth_for(min(s, n))
-    store = np.zeros(words(lay_out_sums, d, depth) + words(lay_out_frame, d))
-    answers = coef, level, rank
-    slide_standard(x, responses, s, float(penalty), intercept, first, *answers, store, depth)
-    for e in np.flatnonzero(rank < 0):
-        rows = slice(max(0, e - s + 1), e + 1)
-        level[e], rank[e] = refit_scores(x[rows], responses[rows], penalty, intercept, coef[e])
-    return coef, level, rank

@@ -21,8 +21,9 @@ from efface.engine.events.leverage import (
     UNEXPLAINED,
     UNRANKED,
 )
+from efface.engine.events.precise_refit import TRIED_EVERY
 from efface.engine.events.rows import Rows, open_rows
-from efface.engine.events.stream import COMPACT, DONE
+from efface.engine.events.stream import COMPACT, DONE, REFIT, up_to_date
 from efface.engine.jit.compilation import INNER, KERNEL
 from efface.engine.jit.views import ROOT, WEIGHT, Ints, Matrix, Responses, Vector, part, take
 from efface.engine.linalg.dense import EPS, SAFE, copy, dot, solve
@@ -31,10 +32,12 @@ from efface.engine.standardized.standardized_fit import (
     StandardStream,
     factorise_products,
     open_standard,
+    refit_frame,
     refresh_standard,
     residuals_by_row,
     responses_square,
 )
+from efface.engine.sums.precise_sums import PreciseSums, open_precise
 
 NOTHING, GAUGED, DIAGNOSED = range(3)  # what is measured of every row
 
@@ -45,6 +48,7 @@ def replay_standard(
     y: Responses,
     span: Ints,
     store: Vector,
+    sums: Vector | None,
     events: Events,
     bounds: tuple[int, int, int],  # from, up to, and the row that is measured already
     wanted: int,
@@ -52,14 +56,19 @@ def replay_standard(
 ) -> tuple[int, int]:
     """Predict, then learn, row by row; column t holds the state that predicted row t.
 
-    Returns the row at which the caller must do something first, and what; or the end, and DONE.
-    SPECTRAL where the row must be measured by singular values, UNRANKED where only the rank is
-    missing.
+    ``sums``, in double-double precision, are for rows with which refits are frequent. Returns the
+    row at which the caller must do something first, and what; or the end, and DONE. SPECTRAL where
+    the row must be measured by singular values, UNRANKED where only the rank is missing.
     """
     s, r = open_standard(store), open_rows(x, y, span)
     start, stop, measured = bounds
     for t in range(start, stop):
-        code = refresh_standard(s, r, watched)
+        code = REFIT
+        if sums is None or s.state.refit == 0 or r.span.end % TRIED_EVERY == 0:
+            code = refresh_standard(s, r, watched)
+        if sums is not None:  # noqa: SIM102 - alone, so that the branch is not even compiled
+            if code == REFIT:
+                code = _refit(s, r, open_precise(sums), watched)
         if code != DONE:
             return t, code
         if t != measured:
@@ -75,6 +84,14 @@ def replay_standard(
         if not learn_event(r, events, t):
             return t, COMPACT
     return stop, DONE
+
+
+@numba.njit(**INNER)
+def _refit(s: StandardStream, r: Rows, p: PreciseSums, watched: bool | None) -> int:
+    """Refit from sums in double-double precision, if that is possible."""
+    if up_to_date(s.state, r) or (watched is None and refit_frame(s, r, p)):
+        return DONE
+    return refresh_standard(s, r, watched)
 
 
 @numba.njit(**INNER)

@@ -67,14 +67,15 @@ def depth_for(rows: int, unit: int = 1) -> int:
     """Stack entries for a range of ``rows`` that moves by ``unit``: at most FAN per level."""
     depth, gap = 2, rows
     while gap > unit:
-        step = _step(gap, unit)
+        step = stack_step(gap, unit)
         depth += (gap + step - 1) // step
         gap = step
     return depth
 
 
 @carving
-def _step(gap: int, unit: int) -> int:
+def stack_step(gap: int, unit: int) -> int:
+    """The distance of the starts that divide a range of ``gap`` rows."""
     return (gap + FAN * unit - 1) // (FAN * unit) * unit
 
 
@@ -291,7 +292,7 @@ def _reach_back(s: Sums, x: Matrix, y: Responses, a: int, unit: int) -> None:
     step = top - a
     while top > a:
         if top - a <= step:  # divide the last step of a level again
-            step = _step(top - a, unit)
+            step = stack_step(top - a, unit)
         start = a + (top - a - 1) // step * step
         if depth + 1 == starts.size:  # the stack is full: no more steps
             start = a

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from efface.engine.jit.views import ROOT, VALUE, Matrix, Responses
+from efface.engine.jit.views import ROOT, VALUE, Matrix, Responses, Vector
+from efface.engine.linalg.exact_products import unpacked
+from efface.engine.sums.precise_sums import open_precise
 from efface.engine.sums.sliding import NEVER, Sums
 
 _CLOSE = 1e-9  # of the product of two columns' lengths
@@ -29,11 +31,7 @@ def wrong_sums(
         span = (int(s.starts[k]), int(state.turn)) if k < used else None
         ranges[f"stack[{k}]"] = (s.stack[k].reshape(q, q), span)
     for name, (found, span) in ranges.items():
-        if span is None:
-            wrong = bool(found.any())
-        else:
-            wrong = (span[0] < head and span[0] < span[1]) or not _equal(s, x, y, span, found)
-        if wrong:
+        if not _follows(s.centre, x, y, head, span, found):
             yield f"sums.{name}"
     if s.rows.any():
         yield "sums.rows"
@@ -43,13 +41,45 @@ def wrong_sums(
         yield "sums.bounds"
 
 
-def _equal(s: Sums, x: Matrix, y: Responses, span: tuple[int, int], found: Matrix) -> bool:
+def wrong_precise_sums(store: Vector, x: Matrix, y: Responses, head: int) -> Iterator[str]:
+    """``wrong_sums`` for the sums in double-double precision that lie in a store."""
+    s = open_precise(store)
+    state, q, used = s.state, s.centre.size, int(s.state.entries)
+    kept, turn = state.seen != NEVER, int(state.turn)
+    ranges = {"recent": (s.recent, (turn, int(state.seen)) if kept else None)}
+    for k, entry in enumerate(s.stack):
+        ranges[f"stack[{k}]"] = (entry, (int(s.starts[k]), turn) if k < used else None)
+    for name, (entry, span) in ranges.items():
+        high, low = unpacked(entry, q)
+        if not _follows(s.centre, x, y, head, span, high + low) or (span is None and entry.any()):
+            yield f"precise sums.{name}"
+    for name, scratch in (("rows", s.rows), ("total", s.total), ("system", s.system.scratch)):
+        if scratch.any():
+            yield f"precise sums.{name}"
+
+
+def _follows(
+    centre: Vector,
+    x: Matrix,
+    y: Responses,
+    head: int,
+    span: tuple[int, int] | None,
+    found: Matrix,
+) -> bool:
+    """Is this the sum of live rows in a range, or zero where there is no range?"""
+    if span is None:
+        return not found.any()
+    gone = span[0] < head and span[0] < span[1]
+    return not gone and _equal(centre, x, y, span, found)
+
+
+def _equal(centre: Vector, x: Matrix, y: Responses, span: tuple[int, int], found: Matrix) -> bool:
     """Is this the lower triangle of the Gram matrix of the rows of a range?"""
-    gram, largest = np.zeros(s.total.shape), np.zeros(len(s.total))
+    gram, largest = np.zeros(found.shape), np.zeros(len(found))
     for start in range(*span, _BLOCK):
         rows = slice(start, min(start + _BLOCK, span[1]))
         values = np.column_stack([x[rows], np.ones(rows.stop - start), y[rows, VALUE]])
-        values = y[rows, ROOT, np.newaxis] * (values - s.centre)
+        values = y[rows, ROOT, np.newaxis] * (values - centre)
         gram += values.T @ values
         largest = np.maximum(largest, np.abs(values).max(axis=0))
     lengths = np.maximum(np.sqrt(gram.diagonal()), largest)  # squares of tiny values underflow

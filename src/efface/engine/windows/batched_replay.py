@@ -41,8 +41,9 @@ from efface.engine.jit.simd import (
 from efface.engine.jit.views import VALUE, Matrix, Responses, Vector, part, take, weighed
 from efface.engine.linalg.batched_cholesky import substitute_back
 from efface.engine.linalg.dense import SAFE, fill
+from efface.engine.sums.precise_windows import NO_DIRECTIONS
 from efface.engine.sums.sliding import Sums, depth_for, lay_out_sums, start_sums
-from efface.engine.windows.problem import Problem
+from efface.engine.windows.problem import Problem, free_directions
 from efface.engine.windows.systems import (
     AROUND,
     AWAY,
@@ -88,6 +89,7 @@ def replay_windows(
     states: Matrix,  # its first six rows: prediction, penalty, intercept, leverages, FRT
     coef: Matrix,  # (n, d), or (0, d) where it is not wanted
     gauges: Matrix,  # (GAUGES, n), or (GAUGES, 0)
+    null: Matrix = NO_DIRECTIONS,
 ) -> Vector:
     """Predict each row from row s on by the s rows before it; n rows follow the first window.
 
@@ -102,7 +104,7 @@ def replay_windows(
     state.width, state.has_intercept = d, intercept
     margin, gauges[HEFT] = np.empty(y.size - s), s
     answers = states, coef, gauges, margin
-    _replay(x, weighed(y), s, intercept, *answers, store, lanes, depth)
+    _replay(x, weighed(y), s, intercept, null, *answers, store, lanes, depth)
     return margin
 
 
@@ -112,6 +114,7 @@ def _replay(
     y: Responses,
     s: int,
     intercept: bool,
+    null: Matrix,
     states: Matrix,
     coef: Matrix,
     gauges: Matrix,
@@ -125,7 +128,7 @@ def _replay(
     state = stream_state(part(store, lanes, store.size))
     sums = lay_out_sums(store, lanes + STATE_WORDS, d, depth)[0]
     least_penalty = state.alpha if state.rule == FIXED else 1.0
-    problem = Problem(x, y, s, least_penalty, intercept)
+    problem = Problem(x, y, s, least_penalty, intercept, null)
     start_sums(sums, state.rule != FIXED)
     t = s
     while t < n:
@@ -160,6 +163,8 @@ def _set_penalties(
         return
     solve_pilot(f, at, state, d)
     for i in range(LANES):
+        penalty = f[at.penalty, i]
+        f[at.numbers + INVERSE, i] += free_directions(problem.null, penalty) / penalty
         level = problem.y[batch.first + min(i, batch.windows - 1) - s, VALUE]
         f[at.penalty, i] = plug_in(f, at, state, i, s, d, level)
 

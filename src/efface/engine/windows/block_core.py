@@ -18,7 +18,7 @@ from efface.engine.jit.views import ROOT, VALUE, Ints, Matrix, Vector, block, pa
 from efface.engine.linalg.batched_cholesky import entries_for
 from efface.engine.linalg.dense import ROWS_SCRATCH, divide_rows, lopsided
 from efface.engine.sums.sliding import Sums, lay_out_sums
-from efface.engine.windows.problem import Problem
+from efface.engine.windows.problem import Problem, add_null
 
 BAND = 32  # rows per product: a triangle by bands costs little more than half a square
 
@@ -118,11 +118,12 @@ def form_core(w: Workspace, problem: Problem, b: Block) -> None:
 
     The last one, signs times the roots of A's diagonal, shows how large the inverse of A is.
     """
-    x, y, _, penalty, intercept = problem
+    x, y, _, penalty, intercept, null = problem
     if b.dual:
         _form_dual(w, problem, b)
     else:
         gather(w.sums, x, y, b.start, b.stop, b.windows, intercept)
+        add_null(null, w.sums.total)
         _form_primal(w, problem, b)
     for i in range(b.n):
         if b.dual or i < x.shape[1]:
@@ -174,7 +175,7 @@ def _form_primal(w: Workspace, problem: Problem, b: Block) -> None:
 @numba.njit(**INNER)
 def _form_dual(w: Workspace, problem: Problem, b: Block) -> None:
     """From the rows of the core."""
-    x, y, _, _, intercept = problem
+    x, y, intercept = problem.x, problem.y, problem.intercept
     raw, rows, n, end = w.raw, w.rows, b.n, b.n + b.outside
     start, stop = (b.start, b.stop) if n > 0 else (b.first, b.first + b.outside)
     centre_dual(w.sums, x, y, start, stop, intercept)

@@ -1,8 +1,9 @@
 """Coefficients of the window that ends at each row of an array.
 
 ``few_features`` and ``many_features`` are the two ways to solve the windows. Both sum by addition
-alone. A window whose margin is below SAFE is fitted again from its own rows. Features that are
-constant over all rows are set aside first.
+alone. A window whose margin is below SAFE is fitted again from sums in double-double precision, or
+from its own rows where that is not enough either. Features that are constant over all rows are set
+aside first. Where most windows are not safe, null directions that all rows share are looked for.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.engine.events.state import FIXED, Rule
-from efface.engine.jit.views import Ints, Matrix, Vector, weighed
+from efface.engine.jit.views import Ints, Matrix, Responses, Vector, weighed
 from efface.engine.linalg.dense import SAFE
-from efface.engine.linalg.refit import refit, refit_ranges, refit_windows
+from efface.engine.linalg.refit import refit
+from efface.engine.sums.precise_windows import fit_precisely, null_directions
 from efface.engine.windows.constants import varying_features
 from efface.engine.windows.few_features import slide_few_features
 from efface.engine.windows.many_features import slide_many_features
@@ -40,20 +42,59 @@ def slide_windows(
     design = varying_features(x, min(n, s), penalty, intercept)
     responses = weighed(y, weights)
     problem = Problem(design.x, responses, s, penalty, design.intercept)
-    coef, level, margin = _estimates(problem, first, length)
+    found = _estimates(problem, first, length)
     if weights is not None:
-        margin[first:][_weightless(weights, s)[first:]] = 0.0
+        found.margin[first:][_weightless(weights, s)[first:]] = 0.0
     d = design.x.shape[1]
     if design.replaced:  # the minimum norm and the rank of so few rows depend on the constant
-        margin[first : d + 1] = 0.0
+        found.margin[first : d + 1] = 0.0
     rank = np.minimum(np.minimum(np.arange(1, n + 1), s) - int(intercept), d + design.replaced)
     rank[:first] = 0
-    coef, level = design.restored(coef, level)
-    given = Problem(x, responses, s, penalty, intercept)
+    unsafe = np.flatnonzero(~(found.margin >= SAFE))
+    if unsafe.size > (n - first) // 2 and s > d + int(design.intercept):
+        unsafe = _without_null_directions(unsafe, problem, first, length, found, rank)
+    coef, level = design.restored(found.coef, found.level)
+    if not unsafe.size:
+        return coef, level, rank
     starts = np.maximum(np.arange(1, n + 1) - s, 0)
-    unsafe = _refit_full_rank(np.flatnonzero(~(margin >= SAFE)), starts, given, coef, level, rank)
-    refit_windows(refit, unsafe, *given, coef, level, rank)
+    return _refitted(unsafe, starts, x, responses, penalty, intercept, coef, level, rank)
+
+
+def _refitted(
+    unsafe: Ints,
+    starts: Ints,
+    x: Matrix,
+    y: Responses,
+    penalty: float,
+    intercept: bool,
+    coef: Matrix,
+    level: Vector,
+    rank: Ints,
+) -> tuple[Matrix, Vector, Ints]:
+    """Refit unsafe windows, from sums in double-double precision or else from their rows."""
+    given = x, y, penalty, intercept, coef, level, rank
+    for e in fit_precisely(starts[unsafe], unsafe, *given).tolist():
+        rows = slice(starts[e], e + 1)
+        level[e], rank[e] = refit(x[rows], y[rows], penalty, intercept, coef[e])
     return coef, level, rank
+
+
+def _without_null_directions(
+    unsafe: Ints, problem: Problem, first: int, length: int, out: Estimates, rank: Ints
+) -> Ints:
+    """Solve the unsafe windows once more, if features depend on each other in all rows.
+
+    Returns the windows that are still not safe.
+    """
+    null = null_directions(problem.x, problem.y, problem.s, problem.intercept)
+    if not null.size:
+        return unsafe
+    found = _estimates(problem._replace(null=null), first, length)
+    safe = found.margin[unsafe] >= SAFE
+    done = unsafe[safe]
+    out.coef[done], out.level[done] = found.coef[done], found.level[done]
+    rank[done] -= np.linalg.matrix_rank(null)
+    return unsafe[~safe]
 
 
 def solve_windows(
@@ -83,35 +124,15 @@ def solve_windows(
     found = RangeFits.empty(len(x), d, coef=True, gauges=False, rank=False)
     solved = np.where(count < least, starts, ends)
     ranges = Ranges(design.x, responses, starts, solved, design.x, starts)
-    solve_ranges(ranges, Rule(FIXED, penalty), design.intercept, found)
+    solve_ranges(ranges, Rule(FIXED, penalty), design.intercept, found, measured=False)
     margin = np.where(count < least, np.inf, found.margin)
     if design.replaced:
         margin[(count >= least) & (count <= d + 1)] = 0.0
     rank = np.where(count < least, 0, np.minimum(count - int(intercept), d + design.replaced))
     coef, level = design.restored(found.coef, found.states[2].copy())
     coef[count < least], level[count < least] = np.nan, np.nan
-    given = Problem(x, responses, 0, penalty, intercept)
-    unsafe = _refit_full_rank(np.flatnonzero(~(margin >= SAFE)), starts, given, coef, level, rank)
-    for e in unsafe.tolist():
-        rows = slice(starts[e], e + 1)
-        level[e], rank[e] = refit(x[rows], responses[rows], penalty, intercept, coef[e])
-    return coef, level, rank
-
-
-def _refit_full_rank(
-    unsafe: Ints, starts: Ints, problem: Problem, coef: Matrix, level: Vector, rank: Ints
-) -> Ints:
-    """Refit the unsafe windows that have full rank for certain, all in one call; the others."""
-    x, y, _, penalty, intercept = problem
-    p = x.shape[1] + int(intercept)
-    enough = unsafe[unsafe + 1 - starts[unsafe] > p]
-    if penalty > 0.0 or p > MOST_UNKNOWNS or not enough.size:
-        return unsafe
-    found = refit_ranges(x, y, starts[enough], enough + 1, intercept)
-    full = ~np.isnan(found[1])
-    done = enough[full]
-    coef[done], level[done], rank[done] = found[0][full], found[1][full], x.shape[1]
-    return np.setdiff1d(unsafe, done, assume_unique=True)
+    unsafe = np.flatnonzero(~(margin >= SAFE))
+    return _refitted(unsafe, starts, x, responses, penalty, intercept, coef, level, rank)
 
 
 def _estimates(problem: Problem, first: int, length: int) -> Estimates:

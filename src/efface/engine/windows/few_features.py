@@ -41,6 +41,7 @@ def _slide(
     s: int,
     penalty: float,
     intercept: bool,
+    null: Matrix,
     first: int,
     coef: Matrix,
     level: Vector,
@@ -49,7 +50,7 @@ def _slide(
     lanes: int,
     depth: int,
 ) -> None:
-    (n, d), problem = x.shape, Problem(x, y, s, penalty, intercept)
+    (n, d), problem = x.shape, Problem(x, y, s, penalty, intercept, null)
     f, at = take(store, 0, lanes // LANES, LANES), offsets_for(d, intercept, True)
     sums = lay_out_sums(store, lanes, d, depth)[0]
     start_sums(sums, False)

@@ -77,6 +77,7 @@ def _slide(
     s: int,
     penalty: float,
     intercept: bool,
+    null: Matrix,
     first: int,
     stop: int,
     coef: Matrix,
@@ -90,7 +91,7 @@ def _slide(
 ) -> int:
     n, d = x.shape
     p = d + 1 if intercept else d
-    problem, out = Problem(x, y, s, penalty, intercept), Estimates(coef, level, margin)
+    problem, out = Problem(x, y, s, penalty, intercept, null), Estimates(coef, level, margin)
     w = workspace(store, floats, ends, d, p, length, depth)
     start_sums(w.sums, False)
     t = first

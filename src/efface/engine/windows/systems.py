@@ -38,7 +38,7 @@ from efface.engine.jit.views import VALUE, Matrix, Vector, take
 from efface.engine.linalg.batched_cholesky import factorise_lanes, padded, substitute_back
 from efface.engine.linalg.dense import CLEAR, SAFE
 from efface.engine.sums.sliding import Sums, weight_of
-from efface.engine.windows.problem import Problem
+from efface.engine.windows.problem import Problem, add_null
 
 MOST_UNKNOWNS = 28  # with more, ``many_features`` is faster
 OWN = LANES - 1  # places for a lane's own rows
@@ -144,10 +144,11 @@ def form(f: Matrix, at: Offsets, sums: Sums, problem: Problem, batch: Batch) -> 
 @numba.njit(**INNER)
 def _gather_core(f: Matrix, at: Offsets, sums: Sums, problem: Problem, batch: Batch) -> bool:
     """Sum the core's rows; False where the sums are not safe to use."""
-    x, y, s, penalty, intercept = problem
+    x, y, s, penalty, intercept, null = problem
     d, first, stop = x.shape[1], batch.first, batch.first + batch.windows - 1
     start = max(0, stop - s)
     gather(sums, x, y, start, first, batch.windows, intercept)
+    add_null(null, sums.total)
     diagonal = take(f, at.weights * LANES, 1, d)[0]  # as scratch: the weights are set later
     for i in range(d):
         diagonal[i] = sums.total[i, i]
@@ -253,7 +254,10 @@ def add_moments(f: Matrix, at: Offsets, sums: Sums, problem: Problem, batch: Bat
     add_dot(f, numbers + SQUARES, response, response, OWN)
     add_dot(f, numbers + TOTAL, around, one, OWN)
     add_dot(f, numbers + AROUND, around, around, OWN)
-    set_all(f, numbers + LENGTH, 0.0)
+    added = 0.0
+    for i in range(problem.null.shape[0]):
+        added += problem.null[i, i]
+    set_all(f, numbers + LENGTH, -added)
     set_all(f, numbers + SPREAD, 0.0)
     for i in range(d):
         set_sum(f, numbers + LENGTH, numbers + LENGTH, at.matrix + i * step + i)

@@ -1,0 +1,102 @@
+"""Gram matrices in double-double arithmetic, eight columns at a time.
+
+A matrix is kept as two lower triangles, one behind the other in a flat array: the sums, and what
+they lack because of rounding. A row of a triangle is padded to a multiple of LANES numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils
+
+from efface.engine.jit.compilation import carving, shared
+from efface.engine.jit.simd import LANES, VECTOR, Emitter, compiled_by
+from efface.engine.jit.views import Matrix, Vector
+from efface.engine.linalg.double_double import two_product, two_sum
+
+
+@carving
+def padded_columns(columns: int) -> int:
+    """The length of a row: a multiple of LANES."""
+    return (columns + LANES - 1) // LANES * LANES
+
+
+@carving
+def row_start(i: int) -> int:
+    """Where row i of a triangle begins; for i rows, the length of the triangle."""
+    blocks = i // LANES
+    return (blocks + 1) * (LANES * LANES * blocks // 2 + LANES * (i - LANES * blocks))
+
+
+def _emit(
+    v: Emitter, _: Any, at: Any, rest: Any, column: Any, row: Any, step: Any, count: Any
+) -> None:
+    builder, kind = v.builder, ir.FunctionType(VECTOR, [VECTOR] * 3)
+    fused = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{LANES}f64")
+    sums = [
+        cgutils.alloca_once_value(builder, v.load_eight(v.source, place)) for place in (at, rest)
+    ]
+    with cgutils.for_range(builder, count) as loop:
+        start = builder.gep(v.numbers, [builder.mul(loop.index, step)])
+        left = v.spread(builder.load(builder.gep(start, [row])))
+        right, (before, low) = v.load_eight(start, column), map(builder.load, sums)
+        product = builder.fmul(left, right)
+        error = builder.call(fused, [left, right, builder.fneg(product)])
+        total = builder.fadd(before, product)  # two_sum
+        added = builder.fsub(total, before)
+        kept = builder.fsub(before, builder.fsub(total, added))
+        lost = builder.fadd(kept, builder.fsub(product, added))
+        builder.store(total, sums[0])
+        builder.store(builder.fadd(low, builder.fadd(lost, error)), sums[1])
+    high, low = map(builder.load, sums)
+    total = builder.fadd(high, low)  # so that what a sum lacks stays small beside it
+    for value, place in ((total, at), (builder.fsub(low, builder.fsub(total, high)), rest)):
+        pointer = builder.bitcast(builder.gep(v.source, [place]), VECTOR.as_pointer())
+        builder.store(value, pointer, align=8)
+
+
+@compiled_by(_emit)
+def add_exact_products(
+    rows: Matrix, out: Vector, at: int, rest: int, column: int, row: int, step: int, count: int
+) -> None:
+    """Products of column ``row`` with eight columns, from ``column`` on, of the first rows.
+
+    They are added to the sums from the ``at``-th number of ``out`` on; what these lack lies from
+    the ``rest``-th on. ``step`` is the length of a row.
+    """
+    flat = out.reshape(-1)
+    high, low = flat[at : at + LANES], flat[rest : rest + LANES]
+    for numbers in rows.reshape(-1)[: count * step].reshape(count, step):
+        product, error = two_product(numbers[row], numbers[column : column + LANES])
+        high[:], lost = two_sum(high.copy(), product)
+        low += lost + error
+    total = high + low
+    low -= total - high
+    high[:] = total
+
+
+@shared()
+def add_exact_gram(rows: Matrix, count: int, q: int, out: Vector) -> None:
+    """out += the Gram matrix of the first ``count`` rows of q columns, as two triangles."""
+    step, rest = rows.shape[1], row_start(q)
+    for i in range(q):
+        for j in range(0, i + 1, LANES):
+            at = row_start(i) + j
+            add_exact_products(rows, out, at, rest + at, j, i, step, count)
+
+
+def unpacked(triangles: Vector, q: int) -> tuple[Matrix, Matrix]:
+    """The lower triangle of the sums and of what they lack, as q x q matrices.
+
+    >>> [part.shape for part in unpacked(np.zeros(2 * row_start(3)), 3)]
+    [(3, 3), (3, 3)]
+    """
+    high, low = np.zeros((q, q)), np.zeros((q, q))
+    for i in range(q):
+        at = row_start(i)
+        high[i, : i + 1] = triangles[at : at + i + 1]
+        low[i, : i + 1] = triangles[row_start(q) + at : row_start(q) + at + i + 1]
+    return high, low

@@ -1,0 +1,98 @@
+"""``efface tune`` without the command line: a file in, trials and a command to paste out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from efface.batch.tuning import Tuning, tune
+from efface.errors import InvalidValue
+from efface.files.joined_tables import expand, open_tables
+from efface.files.model_options import MODELS, OPTIONS, flag
+from efface.files.row_batches import Missing, joined, read_rows
+from efface.files.schema import RequestedColumns, resolve_schema
+from efface.files.text_readers import PLAIN, TextFormat
+from efface.models.regression import Model
+
+
+@dataclass(frozen=True)
+class TuningJob:
+    """Which file to tune on; ``windows`` None means the usual ones."""
+
+    file: list[str]
+    roles: RequestedColumns
+    windows: Iterable[Any] | None = None
+    missing: Missing = "raise"
+    text: TextFormat = PLAIN
+
+
+def run_tuning(job: TuningJob) -> Tuning:
+    """Read all rows of a file, and tune on them."""
+    table = open_tables(expand(job.file), job.text)
+    schema = resolve_schema(table, job.roles)
+    parts = list(read_rows(table, schema, job.missing))
+    if not parts:
+        raise InvalidValue(f"'{table.name}' has no complete row: impute missing values.")
+    rows = joined(parts)
+    with threadpool_limits(limits=1, user_api="blas"):
+        return tune(rows.X, rows.y, at=rows.at, sample_weight=rows.weights, windows=job.windows)
+
+
+def command(model: Model, job: TuningJob) -> str:
+    """The ``efface replay`` command that runs a model on the file.
+
+    >>> from efface import Ridge
+    >>> job = TuningJob(["rides.csv"], RequestedColumns("hires", ["temp"], time="day"))
+    >>> command(Ridge(window="30d", standardize=True), job)
+    'efface replay rides.csv --target hires --features temp --time day --model ridge --standardize \
+--keep 30d'
+    """
+    roles = job.roles
+    words = ["efface", "replay", *job.file, "--target", roles.target]
+    if roles.features is not None:
+        words += ["--features", ",".join(roles.features)]
+    for name, levels in roles.one_hot.items():
+        words += ["--one-hot", f"{name}={','.join(levels)}" if levels else name]
+    for role in ("time", "weight"):
+        if getattr(roles, role) is not None:
+            words += [f"--{role}", getattr(roles, role)]
+    if job.missing != "raise":
+        words += ["--missing", job.missing]
+    return " ".join(map(quote, [*words, *_text_words(job.text), *_model_words(model)]))
+
+
+def _text_words(text: TextFormat) -> list[str]:
+    given = {
+        "--delimiter": text.delimiter,
+        "--time-format": text.times,
+        "--encoding": text.encoding,
+        "--decimal": None if text.numbers.decimal == "." else text.numbers.decimal,
+        "--thousands": text.numbers.thousands,
+    }
+    return [word for option, value in given.items() if value for word in (option, value)]
+
+
+def _model_words(model: Model) -> list[str]:
+    names = {cls: name for name, cls in MODELS.items()}
+    words, usual = ["--model", names[type(model).__name__]], type(model)().get_params(deep=False)
+    for option, value in model.get_params(deep=False).items():
+        if option in OPTIONS and value != usual[option]:
+            words += [flag(option)] if value is True else [flag(option), str(value)]
+    window = model.window
+    if window is None:
+        return [*words, "--policy", "keep-all"]
+    return [*words, "--window" if isinstance(window, int) else "--keep", str(window)]
+
+
+def save_chart(tuning: Tuning, path: Path) -> None:
+    """Draw the trials to a file, in the format that its extension names."""
+    figure = tuning.plot().figure
+    try:
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as error:
+        raise InvalidValue(f"'{path}' cannot be written: {error}; name another --chart.") from error

@@ -1,0 +1,61 @@
+"""``efface tune``: its recommendation is a command that does what the table says."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import time
+from importlib.resources import files
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+from command_line import here, run
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_recommendation_for_the_bike_data_is_verified_by_a_replay(place, monkeypatch, capsys):
+    data = files("efface.files").joinpath("sample", "bikeshare.csv").read_bytes()
+    (place / "bikeshare.csv").write_bytes(data)
+    columns = ["--features", "temp,hum,windspeed", "--one-hot", "slot", "--time", "time"]
+    arguments = ["bikeshare.csv", "--target", "bikers", *columns]
+    began = time.process_time()
+    assert here("tune", *arguments, "--chart", "tune.svg", monkeypatch=monkeypatch) in (0, None)
+    assert time.process_time() - began < 60
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.split("efface replay")[0].splitlines())) <= 80
+    (line,) = [each for each in shown.splitlines() if each.startswith("efface replay")]
+    assert (place / "tune.svg").exists()
+
+    def errors(extra, out):
+        words = [*extra, "--out", out]
+        assert here(*words, monkeypatch=monkeypatch) == 0
+        found = pyarrow.parquet.read_table(place / out / "predictions.parquet")
+        y, prediction = found["y"].to_numpy(), found["prediction"].to_numpy()
+        return np.abs(prediction - y)[len(y) // 5 :].mean()
+
+    recommended = errors(shlex.split(line)[1:], "recommended")
+    name = re.search(r"Recommended: (.*), (\S+?)\.", " ".join(shown.split())).groups()
+    stated = re.search(rf"{name[0]} +{name[1]} +([\d.]+) ±", shown)[1]
+    assert recommended == pytest.approx(float(stated), rel=1e-3)
+    assert recommended < errors(["replay", *arguments, "--keep", "90d"], "longer")
+    assert recommended < errors(["replay", *arguments, "--keep", "3d"], "shorter")
+    summary = json.loads((place / "recommended" / "summary.json").read_text())
+    assert summary["model"]["keep"] == name[1]
+
+
+def test_windows_can_be_named(place):
+    rng = np.random.default_rng(0)
+    rows = [f"{x},{2 * x + e}\n" for x, e in rng.normal(size=(200, 2))]
+    (place / "rows.csv").write_text("x,y\n" + "".join(rows))
+    found = run("tune", "rows.csv", "--target", "y", "--windows", "20,all")
+    assert found.returncode == 0, found.stderr
+    assert "20 rows" in found.stdout
+    assert "all rows" in found.stdout
+    assert run("tune", "rows.csv", "--target", "z").returncode == 2
