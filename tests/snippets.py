@@ -170,9 +170,11 @@ class Page:
             raise BadBlock(f"{block}: there is no suite {unknown}")
 
     def _call(self, block: Block, words: list[str]) -> None:
+        words, given = (words[:-2], words[-1]) if "<" in words[-2:-1] else (words, None)
         run = subprocess.run(
             [sys.executable, "-W", "error", *words],
             cwd=self.folder,
+            input=None if given is None else (self.folder / given).read_text("utf-8"),
             env={**os.environ, "PYTHONIOENCODING": "utf-8", "MPLBACKEND": "agg"},
             capture_output=True,
             text=True,

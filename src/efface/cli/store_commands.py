@@ -56,6 +56,10 @@ def init(
         Path | None,
         typer.Option(help="File elsewhere for the heads of the receipts.", metavar="FILE"),
     ] = None,
+    public_key: Annotated[
+        Path | None,
+        typer.Option(help="File for the public key of the receipts.", metavar="FILE"),
+    ] = None,
     master_key: KeyFile = None,
     master_key_command: KeyCommand = None,
     json: Json = False,
@@ -70,6 +74,8 @@ def init(
     key = read_key(master_key, master_key_command)
     with Store(folder, rows, master_key=key, destroyed=destroyed, anchor=anchor) as opened:
         status = opened.status()
+    if public_key is not None:
+        public_key.write_text(f"{status['public_key']}\n", encoding="ascii")
     show(status, json, f"{folder}\npublic key of receipts  {status['public_key']}")
 
 

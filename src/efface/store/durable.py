@@ -48,7 +48,7 @@ class Store:
     A folder that does not exist, or is empty, becomes a new store. ``rows`` is the address of a
     PostgreSQL database for a new store, None for a SQLite file in the folder. ``master_key`` wraps
     the keys of rows. ``destroyed`` names a file elsewhere to which the numbers of destroyed keys
-    are written, ``anchor`` one for the heads of the chain of receipts.
+    are written, ``anchor`` one for the heads of the chain of receipts; the store remembers them.
 
     A method returns once its change is durable. Threads may call all methods: rows that wait while
     another thread commits share the next commit. One process owns a store.
@@ -82,13 +82,13 @@ class Store:
         self._closed = True
         with failures(str(path)):
             if not layout.is_store(self.path):
-                places = {"destroyed": destroyed, "anchor": anchor}
-                given = {k: None if v is None else os.path.abspath(v) for k, v in places.items()}
-                create_store(self.path, master, rows=rows, **given)
+                create_store(self.path, master, rows=rows)
             self._disk = StoreDisk(self.path, master, rows)
         try:
             with failures(str(path)):
                 self._writer = Writer(self._disk)
+                places = {"destroyed": destroyed, "anchor": anchor}
+                self._disk.keep_logs({k: v for k, v in places.items() if v is not None})
         except BaseException:
             self._disk.close()
             raise
