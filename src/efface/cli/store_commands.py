@@ -29,6 +29,7 @@ from efface.cli.store_options import (
 from efface.files.model_options import DEFAULT, MODELS, OPTIONS
 
 if TYPE_CHECKING:
+    from efface.service import Client
     from efface.store import Store
 
 store = typer.Typer(
@@ -219,7 +220,7 @@ def learn(
     show(result, json, text)
 
 
-def _features(opened: Store, name: str) -> list[str]:
+def _features(opened: Store | Client, name: str) -> list[str]:
     from efface.errors import UnknownModel
 
     models = opened.models()

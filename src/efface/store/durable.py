@@ -25,6 +25,7 @@ from efface.inputs.ids import AnyId, Id, RequestedRows, as_id, requested, some_i
 from efface.inputs.parameters import choice
 from efface.models.held import Held
 from efface.models.intervals import Interval, MethodName
+from efface.models.regression import Model
 from efface.store import layout
 from efface.store.backups import write_backup
 from efface.store.disk import StoreDisk, create_store
@@ -32,7 +33,7 @@ from efface.store.durable_files import failures
 from efface.store.group_commit import GroupCommit, find_model
 from efface.store.learning import Learned, LearnRequest
 from efface.store.master_key import MasterKey
-from efface.store.receipts import Receipt
+from efface.store.receipts import Receipt, subject
 from efface.store.rotation import rotate
 from efface.store.row_format import StoredRows
 from efface.store.stored_models import Definition, StoredModel
@@ -199,9 +200,10 @@ class Store:
             raise invalid("secret", size, f"{SECRET} bytes", f"draw os.urandom({SECRET})")
         with self._committed():
             chosen = self._chosen(model)
-            if not lenient:
-                _refuse_unknown(wanted, chosen)
             drawn = os.urandom(SECRET) if secret is None else secret
+            repeated = self._disk.chain.find(subject(drawn, *wanted)) is not None
+            if not lenient and not repeated:
+                _refuse_unknown(wanted, chosen)
             return self._writer.forget(wanted, chosen, drawn, forever=forever)
 
     def expire(self, now: Any = None, *, force: bool = False) -> dict[str, int]:
@@ -261,6 +263,12 @@ class Store:
         with self._working():
             return find_model(self._models, name).coefficients()
 
+    @contextmanager
+    def reading(self, name: str) -> Iterator[Model]:
+        """The library's model of this name, to be looked at; nothing changes it meanwhile."""
+        with self._working():
+            yield find_model(self._models, name).model
+
     def held(self, owner: AnyId, *, model: str | None = None) -> dict[str, Held]:
         """All that the store holds about an owner, by model, in those that have their rows."""
         who = as_id(owner, "owner")
@@ -276,8 +284,9 @@ class Store:
         forgotten: AnyId | Iterable[AnyId] = (),
         *,
         forgotten_owners: AnyId | Iterable[AnyId] = (),
+        model: str | None = None,
     ) -> dict[str, Audit]:
-        """Check each model against a fresh one, and that no slot without a row holds a key."""
+        """Check models against fresh ones, all or one, and that only slots of rows hold keys."""
         ids, owners = some_ids(forgotten), some_ids(forgotten_owners, "owner")
         with self._committed():
             self._writer.shred()
@@ -286,7 +295,7 @@ class Store:
                 occupied = self._disk.occupied()
             if not np.array_equal(np.sort(np.array(numbers, dtype=np.int64)), occupied):
                 raise DamagedStore("'keys' are not those of the live rows: open the store again.")
-            return {name: stored.audit(ids, owners) for name, stored in self._models.items()}
+            return {m.definition.name: m.audit(ids, owners) for m in self._chosen(model)}
 
     def status(self) -> dict[str, Any]:
         """Counts, and the head of the chain of receipts."""
