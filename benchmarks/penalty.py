@@ -40,7 +40,7 @@ NOTE = (
     "Ridge with the best of 40 values of alpha in hindsight, from 1e-6 to 1e9. `paper's` and "
     "`residual, auto` are the plug-ins of AdaptiveRidge. GCV and REML take the best penalty of "
     "AutoRidge's grid, RidgeCV of scikit-learn that of the 40 by leave-one-out. They are refitted "
-    f"at up to {MOST_SCANS} windows per stream, RidgeCV at up to {MOST_REFITS}; their figure is that "
+    f"at up to {MOST_SCANS} windows per stream, RidgeCV at {MOST_REFITS}; their figure is that "
     "of AutoRidge times the ratio of the two errors on the same rows."
 )
 POINTS = ((20, 500, 9.0), (100, 500, 13.0))  # features, window, most times the time of Ridge
