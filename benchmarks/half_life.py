@@ -22,7 +22,7 @@ NOTE = (
 )
 
 
-def add_half_lives(report: Report, settings: Settings) -> None:
+def add_half_life(report: Report, settings: Settings) -> None:
     """Append the table, the goals and the measurements."""
     lines = []
     for point in POINTS:

@@ -47,6 +47,7 @@ def test_the_page_has_the_walks():
         "One event: `learn_one`",
         "One event: `predict_one`",
         "One `forget`",
+        "One call of a fleet",
         "One `rolling` call",
         "One file: `efface replay`",
         "A durable row: `Store.learn` and `Store.forget`",

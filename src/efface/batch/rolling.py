@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from efface.batch.groups import GroupedRows, RowArrays, group_rows, take_or_missing
-from efface.batch.half_lives import as_half_life
+from efface.batch.half_life import as_half_life
 from efface.batch.results import Rolling
 from efface.batch.statistics import Statistics, statistics
 from efface.batch.varying_windows import Regression, WindowFits, interval_after

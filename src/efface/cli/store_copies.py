@@ -99,7 +99,7 @@ def rotate(
     master_key: KeyFile = None,
     master_key_command: KeyCommand = None,
 ) -> None:
-    """Wrap the keys by another master key; then destroy the old one: older copies of keys die."""
+    """Wrap the keys by another master key; without the old one older copies are unreadable."""
     from efface.errors import InvalidValue
     from efface.store.master_key import from_file
 

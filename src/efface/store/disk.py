@@ -25,7 +25,7 @@ from efface.store.refusals import LeftIds, RefusedOwners
 from efface.store.row_cipher import RowCipher
 from efface.store.row_database import RowDatabase
 from efface.store.sqlite_rows import SqliteRows
-from efface.store.steps import Change, Found
+from efface.store.steps import Found, Transaction
 
 
 def open_database(folder: Path, about: About, *, new: bool = False) -> RowDatabase:
@@ -169,7 +169,7 @@ class StoreDisk:
     def sync_keys(self) -> None:
         self.keys.sync()
 
-    def commit(self, change: Change) -> None:
+    def commit(self, change: Transaction) -> None:
         contents = {STATE: change.state.to_plain(), **change.puts}
         puts = {name: self.seal.encode(name, content) for name, content in contents.items()}
         self.database.apply(change.inserts, change.deletes, puts, change.drops)

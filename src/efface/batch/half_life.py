@@ -79,7 +79,7 @@ def _timed(halflife: object, policy: Policy) -> tuple[HalfLife, Policy]:
     return timed, policy if isinstance(policy, KeepFor) else most
 
 
-class Block(NamedTuple):
+class RowBlock(NamedTuple):
     """Rows of a group whose windows are solved together."""
 
     first: int  # the first row of all windows
@@ -87,7 +87,7 @@ class Block(NamedTuple):
     stop: int
 
 
-def blocks(ages: Vector, starts: Ints) -> Iterator[Block]:
+def blocks(ages: Vector, starts: Ints) -> Iterator[RowBlock]:
     """Cut rows into blocks of at most 160 half-lives, the rows of the first window included.
 
     >>> [tuple(map(int, block)) for block in blocks(np.arange(7) * 50.0, np.arange(7))]
@@ -98,7 +98,7 @@ def blocks(ages: Vector, starts: Ints) -> Iterator[Block]:
         first = int(starts[start])
         stop = int(np.searchsorted(ages, ages[first] + _SPAN, side="right"))
         stop = min(max(stop, start + 1), n)
-        yield Block(first, start, stop)
+        yield RowBlock(first, start, stop)
         start = stop
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from twins import half_life as naive
 
 from efface import FIFD, KeepAll, KeepFor, rolling
-from efface.batch.half_lives import as_half_life, blocks
+from efface.batch.half_life import as_half_life, blocks
 from efface.errors import InvalidValue
 
 
@@ -154,7 +154,7 @@ def test_blocks_contain_their_windows():
         ("soon", KeepAll(), "'duration' is 'soon'"),
     ],
 )
-def test_unusable_half_lives_are_refused(halflife, policy, expected):
+def test_unusable_halflife_values_are_refused(halflife, policy, expected):
     with pytest.raises(InvalidValue, match=expected):
         as_half_life(halflife, policy)
 
