@@ -44,7 +44,7 @@ def close(one, other):
     st.integers(0, 9999),
 )
 def test_a_replay_equals_the_solver_row_by_row(kind, intercept, weights, standardize, seed):
-    windows = ranges(seed, weights=weights)
+    windows = ranges(seed, weights=weights and kind in ("OLS", "Ridge"))  # see docs/weights.md
     mine = solver(kind, 2, intercept, standardize)
     trace = RangeReplay(mine).replay(windows, EVERYTHING, [20, 35])
     own = solver(kind, 2, intercept, standardize)

@@ -170,14 +170,14 @@ class RangeReplay:
         if not self._compiled or not n:
             return found
         penalty, responses = solver.penalty, weighed(windows.y, windows.weights)
-        rule = penalty.pilot or penalty.rule
+        rule, measured = penalty.pilot or penalty.rule, asked.diagnostics or asked.gauges
 
         def work(bounds: Sequence[int]) -> None:
             first, last = bounds[0], bounds[-1]
             part, here = found.part(first, last), slice(first, last)
             ends = windows.lo[here], windows.hi[here]
             ranges = Ranges(windows.X, responses, *ends, rows, at[here])
-            solve_ranges(ranges, rule, solver.intercepts, part, unit=unit)
+            solve_ranges(ranges, rule, solver.intercepts, part, unit=unit, measured=measured)
 
         share_out(work, windows.shares(), self.workers if n > _SHARE else 1)
         if penalty.adapts:
@@ -187,7 +187,9 @@ class RangeReplay:
     def _trace(self, windows: RowRanges, fits: RangeFits, asked: Asked) -> Trace:
         """The trace of the ranges that were solved; for a range without rows, of zeros."""
         solver, empty = self.solver, windows.empty
-        states = np.concatenate([fits.states, np.full((2, empty.size), np.nan)])
+        states = fits.states
+        if asked.diagnostics:
+            states = np.concatenate([states, np.full((2, empty.size), np.nan)])
         states[:3, empty] = 0.0
         states[1, empty] = 0.0 if solver.penalty.adapts else solver.penalty.rule.alpha
         fits.coef[empty[: len(fits.coef)]] = 0.0
@@ -195,15 +197,16 @@ class RangeReplay:
         rank[empty] = 0
         if asked.diagnostics:
             self._rank(windows, fits, rank)
-        shown = asked.diagnostics or solver.penalty.unpenalised
-        gauges = Gauges(windows.weighted, rank, states[1], *fits.gauges)
+        shown, gauges = asked.diagnostics or solver.penalty.unpenalised, None
+        if asked.gauges:
+            gauges = Gauges(windows.weighted, rank, states[1], *fits.gauges)
         return Trace.of(
             states,
             windows.hi - windows.lo,
             asked,
             rank=rank if shown else None,
             coef=fits.coef if asked.coef else None,
-            gauges=gauges if asked.gauges else None,
+            gauges=gauges,
         )
 
     def _rank(self, windows: RowRanges, fits: RangeFits, rank: Ints) -> None:

@@ -107,11 +107,11 @@ class SelectionSolver(TreeSolver):
         events = Events.of(rows, nothing, empty, coef=coef, gauges=gauges)
         wanted = DIAGNOSED if diagnostics else GAUGED if gauges else NOTHING
         upto = np.concatenate([[0], np.cumsum(ranges.y[:, WEIGHT] == 0.0)])
-        spans = np.column_stack([ranges.lo, ranges.hi, upto[ranges.hi] - upto[ranges.lo]])
+        places = np.column_stack([ranges.lo, ranges.hi, upto[ranges.hi] - upto[ranges.lo]])
         self.rows.borrow(ranges.x, ranges.y)
         try:
             self._allocate()
-            self._replay(events, 0, len(rows), wanted, spans)
+            self._replay(events, 0, len(rows), wanted, places)
         finally:
             self.rows.give_back()
             self._allocate()
@@ -124,13 +124,13 @@ class SelectionSolver(TreeSolver):
         return self._replay(events, row, end, DIAGNOSED if asked.diagnostics else GAUGED)
 
     def _replay(
-        self, events: Events, row: int, end: int, wanted: int, spans: Ints | None = None
+        self, events: Events, row: int, end: int, wanted: int, places: Ints | None = None
     ) -> int:
         measured = -1
 
         def step(row: int) -> tuple[int, int]:
             rows, bounds = self.rows.arrays, (row, end, measured)
-            return replay_selection(*rows, self._store, events, bounds, wanted, spans)  # type: ignore[no-any-return]
+            return replay_selection(*rows, self._store, events, bounds, wanted, places)  # type: ignore[no-any-return]
 
         def note(row: int, code: int) -> None:
             nonlocal measured

@@ -127,13 +127,13 @@ def gather(s: Sums, x: Matrix, y: Responses, a: int, b: int, unit: int, intercep
     """The sums over the core [a, b), around a centre near enough to the mean to lose no digits."""
     for _ in range(2):
         slide_to(s, x, y, a, b, unit, intercept)
-        if not _off_centre(s, x.shape[1], b, intercept):
+        if not off_centre(s, x.shape[1], b, intercept):
             return
         turn_over(s, x, y, a, b, intercept)
 
 
 @numba.njit(**INNER)
-def _off_centre(s: Sums, d: int, b: int, intercept: bool) -> bool:
+def off_centre(s: Sums, d: int, b: int, intercept: bool) -> bool:
     """Is the mean of the response or of a feature so far from the centre that sums lose digits?"""
     n = s.total[d, d]
     if s.state.turn == b or n == 0.0:

@@ -37,14 +37,14 @@ def replay_selection(
     events: Events,
     bounds: tuple[int, int, int],  # from, up to, and the row that is measured already
     wanted: int,
-    spans: Ints | None,  # (n, 3): the rows that predict each row, where they are all in place
+    places: Ints | None,  # (n, 3): the rows that predict each row, where they are all in place
 ) -> tuple[int, int]:
     """``replay_standard`` with a selected penalty."""
     s, r = open_selection(store), open_rows(x, y, span)
     start, stop, measured = bounds
     for t in range(start, stop):
-        if spans is not None:
-            _move_to(s, r, spans, t)
+        if places is not None:
+            _move_to(s, r, places, t)
         code = refresh_selection(s, r)
         if code != DONE:
             return t, code
@@ -61,19 +61,19 @@ def replay_selection(
                     if not rank_beyond_doubt(s.frame):
                         return t, UNRANKED
                     events.counts[1, t] = int(s.frame.state.spreading)
-        if spans is None:  # noqa: SIM102 - alone, so that the branch is not even compiled
+        if places is None:  # noqa: SIM102 - alone, so that the branch is not even compiled
             if not learn_event(r, events, t):
                 return t, COMPACT
     return stop, DONE
 
 
 @numba.njit(**INNER)
-def _move_to(s: SelectionStream, r: Rows, spans: Ints, t: int) -> None:
-    """Let the live rows be those of the t-th span; sums start anew if it shares no row."""
-    if spans[t, 0] >= r.span.end or spans[t, 0] < r.span.head:
+def _move_to(s: SelectionStream, r: Rows, places: Ints, t: int) -> None:
+    """Let the live rows be those of the t-th range; sums start anew if it shares no row."""
+    if places[t, 0] >= r.span.end or places[t, 0] < r.span.head:
         s.sums.state.seen, s.state.solved_end = NEVER, -1
     s.state.fold_from, s.options.folded = NEVER, 0
-    r.span.head, r.span.end, r.span.weightless = spans[t, 0], spans[t, 1], spans[t, 2]
+    r.span.head, r.span.end, r.span.weightless = places[t, 0], places[t, 1], places[t, 2]
 
 
 @numba.njit(**INNER)

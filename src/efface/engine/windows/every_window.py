@@ -124,7 +124,7 @@ def solve_windows(
     found = RangeFits.empty(len(x), d, coef=True, gauges=False, rank=False)
     solved = np.where(count < least, starts, ends)
     ranges = Ranges(design.x, responses, starts, solved, design.x, starts)
-    solve_ranges(ranges, Rule(FIXED, penalty), design.intercept, found)
+    solve_ranges(ranges, Rule(FIXED, penalty), design.intercept, found, measured=False)
     margin = np.where(count < least, np.inf, found.margin)
     if design.replaced:
         margin[(count >= least) & (count <= d + 1)] = 0.0

@@ -1,10 +1,10 @@
 """The regression on any ranges of rows: eight ranges at once, one SIMD lane per range.
 
 A range is [lo, hi) of an array of rows. Ranges may have any length and need not be neighbours, so
-that many short histories, one per key, are solved together. Within a key both ends only move up,
-and the sums slide (see ``sums.sliding``). A range that shares no row with the one before starts new
-sums around a centre of its own. The normal equations of a range are written to the next free lane
-(see ``systems``), and solved when all lanes are in use.
+that many short histories, one per key, are solved together. Within a key both ends only move up.
+The sums slide (see ``sums.sliding``), unless ranges are short. A range that shares no row with the
+one before starts new sums around a centre of its own. The normal equations of a range are written
+to the next free lane (see ``systems``), and solved when all lanes are in use.
 
 Ranges for which float64 is not enough get a margin below SAFE; the caller solves them in another
 way. So it does with ranges in which no row has weight.
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from efface.engine.events.core import gather, trusted
+from efface.engine.events.core import gather, off_centre, trusted
 from efface.engine.events.event_replay import forgetting_term
 from efface.engine.events.leverage import (
     GAUGES,
@@ -37,16 +37,26 @@ from efface.engine.jit.simd import (
     LANES,
     TILE,
     add_dot,
+    add_products,
     aligned,
     multiply_by,
     set_all,
     set_sum,
     subtract_product,
 )
-from efface.engine.jit.views import VALUE, Ints, Matrix, Responses, Vector, part, take
-from efface.engine.linalg.batched_cholesky import substitute_back
-from efface.engine.linalg.dense import copy
-from efface.engine.sums.sliding import NEVER, Sums, depth_for, lay_out_sums, start_sums
+from efface.engine.jit.views import VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, take
+from efface.engine.linalg.batched_cholesky import solve_row, substitute_back
+from efface.engine.linalg.dense import copy, fill
+from efface.engine.sums.sliding import (
+    NEVER,
+    Sums,
+    clear_bounds,
+    depth_for,
+    lay_out_sums,
+    start_sums,
+    turn_over,
+    widen,
+)
 from efface.engine.windows.batched_replay import first_penalty, plug_in, solve_pilot
 from efface.engine.windows.systems import (
     AROUND,
@@ -74,6 +84,8 @@ from efface.engine.windows.systems import (
 
 STATES = 6  # prediction, penalty, intercept, leverages of the new and the oldest row, FRT
 ALONE = 1 << 30  # as ``unit``: ranges that share no rows
+SHORT = 32  # rows: up to this many are summed one by one, which is faster than sliding sums
+_PLACES = 4 * SHORT  # for rows of short ranges
 
 
 class Ranges(NamedTuple):
@@ -120,19 +132,27 @@ class RangeFits(NamedTuple):
 
 
 def solve_ranges(
-    ranges: Ranges, rule: Rule, intercept: bool, found: RangeFits, *, unit: int = 1
+    ranges: Ranges,
+    rule: Rule,
+    intercept: bool,
+    found: RangeFits,
+    *,
+    unit: int = 1,
+    measured: bool = True,
 ) -> None:
     """Solve each range, and predict its row; ``rule`` holds the parameters of the penalty.
 
     Rows must have weight 1 unless the penalty is fixed. ``unit`` is the step by which ranges are
-    expected to move. Can run in several threads at once.
+    expected to move. Leverages and gauges are found only if ``measured``. Can run in several
+    threads at once.
     """
     d, longest = ranges.x.shape[1], int((ranges.hi - ranges.lo).max(initial=1))
     depth = depth_for(longest, unit)
     lanes = offsets_for(d, intercept, False).size * LANES
     sums = lanes + STATE_WORDS
     centres = sums + words(lay_out_sums, d, depth)
-    store = aligned(centres + LANES * (d + 2))
+    # Behind the centres, the rows of short ranges; whole vectors are read, beyond the last number.
+    store = aligned(centres + (LANES + _PLACES) * (d + 2) + LANES)
     state = stream_state(store[lanes:])
     set_rule(state, rule)
     state.width, state.has_intercept = d, intercept
@@ -140,7 +160,8 @@ def solve_ranges(
     states, gauges = found.states, found.gauges
     inner = found._replace(states=np.ascontiguousarray(states), gauges=np.ascontiguousarray(gauges))
     waiting = np.zeros(LANES, np.int64)
-    _solve(*ranges, *inner, waiting, store, lanes, centres, depth, unit, intercept)
+    shape = lanes, centres, depth, 0 if longest <= SHORT else unit
+    _solve(*ranges, *inner, waiting, store, *shape, intercept, measured)
     if inner.states is not states:
         states[:], gauges[:] = inner.states, inner.gauges
 
@@ -173,8 +194,9 @@ def _solve(
     lanes: int,
     centres: int,
     depth: int,
-    unit: int,
+    unit: int,  # 0: all ranges are short
     intercept: bool,
+    measured: bool,
 ) -> None:
     d = x.shape[1]
     f, at = take(store, 0, lanes // LANES, LANES), offsets_for(d, intercept, False)
@@ -185,21 +207,60 @@ def _solve(
     found = RangeFits(states, coef, gauges, margin, unpenalised)
     start_sums(sums, state.rule != FIXED)
     _pad(f, at, d)
-    used, end = 0, -1
+    centred = take(store, centres + LANES * (d + 2), _PLACES, d + 2)
+    used, end, first = 0, -1, 0
     for k in range(lo.size):
         if hi[k] <= lo[k]:
             continue
-        if lo[k] >= end:
-            sums.state.seen = NEVER
+        if unit == 0:
+            if lo[k] >= end:
+                turn_over(sums, x, y, lo[k], hi[k], intercept)
+                first, end = lo[k], lo[k]
+            first = _sum_short(sums, centred, ranges, k, first, end)
+            if off_centre(sums, d, hi[k], intercept):
+                turn_over(sums, x, y, lo[k], hi[k], intercept)
+                first = _sum_short(sums, centred, ranges, k, lo[k], lo[k])
+        else:
+            if lo[k] >= end:
+                sums.state.seen = NEVER
+            gather(sums, x, y, lo[k], hi[k], unit, intercept)
         end = hi[k]
-        gather(sums, x, y, lo[k], hi[k], unit, intercept)
         if _write(all_lanes, sums, ranges, k, used):
             used += 1
         if used == LANES:
-            _solve_lanes(all_lanes, ranges, found, used)
+            _solve_lanes(all_lanes, ranges, found, used, measured)
             used = 0
     if used > 0:
-        _solve_lanes(all_lanes, ranges, found, used)
+        _solve_lanes(all_lanes, ranges, found, used, measured)
+
+
+@numba.njit(**INNER)
+def _sum_short(sums: Sums, centred: Matrix, ranges: Ranges, k: int, first: int, end: int) -> int:
+    """total <- the sum over range k, of its rows one by one; bounds, if they are kept.
+
+    ``centred`` holds the rows from ``first`` up to ``end``. Returns the row that it begins with.
+    """
+    x, y, lo, hi, q = ranges.x, ranges.y, ranges.lo[k], ranges.hi[k], centred.shape[1]
+    if hi - first > _PLACES:  # no place behind them: move the rows of the range to the front
+        for i in range(lo, end):
+            copy(centred[i - first], centred[i - lo])
+        first = lo
+    for i in range(end, hi):
+        row, root = centred[i - first], y[i, views.ROOT]
+        for j in range(q - 2):
+            row[j] = root * (x[i, j] - sums.centre[j])
+        row[q - 2], row[q - 1] = root, root * (y[i, VALUE] - sums.centre[q - 1])
+    fill(sums.total, 0.0)
+    rows = part(centred, lo - first, hi - first)
+    for i in range(q):
+        for j in range(0, i + 1, LANES):
+            add_products(rows, sums.total, i * q + j, j, i, q, hi - lo)
+    if sums.state.bounded == 1:
+        clear_bounds(sums.bounds)
+        for i in range(lo, hi):
+            if y[i, WEIGHT] > 0.0:
+                widen(sums.bounds, x[i], x[i])
+    return first
 
 
 @numba.njit(**INNER)
@@ -267,7 +328,9 @@ def _write_moments(lanes: _Lanes, sums: Sums, i: int, n: float, root: float, shi
 
 
 @numba.njit(**INNER)
-def _solve_lanes(lanes: _Lanes, ranges: Ranges, found: RangeFits, used: int) -> None:
+def _solve_lanes(
+    lanes: _Lanes, ranges: Ranges, found: RangeFits, used: int, measured: bool
+) -> None:
     """Solve the systems of the lanes in use, and copy what was found."""
     f, at = lanes.f, lanes.at
     for i in range(used):
@@ -275,8 +338,13 @@ def _solve_lanes(lanes: _Lanes, ranges: Ranges, found: RangeFits, used: int) -> 
         if found.unpenalised.size > 0:
             found.unpenalised[k] = f[at.numbers + LEVEL, i]
     _set_penalties(lanes, ranges, used)
-    factorise(f, at, TILE)
-    _measure(f, at)
+    if measured:
+        factorise(f, at, TILE)
+        _measure(f, at)
+    else:
+        factorise(f, at, 0)
+        _solve_response(f, at)
+    _predict(f, at)
     for i in range(used):
         _collect(lanes, ranges, found, lanes.waiting[i], i)
     if found.unpenalised.size > 0:
@@ -315,12 +383,22 @@ def _set_penalties(lanes: _Lanes, ranges: Ranges, used: int) -> None:
 
 
 @numba.njit(**INNER)
+def _solve_response(f: Matrix, at: Offsets) -> None:
+    """The coefficients of each lane."""
+    row, given = at.factor + at.m * at.step, at.matrix + at.m * at.step
+    for j in range(at.m):
+        for i in range(LANES):
+            f[row + j, i] = f[given + j, i]
+    solve_row(f, at, row)
+
+
+@numba.njit(**INNER)
 def _measure(f: Matrix, at: Offsets) -> None:
-    """Coefficients, prediction around the centre of y, leverages and gauges of each lane."""
+    """Coefficients, leverages and gauges of each lane."""
     m, step, numbers = at.m, at.step, at.numbers
     theta = at.factor + m * step
     new, old = theta + step, theta + 2 * step
-    for k in range(LEVEL, NUMBERS):
+    for k in range(EXPLAINED, NUMBERS):
         set_all(f, numbers + k, 0.0)
     add_dot(f, numbers + NEW, new - 1, new - 1, m + 1)
     add_dot(f, numbers + OLD, old - 1, old - 1, m + 1)
@@ -329,7 +407,15 @@ def _measure(f: Matrix, at: Offsets) -> None:
     substitute_back(f, at, new)
     add_dot(f, numbers + IMAGE, new, new, m)
     add_dot(f, numbers + SIZE, theta, theta, m)
-    level = numbers + LEVEL
+
+
+@numba.njit(**INNER)
+def _predict(f: Matrix, at: Offsets) -> None:
+    """The prediction of each lane's row and of its centre, around the centre of y."""
+    m, step, numbers = at.m, at.step, at.numbers
+    theta, level = at.factor + m * step, numbers + LEVEL
+    set_all(f, level, 0.0)
+    set_all(f, numbers + PREDICTION, 0.0)
     if at.eliminated == 1:
         set_sum(f, level, level, theta - 1)
         for j in range(m):
