@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks import reference
+from benchmarks.half_life import add_half_life
 from benchmarks.peers import Contender, Job, attempt, contenders
 from benchmarks.report import Goal, Report, Table, error_figure, figure
 from benchmarks.settings import Settings
@@ -111,6 +112,7 @@ def run(settings: Settings) -> Report:
     names = tuple(contender.name for contender in contenders())
     columns = ("model d, s", *names, "vs fastest peer", "vs polars-ds")
     report.tables.append(Table("Rolling regression, µs per row", columns, lines, NOTE))
+    add_half_life(report, settings)
     return report
 
 

@@ -50,6 +50,8 @@ def test_the_page_has_the_walks():
         "One call of a fleet",
         "One `rolling` call",
         "One file: `efface replay`",
+        "A durable row: `Store.learn` and `Store.forget`",
+        "One request: `efface serve`",
     ]
     for walk in walks:
         assert len(re.findall(r"`efface\.[\w.]+`", walk)) >= 4

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from efface.engine.hashing.hash_table import ABSENT
-from efface.live.keyed_rows import Change, KeyedRows, block_sizes, spread
+from efface.live.keyed_rows import KeyedChange, KeyedRows, block_sizes, spread
 from efface.live.row_table import RowTable, joined
 
 MARKED = 3.14159e77  # a value that occurs nowhere else
@@ -23,7 +23,7 @@ def change(held, key, came, stay):
     flags = np.arange(len(rows)) >= len(rows) - n
     counts, phases = np.array([len(stay)]), np.array([0])
     order = np.array(stay, np.int64)
-    return Change(keys.codes, slots, rows, flags, order, counts, phases, keys.new, ids.new, {})
+    return KeyedChange(keys.codes, slots, rows, flags, order, counts, phases, keys.new, ids.new, {})
 
 
 EVENTS = st.lists(

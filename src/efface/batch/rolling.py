@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from efface.batch.groups import GroupedRows, RowArrays, group_rows, take_or_missing
+from efface.batch.half_life import as_half_life
 from efface.batch.results import Rolling
 from efface.batch.statistics import Statistics, statistics
 from efface.batch.varying_windows import Regression, WindowFits, interval_after
@@ -57,6 +58,7 @@ def rolling(
     sample_weight: Any = None,
     standardize: bool = False,
     one_hot: Any = None,
+    halflife: Any = None,
 ) -> Rolling:
     """Fit a linear regression to the last ``window`` rows, at every row.
 
@@ -83,6 +85,11 @@ def rolling(
     to noise that is correlated over up to ``lags`` rows, by default floor(4 (n / 100)^(2/9)) for n
     rows. The p-values are those of Student's t.
 
+    ``halflife`` makes older rows count less: a row has the weight 2^(-age / halflife). Its age is
+    the number of later rows of the window, or, if ``halflife`` is a duration ("30d"; a number
+    beside a window of a duration), the time from it to the last row. Rows leave after 53
+    half-lives, or earlier by the window.
+
     With ``standardize`` each window is fitted to features minus the window's mean, divided by its
     standard deviation. ``alpha`` and the rank refer to the standardised features, the coefficients
     to the original ones.
@@ -102,6 +109,12 @@ def rolling(
     stats = bool(stats)
     regression = _regression(alpha, fit_intercept, standardize, stats)
     policy, least = _policy(window, min_rows)
+    fading = None
+    if halflife is not None:
+        fading, policy = as_half_life(halflife, policy)
+        least = min(least, policy.rows) if isinstance(policy, FIFD) else least
+        if interval is not None:
+            raise invalid("interval", interval, "None beside halflife", "leave one of them out")
     wanted = _wanted(outputs, regression.penalised)
     limits: Any = {"lower": lower, "upper": upper, "subject": "interval"}
     intervals = None if interval is None else as_method(interval, method, **limits)
@@ -113,7 +126,7 @@ def rolling(
     name = y if roles.features is not None and isinstance(y, str) else None
     responses = as_vector(roles.one("y"), len(rows), missing=skip, name=name)
     least = least or rows.shape[1] + regression.fit_intercept
-    task = Task(policy, regression, least, "rank" in wanted, stats, robust, intervals)
+    task = Task(policy, regression, least, "rank" in wanted, stats, robust, intervals, fading)
     grouped = _grouped(rows, responses, roles, skip, policy)
     fits = fit_windows(task, grouped, workers)
     result = _Report(task, rows, responses, grouped, fits).result(wanted)

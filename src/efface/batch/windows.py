@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from efface.batch.groups import GroupedRows, RowArrays
+from efface.batch.half_life import HalfLife, fit_fading, fit_penalised
 from efface.batch.varying_windows import Regression, WindowFits, fit_varying_windows
 from efface.engine.standardized.standardized_windows import slide_standardized
 from efface.engine.windows.every_window import slide_windows, solve_windows
@@ -40,6 +41,7 @@ class Task(NamedTuple):
     stats: bool = False
     robust: RobustErrors | None = None  # the kind of standard errors
     method: Method | None = None  # of the prediction intervals
+    halflife: HalfLife | None = None  # of the weights of rows
 
     def window_rows(self, n: int) -> int | None:
         """The number of rows of a window among n rows; None if it varies."""
@@ -96,7 +98,7 @@ def _many_short(task: Task, grouped: GroupedRows) -> bool:
     """Are groups so short that the windows of all of them are solved together?"""
     _, intercept, standardize = task.regression
     X, bounds = grouped.rows.X, grouped.bounds
-    if standardize or task.method or X.shape[1] + intercept > MOST_UNKNOWNS:
+    if standardize or task.method or task.halflife or X.shape[1] + intercept > MOST_UNKNOWNS:
         return False
     sizes = np.diff(bounds)
     if sizes.size < _MANY_GROUPS or not 0 < len(X) <= _SHORT * sizes.size:
@@ -146,10 +148,26 @@ def _starts(policy: Policy, rows: RowArrays) -> Ints:
 
 
 def _fit_group(task: Task, rows: RowArrays) -> WindowFits:
+    if task.halflife is not None:
+        return _fit_half_life(task, task.halflife, rows)
     window, alpha = task.window_rows(len(rows.y)), task.regression.alpha
     if window is None or alpha is None:
         return _fit_varying(task, rows)
     return _fit_fixed(task, rows, window, alpha)
+
+
+def _fit_half_life(task: Task, halflife: HalfLife, rows: RowArrays) -> WindowFits:
+    (n, d), starts = rows.X.shape, _starts(task.policy, rows)
+    plain = task._replace(halflife=None)
+    if task.regression.penalised:
+        plain = plain._replace(regression=task.regression._replace(alpha=0.0))
+    found = task.empty(n, d)
+    if task.rank or not task.regression.penalised:
+        found = fit_fading(rows, starts, halflife, found, lambda part: _fit_group(plain, part))
+    if task.regression.penalised:
+        fits = fit_penalised(rows, starts, halflife, task.regression, task.min_rows)
+        found = found._replace(coef=fits[0], intercept=fits[1])
+    return found
 
 
 def _fit_fixed(task: Task, rows: RowArrays, window: int, alpha: float) -> WindowFits:

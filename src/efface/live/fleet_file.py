@@ -34,7 +34,7 @@ from efface.engine.jit.views import Ints
 from efface.errors import DamagedFile, ForeignFile, NewerFile
 from efface.inputs.ids import id_column
 from efface.inputs.times import kind_of, never
-from efface.live.keyed_rows import Change, KeyedRows
+from efface.live.keyed_rows import KeyedChange, KeyedRows
 from efface.live.names import NOBODY, IdColumn, Names
 from efface.live.row_table import RowTable
 from efface.live.snapshot import write_file
@@ -188,7 +188,7 @@ def _parse(body: bytes, start: int) -> FleetSnapshot:
     return FleetSnapshot(header["model"], header["parameters"], header["features"], held)
 
 
-def _all_rows(held: KeyedRows, header: dict[str, Any], arrays: dict[str, Any]) -> Change:
+def _all_rows(held: KeyedRows, header: dict[str, Any], arrays: dict[str, Any]) -> KeyedChange:
     """The rows of a file, as rows that come."""
     counts, phases, X = arrays["counts"], arrays["phases"], arrays["X"]
     n = len(X)
@@ -204,7 +204,7 @@ def _all_rows(held: KeyedRows, header: dict[str, Any], arrays: dict[str, Any]) -
     _check(rows, keys.codes, counts, phases)
     slots, everyone = np.full(counts.size, ABSENT), np.ones(n, np.bool_)
     new = keys.new, ids.new, new_owners
-    return Change(keys.codes, slots, rows, everyone, np.arange(n), counts, phases, *new)
+    return KeyedChange(keys.codes, slots, rows, everyone, np.arange(n), counts, phases, *new)
 
 
 def _names(role: str, header: dict[str, Any], arrays: dict[str, Any], count: int) -> IdColumn:

@@ -28,7 +28,7 @@ from efface.live.keyed_arrivals import (
     RowMarksGiven,
     keyed_arrivals,
 )
-from efface.live.keyed_rows import Change, KeyedRows
+from efface.live.keyed_rows import KeyedChange, KeyedRows
 from efface.live.live_rows import LiveRows
 from efface.live.names import NOBODY
 from efface.live.owners import unknown_owner
@@ -43,7 +43,7 @@ from efface.live.trace import joined as joined_traces
 class Plan(NamedTuple):
     """Rows that were checked and simulated, and what follows when they come."""
 
-    change: Change
+    change: KeyedChange
     trace: Trace | None  # of a replay, in the order of arrival
     version: int  # of the rows that it was made for
 
@@ -107,7 +107,7 @@ class KeyedModels:
             raise EffaceError("'plan' is outdated: rows have come or left since it was made.")
         self._change(plan.change)
 
-    def _change(self, change: Change) -> None:
+    def _change(self, change: KeyedChange) -> None:
         self._version += 1
         self.rows.apply(change)
 
@@ -232,7 +232,7 @@ class KeyedModels:
         counts = np.bincount(key[order], minlength=slots.size).astype(np.int64)
         came, table = np.zeros(mine.size, np.bool_), rows.table.take(mine)
         keys, phases = rows.codes(slots), rows.phases(slots)
-        self._change(Change(keys, slots, table, came, order, counts, phases, {}, {}, {}))
+        self._change(KeyedChange(keys, slots, table, came, order, counts, phases, {}, {}, {}))
         return places.size
 
     # -- regressions -----------------------------------------------------------------------------
@@ -289,7 +289,7 @@ class KeyedModels:
         return [*self.rows.residues(), *self._live.residues()]
 
 
-def _change(parts: list[_Part], new: KeyedArrivals) -> Change:
+def _change(parts: list[_Part], new: KeyedArrivals) -> KeyedChange:
     """The plans for some keys, as one change."""
     if len(parts) == 1:
         grouped, order = parts[0].grouped, parts[0].order
@@ -300,7 +300,7 @@ def _change(parts: list[_Part], new: KeyedArrivals) -> Change:
         starts = np.cumsum([0, *(len(part.grouped.rows) for part in parts)])
         shifted = [part.order + start for part, start in zip(parts, starts, strict=False)]
         order = np.concatenate(shifted)
-    return Change(
+    return KeyedChange(
         np.concatenate([part.grouped.keys for part in parts]),
         np.concatenate([part.grouped.slots for part in parts]),
         rows,

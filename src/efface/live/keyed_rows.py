@@ -29,7 +29,7 @@ _WASTE = 4  # one place in so many may lie in unused blocks
 _LEAST = 64
 
 
-class Change(NamedTuple):
+class KeyedChange(NamedTuple):
     """The rows of some keys before and after a change, one key after the other."""
 
     keys: Ints  # codes
@@ -143,7 +143,7 @@ class KeyedRows:
 
     # -- changing --------------------------------------------------------------------------------
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: KeyedChange) -> None:
         """Let rows come and leave."""
         left = np.ones(len(change.rows), np.bool_)
         left[change.order] = False
@@ -165,7 +165,7 @@ class KeyedRows:
             self._move_together()
 
     def _rename(
-        self, change: Change, leaving: RowTable, staying: RowTable, came: NDArray[np.bool_]
+        self, change: KeyedChange, leaving: RowTable, staying: RowTable, came: NDArray[np.bool_]
     ) -> None:
         """Count the uses of names."""
         new, gone = change.slots == ABSENT, change.counts == 0
@@ -178,7 +178,7 @@ class KeyedRows:
         if leaving.owners is not None:
             self.owners.release(leaving.owners)
 
-    def _settle(self, change: Change) -> Ints:
+    def _settle(self, change: KeyedChange) -> Ints:
         """Give every key a slot and a block for its rows; return the slots, ABSENT for no rows."""
         slots, counts, some = change.slots.copy(), change.counts, change.counts > 0
         gone, new = ~some & (slots != ABSENT), some & (slots == ABSENT)

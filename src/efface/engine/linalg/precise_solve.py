@@ -37,7 +37,7 @@ _MOST_STEPS = 12
 UNSOLVED, OFF_CENTRE = -2, -3  # instead of a rank
 
 
-class System(NamedTuple):
+class PreciseSystem(NamedTuple):
     """The normal equations of d features at a common scale, and work space; all scratch.
 
     w is d + 1, padded. High and low parts of a vector lie w numbers apart.
@@ -67,13 +67,13 @@ class Window(NamedTuple):
 
 
 @carving
-def lay_out_system(f: Vector, at: int, d: int) -> tuple[System, int]:
+def lay_out_system(f: Vector, at: int, d: int) -> tuple[PreciseSystem, int]:
     """The system that lies in a flat array, and the offset behind it."""
     w = padded_columns(d + 1)
     target, factor = at + 2 * d * w, at + 2 * d * w + 4 * w
     vectors = factor + 2 * d * d
     end = vectors + 5 * d
-    system = System(
+    system = PreciseSystem(
         take(f, at, d, w),
         take(f, at + d * w, d, w),
         part(f, target, target + 2 * w),
@@ -92,7 +92,7 @@ def lay_out_system(f: Vector, at: int, d: int) -> tuple[System, int]:
 
 @numba.njit(**INNER)
 def solve_precisely(
-    s: System, total: Vector, centre: Vector, asked: Window, settled: bool, coef: Vector
+    s: PreciseSystem, total: Vector, centre: Vector, asked: Window, settled: bool, coef: Vector
 ) -> tuple[float, int]:
     """coef <- the coefficients; return the intercept and the rank, or UNSOLVED, or OFF_CENTRE.
 
@@ -134,7 +134,7 @@ def solve_precisely(
 
 
 @numba.njit(**INNER)
-def clear_system(s: System, total: Vector) -> None:
+def clear_system(s: PreciseSystem, total: Vector) -> None:
     """Overwrite what a solution left."""
     fill(s.scratch, 0.0)
     fill(total, 0.0)
@@ -168,7 +168,7 @@ def _off_centre(high: Matrix, d: int) -> bool:
 
 
 @numba.njit(**INNER)
-def _set_metric(s: System, high: Matrix, centre: Vector, asked: Window) -> bool:
+def _set_metric(s: PreciseSystem, high: Matrix, centre: Vector, asked: Window) -> bool:
     """Which features have spread, and their deviations; False where only the rows can tell."""
     d = s.theta.size
     n = high[d, d]
@@ -194,7 +194,7 @@ def _set_metric(s: System, high: Matrix, centre: Vector, asked: Window) -> bool:
 
 
 @numba.njit(**INNER)
-def _set_system(s: System, high: Matrix, low: Matrix, asked: Window) -> None:
+def _set_system(s: PreciseSystem, high: Matrix, low: Matrix, asked: Window) -> None:
     """The matrix with its penalty and the target, at a common scale."""
     d, w, metric, unit, penalty = s.theta.size, s.high.shape[1], s.metric, s.unit, asked.penalty
     for j in range(d):
@@ -235,7 +235,7 @@ def _set_scaled(
 
 
 @numba.njit(**INNER, fastmath=FAST)
-def _factorise(s: System) -> int:
+def _factorise(s: PreciseSystem) -> int:
     """Factorise in float64, for ``dense.solve``; return how many features are independent.
 
     The others get zeros in the factor, so that a solution has zeros in their place.
@@ -264,7 +264,7 @@ def _factorise(s: System) -> int:
 
 
 @numba.njit(**INNER)
-def _set_residual(s: System, targeted: bool) -> None:
+def _set_residual(s: PreciseSystem, targeted: bool) -> None:
     """residual <- target - matrix theta, or minus matrix theta; the high part is all of it."""
     d, w, residual, theta = s.theta.size, s.high.shape[1], s.residual, s.theta
     if targeted:
@@ -283,7 +283,7 @@ def _set_residual(s: System, targeted: bool) -> None:
 
 
 @numba.njit(**INNER)
-def _refine(s: System, targeted: bool) -> bool:
+def _refine(s: PreciseSystem, targeted: bool) -> bool:
     """Correct theta until it no longer changes; False if that does not converge."""
     theta, step, d, before = s.theta, s.step, s.theta.size, 1.0
     for i in range(_MOST_STEPS):
@@ -309,7 +309,7 @@ def _refine(s: System, targeted: bool) -> bool:
 
 
 @numba.njit(**INNER)
-def _without_null_part(s: System, asked: Window, coef: Vector, count: int) -> bool:
+def _without_null_part(s: PreciseSystem, asked: Window, coef: Vector, count: int) -> bool:
     """Subtract from a solution its part in the null directions; False if one is not certain."""
     d, found = coef.size, 0
     if asked.penalty > 0.0:
@@ -342,7 +342,7 @@ def _without_null_part(s: System, asked: Window, coef: Vector, count: int) -> bo
 
 
 @numba.njit(**INNER)
-def _is_lopsided(s: System, high: Matrix) -> bool:
+def _is_lopsided(s: PreciseSystem, high: Matrix) -> bool:
     """Is a feature with spread so much shorter than another that the rank depends on units?"""
     smallest, largest = np.inf, 0.0
     for j in range(s.theta.size):
@@ -365,7 +365,7 @@ def _orthonormalise(rows: Matrix) -> None:
 
 
 @numba.njit(**INNER)
-def inverse_trace(s: System) -> float:
+def inverse_trace(s: PreciseSystem) -> float:
     """The trace of the inverse of the matrix as it was before it was scaled; the rank is full."""
     total = 0.0
     for i in range(s.theta.size):
@@ -375,7 +375,7 @@ def inverse_trace(s: System) -> float:
 
 
 @numba.njit(**INNER)
-def unexplained_square(s: System, square: float, rest: float) -> float:
+def unexplained_square(s: PreciseSystem, square: float, rest: float) -> float:
     """square + rest - target'theta, in double-double arithmetic."""
     w = s.high.shape[1]
     for j in range(s.theta.size):

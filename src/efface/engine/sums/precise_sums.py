@@ -34,7 +34,7 @@ from efface.engine.linalg.double_double import plus
 from efface.engine.linalg.exact_products import add_exact_gram, padded_columns, row_start
 from efface.engine.linalg.precise_solve import (
     OFF_CENTRE,
-    System,
+    PreciseSystem,
     Window,
     lay_out_system,
     solve_precisely,
@@ -62,7 +62,7 @@ class PreciseSums(NamedTuple):
     centre: Vector  # (q,): c, 0, cy
     rows: Matrix  # (_CHUNK, w) scratch: zeros between calls, as all that follows
     total: Vector  # (2 q w,): over the range; two matrices with rows of w numbers
-    system: System
+    system: PreciseSystem
 
 
 @carving

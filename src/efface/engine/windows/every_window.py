@@ -54,6 +54,8 @@ def slide_windows(
     if unsafe.size > (n - first) // 2 and s > d + int(design.intercept):
         unsafe = _without_null_directions(unsafe, problem, first, length, found, rank)
     coef, level = design.restored(found.coef, found.level)
+    if not unsafe.size:
+        return coef, level, rank
     starts = np.maximum(np.arange(1, n + 1) - s, 0)
     return _refitted(unsafe, starts, x, responses, penalty, intercept, coef, level, rank)
 
