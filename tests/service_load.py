@@ -88,7 +88,7 @@ class Worker(threading.Thread):
 
     def _forget(self, owner):
         self.perhaps_gone.add(owner)
-        if self._expect(self._http.post("/erasures", json={"owner": owner})):
+        if self._expect(self._http.post("/erasures", json={"owner": owner, "missing": "ok"})):
             self.gone.add(owner)
             self.known = {id: row for id, row in self.known.items() if row["owner"] != owner}
         self.perhaps_gone.discard(owner)
