@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo browser postgres test test-slow check docs gallery bench paper lock clean
+.PHONY: help setup demo serve browser postgres test test-slow check docs gallery bench paper lock clean
 
 BIN := .venv/bin
 JOBS ?= 2
@@ -13,7 +13,7 @@ PYTHON ?= $(or $(shell for python in python3.11 python3; do \
 	&& echo $$python && break; done), $(error Python 3.11 or newer is needed: make PYTHON=...))
 
 # Kernels compiled from older sources are not used again; `make test` and `make bench` see to it themselves.
-demo gallery paper: export NUMBA_CACHE_DIR = $(shell $(PYTHON) numba_cache.py)
+demo serve gallery paper: export NUMBA_CACHE_DIR = $(shell $(PYTHON) numba_cache.py)
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -24,6 +24,9 @@ demo: .venv/demo.stamp ## replay a year of bicycle hires, forget some rows, writ
 	$(BIN)/efface replay src/efface/files/sample/bikeshare.csv --target bikers --time time \
 		--features temp,hum,windspeed --one-hot slot --keep 30d \
 		--forget src/efface/files/sample/requests.csv --compare --out demo --overwrite
+
+serve: .venv/demo.stamp ## serve the dashboard with bicycle hires that arrive live
+	$(BIN)/efface serve --demo
 
 browser: ## install Chromium for the tests of web pages, where that is allowed
 	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \

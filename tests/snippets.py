@@ -17,6 +17,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
+from unittest.mock import patch
 
 from markdown_it import MarkdownIt
 
@@ -80,6 +81,8 @@ class Page:
     folder: Path
     names: dict = field(default_factory=lambda: {"__name__": "__main__"})
     done: dict[str, int] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)  # of the shell
+    services: list = field(default_factory=list)  # that run in the background: process, address
 
     def run(self, blocks: list[Block]) -> None:
         """Run the blocks; an error names the block."""
@@ -107,8 +110,8 @@ class Page:
             self._doctest(block)
             return
         printed = StringIO()
-        code = compile("\n" * block.line + block.text, block.page, "exec")
-        with redirect_stdout(printed):
+        code = compile("\n" * block.line + self._moved(block.text), block.page, "exec")
+        with redirect_stdout(printed), patch.dict(os.environ, self.variables):
             exec(code, self.names)
         if follower is not None and follower.kind == OUTPUT:
             shown, got = without_rounding(follower.text), without_rounding(printed.getvalue())
@@ -129,8 +132,24 @@ class Page:
             raise BadBlock(report.getvalue())
         self.names.update(test.globs)
 
+    def close(self) -> None:
+        """Stop the services that the page started; they must end cleanly."""
+        for process, _ in self.services:
+            process.terminate()
+            process.communicate(timeout=60)
+            if process.returncode:
+                raise BadBlock(f"a service ended with {process.returncode}")
+
     def _command(self, block: Block, command: str) -> None:
+        for name, value in self.variables.items():
+            command = command.replace(f"${name}", value)
+        assigned = re.fullmatch(r"([A-Z_]+)=\$\(efface (.*)\)", command)
+        if assigned is not None:
+            printed = self._efface(block, shlex.split(assigned[2]))
+            self.variables[assigned[1]] = printed.splitlines()[-1]
+            return
         runners = {
+            "curl": self._curl,
             "efface": self._efface,
             "make": self._make,
             "pip": self._pip,
@@ -157,8 +176,40 @@ class Page:
         if unknown := set((asked[1] or "").split(",")) - known:
             raise BadBlock(f"{block}: efface has no extra {unknown}")
 
-    def _efface(self, block: Block, words: list[str]) -> None:
-        self._call(block, [str(Path(sys.executable).with_name("efface")), *words])
+    def _efface(self, block: Block, words: list[str]) -> str:
+        program = str(Path(sys.executable).with_name("efface"))
+        if words[-1] == "&":
+            self._start(block, [program, *words[:-1], "--port", "0"])
+            return ""
+        return self._call(block, [program, *map(self._moved, words)])
+
+    def _start(self, block: Block, words: list[str]) -> None:
+        """A service in the background, on a free port in the place of 8000."""
+        process = subprocess.Popen(
+            [sys.executable, "-W", "error", *words],
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        line = process.stdout.readline()
+        self.services.append((process, line.rpartition(" at ")[2].strip()))
+        if " at http" not in line:
+            raise BadBlock(f"{block}: {words} did not start: {line!r}")
+
+    def _moved(self, word: str) -> str:
+        return (
+            word.replace("http://127.0.0.1:8000", self.services[-1][1]) if self.services else word
+        )
+
+    def _curl(self, block: Block, words: list[str]) -> None:
+        """A request to the service that the page started; it must succeed."""
+        if not self.services or not any("http://127.0.0.1:8000" in word for word in words):
+            raise BadBlock(f"{block}: curl asks something else than a service of this page")
+        command = ["curl", "--fail-with-body", "--max-time", "60", *map(self._moved, words)]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        if run.returncode:
+            raise BadBlock(f"{block}: {words} ends with {run.returncode}\n{run.stdout}{run.stderr}")
 
     def _script(self, block: Block, words: list[str]) -> None:
         if words[:2] != ["-m", "benchmarks"]:
@@ -169,17 +220,20 @@ class Page:
         if unknown := set(words[2:]) - set(SUITES):
             raise BadBlock(f"{block}: there is no suite {unknown}")
 
-    def _call(self, block: Block, words: list[str]) -> None:
+    def _call(self, block: Block, words: list[str]) -> str:
+        words, given = (words[:-2], words[-1]) if "<" in words[-2:-1] else (words, None)
         run = subprocess.run(
             [sys.executable, "-W", "error", *words],
             cwd=self.folder,
-            env={**os.environ, "PYTHONIOENCODING": "utf-8", "MPLBACKEND": "agg"},
+            input=None if given is None else (self.folder / given).read_text("utf-8"),
+            env={**os.environ, "PYTHONIOENCODING": "utf-8", "MPLBACKEND": "agg", **self.variables},
             capture_output=True,
             text=True,
             check=False,
         )
         if run.returncode:
             raise BadBlock(f"{block}: {words} ends with {run.returncode}\n{run.stdout}{run.stderr}")
+        return run.stdout
 
 
 def without_rounding(text: str) -> str:

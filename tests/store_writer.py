@@ -1,6 +1,6 @@
 """A process that forks writers of a store on request, so that tests can kill them at any moment.
 
-It reads lines of JSON from stdin: ``{"folder", "seed", "clock", "rows"}`` starts a writer and
+It reads lines of JSON from stdin: folder, seed, clock, rows and log. Each starts a writer and
 answers with its process id. A writer tells every call to its log before and after. It is meant to
 be killed.
 """
@@ -59,7 +59,7 @@ def serve():
     """Fork a writer per line of stdin."""
     for line in sys.stdin:
         about = json.loads(line)
-        log = os.open(f"{about['folder']}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
+        log = os.open(about["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
         writer = os.fork()
         if not writer:
             work(about["folder"], about["seed"], about["clock"], log, about["rows"])
@@ -77,8 +77,9 @@ class Writers:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self._process = subprocess.Popen(command, **pipes)
 
-    def start(self, folder, seed, clock, rows=None):
+    def start(self, folder, seed, clock, rows=None, log=None):
         about = {"folder": str(folder), "seed": seed, "clock": clock, "rows": rows}
+        about["log"] = f"{folder}.log" if log is None else str(log)
         return int(self._ask(json.dumps(about)))
 
     def status(self):

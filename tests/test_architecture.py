@@ -47,8 +47,11 @@ def test_the_page_has_the_walks():
         "One event: `learn_one`",
         "One event: `predict_one`",
         "One `forget`",
+        "One call of a fleet",
         "One `rolling` call",
         "One file: `efface replay`",
+        "A durable row: `Store.learn` and `Store.forget`",
+        "One request: `efface serve`",
     ]
     for walk in walks:
         assert len(re.findall(r"`efface\.[\w.]+`", walk)) >= 4

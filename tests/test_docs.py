@@ -32,7 +32,10 @@ def text_of(page):
 def test_every_block_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks, run = blocks_of(text_of(page), page), Page(tmp_path)
-    run.run(blocks)
+    try:
+        run.run(blocks)
+    finally:
+        run.close()
     fences = re.findall(r"^ *(?:```|~~~)", text_of(page), re.MULTILINE)
     assert sum(run.done.values()) == len(blocks) == len(fences) / 2
     assert run.done.get("plain", 0) == PLAIN.get(page, 0)
@@ -67,6 +70,7 @@ WRONG = {
     "a command that fails": "```sh\nefface gold\n```\n",
     "another command": "```sh\nrm -rf x\n```\n",
     "another package": "```sh\npip install x\n```\n",
+    "a request to elsewhere": "```sh\ncurl http://127.0.0.1:8000\n```\n",
     "no extra": "```sh\npip install 'efface[gold]'\n```\n",
 }
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
+
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -205,6 +208,30 @@ def test_coverage_in_each_third_of_the_noise_where_gaussian_intervals_fail():
     assert found["local"] == pytest.approx([90.0] * 3, abs=4.0)
     assert found["gaussian"][2] < 82.0
     assert found["gaussian"][0] > 97.0
+
+
+def test_coverage_of_the_demo_in_each_hour_of_the_day():
+    rows = files("efface.files").joinpath("sample", "bikeshare.csv").read_bytes()
+    frame = pl.read_csv(rows, try_parse_dates=True)
+    features = ["temp", "hum", "windspeed", "slot"]
+    result = replay(
+        AutoRidge(window="30d"),
+        frame,
+        y="bikers",
+        x=features,
+        one_hot=["slot"],
+        at="time",
+        interval=0.95,
+        method="local",
+        lower=0.0,
+    )
+    lower, upper, y = (np.asarray(each) for each in (result.lower, result.upper, frame["bikers"]))
+    known, inside = np.isfinite(upper), (lower <= y) & (y <= upper)
+    hours = [100 * inside[known & (frame["hr"].to_numpy() == hour)].mean() for hour in range(24)]
+    assert 94.0 < 100 * inside[known].mean() < 96.0
+    assert min(hours) > 90.0
+    assert max(hours) < 98.0
+    assert (upper - lower)[known].mean() < 150.0
 
 
 def test_coverage_where_coefficients_drift():

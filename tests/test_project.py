@@ -58,14 +58,18 @@ DISTRIBUTIONS = {  # of imports that have another name than the package to insta
     "markdown_it": "markdown-it-py",
     "polars_ds": "polars-ds",
     "polars_ols": "polars-ols",
+    "prometheus_client": "prometheus-client",
     "sklearn": "scikit-learn",
+    "typing_extensions": "typing-extensions",
     "vega_datasets": "vega-datasets",
+    "yaml": "pyyaml",
 }
 USERS = {  # the optional packages of each part: the extra that a user installs for it
     "cli": ("cli",),
     "charts": ("report",),
     "files": ("cli", "files", "report", "river"),
     "paper": ("cli", "dask", "paper"),
+    "service": ("files", "service", "store"),
     "store": ("store",),
     "models/river.py": ("river",),
     "models/coefficient_plots.py": ("plot",),
@@ -170,7 +174,8 @@ def test_every_package_says_what_it_contains():
 
 def has_code(path):
     """Whether a module defines a function or a class, rather than names of types alone."""
-    return any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in tree(path).body)
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return any(isinstance(node, kinds) for node in tree(path).body)
 
 
 def test_every_module_has_its_tests_in_the_same_folder():

@@ -18,7 +18,7 @@ from efface import OLS, AdaptiveRidge, AutoRidge, Fleet, KeepFor, Ridge, replay
 from efface.errors import BadRow, EffaceError, InvalidValue, NotFitted, UnknownKey
 
 LONG = settings(
-    deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), max_examples=60
+    deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), max_examples=40
 )
 
 

@@ -184,7 +184,7 @@ def test_a_replay_of_returning_ids_and_late_rows_on_calendar_times(calendar, lat
     assert model.ids_ == twin.ids
 
 
-@pytest.mark.parametrize("method", ["gaussian", "conformal"])
+@pytest.mark.parametrize("method", ["gaussian", "conformal", "local"])
 @pytest.mark.parametrize("window", ["9d", 12, AddDrop(3, 2), AddDrop(1, 1), None])
 @pytest.mark.parametrize("seed", range(3))
 def test_late_rows_are_replayed_as_if_one_call_per_row(seed, window, method):

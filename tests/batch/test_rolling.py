@@ -228,7 +228,7 @@ def test_earlier_history_leaves_no_trace(window, alpha):
 @pytest.mark.parametrize("window", [9, None, KeepFor(11.0)])
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
 @pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("method", ["gaussian", "self-normalized"])
+@pytest.mark.parametrize("method", ["gaussian", "self-normalized", "local"])
 def test_intervals_equal_those_of_a_model_on_the_previous_window(window, alpha, intercept, method):
     (X, y), at, labels = data(60, 2), ticks(60, 5), np.arange(60) % 2
     y[[14, 31, 32]] = np.nan

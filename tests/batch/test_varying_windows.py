@@ -61,7 +61,7 @@ def test_planned_departures():
     assert policy.schedule(2, 2, 2, None).after.tolist() == [2, 1]
 
 
-@pytest.mark.parametrize("name", ["gaussian", "self-normalized", "conformal"])
+@pytest.mark.parametrize("name", ["gaussian", "self-normalized", "conformal", "local"])
 def test_the_interval_of_the_row_after_a_window(name):
     X, y = data(70, 2)
     w, method = np.linspace(0.5, 2.0, 69), as_method(0.8, name)

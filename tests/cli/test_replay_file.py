@@ -21,13 +21,14 @@ import pyarrow.parquet
 import pytest
 from command_line import COMMAND, here, run
 
-from efface import OLS, AdaptiveRidge, AddDrop, SwitchingRidge, load, replay
+from efface import OLS, AdaptiveRidge, AddDrop, AutoRidge, SwitchingRidge, load, replay
 
 RNG = np.random.default_rng(2)
 N = 300
 X = RNG.normal(size=(N, 2)).round(6)
 Y = (X @ [3.0, -1.0] + 2.0 + RNG.normal(size=N)).round(6)
-OPTIONS = ["--target", "y", "--window", "40", "--theta-max", "5"]
+ADAPTIVE = ["--model", "adaptive", "--theta-max", "5"]
+OPTIONS = ["--target", "y", "--window", "40", *ADAPTIVE]
 
 
 @pytest.fixture
@@ -229,6 +230,23 @@ def test_a_negative_weight_is_refused_with_its_line(place, monkeypatch, capsys):
     assert [each.name for each in place.iterdir()] == ["rows.csv"]
 
 
+@pytest.mark.parametrize(
+    ("typed", "model"),
+    [
+        ([], AutoRidge(40)),
+        (["--average"], AutoRidge(40, average=True)),
+        (["--model", "adaptive", "--theta-max", "auto"], AdaptiveRidge(40, theta_max="auto")),
+    ],
+)
+def test_the_model_is_auto_unless_another_is_named(typed, model, place, monkeypatch):
+    table()
+    options = ["--target", "y", "--window", "40", "--format", "csv", *typed]
+    assert here("replay", "rows.csv", *options, monkeypatch=monkeypatch) == 0
+    found = pyarrow.csv.read_csv(place / "rows-replay" / "predictions.csv")
+    expected = replay(model, X, Y).prediction
+    np.testing.assert_allclose(found["prediction"].to_numpy(), expected, rtol=1e-9, atol=1e-9)
+
+
 def test_a_customer_returns_after_the_last_row_has_left(place, monkeypatch):
     days = np.datetime64("2024-01-01") + np.arange(N) // 2
     customers = [f"c{t % 5}" for t in range(N)]  # each returns after two or three days
@@ -236,11 +254,11 @@ def test_a_customer_returns_after_the_last_row_has_left(place, monkeypatch):
     options = ["--target", "y", "--id", "customer", "--time", "day", "--keep", "2d"]
     assert here("replay", "rows.csv", *options, "--format", "csv", monkeypatch=monkeypatch) == 0
     found = pyarrow.csv.read_csv(place / "rows-replay" / "predictions.csv")
-    model = AdaptiveRidge(window="2d")
+    model = AutoRidge(window="2d")
     for t in range(N):
         if t:
             model.expire(days[t])
-            expected = pytest.approx(model.predict_one(X[t]), rel=1e-9)
+            expected = pytest.approx(model.predict_one(X[t]), rel=1e-9, abs=1e-9)
             assert found["prediction"][t].as_py() == expected
         model.learn_one(X[t], Y[t], id=customers[t], at=days[t])
 
@@ -314,7 +332,7 @@ def test_a_person_is_forgotten_from_the_command_line(place, monkeypatch, capsys)
 ALGORITHMS = {  # of the paper, on the command line and in the library
     "FIFD-OLS": (["--model", "ols", "--window", "40"], lambda: OLS(40, fit_intercept=False)),
     "FIFD-Adaptive Ridge": (
-        ["--noise", "response", "--theta-max", "1", "--delta", "0.1", "--window", "40"],
+        ["--model", "adaptive", "--theta-max", "1", "--delta", "0.1", "--window", "40"],
         lambda: AdaptiveRidge(40, delta=0.1, noise="response", theta_max=1.0, fit_intercept=False),
     ),
     "switching": (
@@ -445,8 +463,10 @@ def test_a_bad_file_gives_one_line_exit_code_2_and_no_folder(place, monkeypatch,
         ),
         (["--window", "0"], "'rows' is 0: expected a whole number of at least 1"),
         (["--interval", "95"], "'interval' is 95.0: expected"),
+        (["--lower", "3", "--upper", "1"], "'lower' is 3.0: expected less than 'upper', 1.0"),
+        (["--upper", "nan"], "'upper' is nan: expected a finite number"),
         (["--model", "ridge", "--alpha", "-1"], "'alpha' is -1.0: expected"),
-        (["--model", "lasso"], "'--model' is 'lasso': expected 'adaptive' or 'ridge'"),
+        (["--model", "lasso"], "'--model' is 'lasso': expected 'auto' or 'ridge'"),
         (["--forget", "none.txt"], "'none.txt' does not exist"),
         (["--policy", "lifo"], "'--policy' is 'lifo': expected add-drop:ADD[,DROP[,START]], fifd"),
         (["--policy", "keep-for:3d"], "'--policy' needs the age of rows: name their --time"),

@@ -263,7 +263,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("method", ["gaussian", "self-normalized"])
+@pytest.mark.parametrize("method", ["gaussian", "self-normalized", "local"])
 def test_a_long_replay_of_a_model_equals_short_ones(monkeypatch, name, method):
     X, y = rows_like("plain", 700, 4, seed=3)
     options = {"diagnostics": True, "coef": True, "interval": 0.9, "method": method}

@@ -178,3 +178,15 @@ def test_positions_stay_right_while_rows_are_put_in_before_others(renumbered_at,
             for at, id in enumerate(rows):
                 assert id is None or index.positions([id]).tolist() == [at]
         assert index.ids == [id for id in rows if id is not None]
+
+
+def test_ids_that_no_live_row_has_are_disjoint():
+    for ids in (range(5), ["a", 7]):
+        index = RowIndex()
+        for id in ids:
+            index.append(id, None)
+        known = list(ids)
+        assert index.disjoint([])
+        assert index.disjoint(["z", 99, -1])
+        assert not index.disjoint([known[0], "z"])
+        assert not index.disjoint([99, known[-1]])

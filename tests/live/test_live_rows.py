@@ -341,3 +341,49 @@ def test_runs_refuse_a_repeated_id_before_the_first():
     with pytest.raises(RepeatedId, match="'id' is 'c': a live row has it"):
         taken(live, list("bcac"), [9.0, 9.0, 9.0, 9.0])
     assert live.index.ids == ["a"]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from(["rows", "age", "add", "add after a start", "all"]),
+    st.lists(st.tuples(st.integers(0, 20), st.none() | st.integers(0, 30)), max_size=9),
+    st.integers(0, 9),
+    st.integers(0, 30),
+)
+def test_outcomes_and_overdue_rows_are_what_then_happens(name, rows, split, now):
+    """What is planned is what ``learn`` and ``expire`` do; planning changes nothing."""
+    live, timed = live_rows(POLICIES[name][0]), name == "age"
+    order = [float(time) for time, _ in rows]
+    ends = [None if end is None else float(end) for _, end in rows]
+    X, y = data(len(rows))
+    for part in (slice(0, split), slice(split, None)):
+        ids = [f"row {k}" for k in range(len(rows))][part]
+        if not ids:
+            continue
+        at = order[part] if timed else None
+        new = live.arrivals(X[part], y[part], ids, at, until=ends[part] if timed else None)
+        before = live.index.ids
+        found = live.outcome(new)
+        assert live.index.ids == before
+        live.learn(new)
+        assert set(before) - set(live.index.ids) == set(found.left)
+        assert set(live.index.ids) - set(before) == {ids[k] for k in found.entered}
+        assert live.phase == found.phase
+    if timed and len(live.index):
+        before = live.index.ids
+        due = live.overdue(float(now))
+        assert live.index.ids == before
+        assert live.expire(float(now)) == len(due)
+        assert live.index.ids == [id for id in before if id not in due]
+
+
+def test_named_rows_are_those_that_forget_removes():
+    live = live_rows(KeepAll())
+    X, y = data(4)
+    live.learn(live.arrivals(X, y, list("abcd"), None, owners=["x", "y", "x", None]))
+    assert live.named(["d", "a"], ["x"]) == ["d", "a", "c"]
+    assert live.named(["z", "a"], ["w"], lenient=True) == ["a"]
+    with pytest.raises(UnknownId):
+        live.forget(["z"])
+    assert live.forget(["d", "a"], ["x"]) == 3
+    assert live.index.ids == ["b"]

@@ -205,7 +205,7 @@ def test_a_replay_equals_a_loop(name, intercept, flaw):
         assert trace.condition[-1] == pytest.approx(condition, rel=1e-9)
 
 
-@pytest.mark.parametrize("method", ["gaussian", "self-normalized"])
+@pytest.mark.parametrize("method", ["gaussian", "self-normalized", "local"])
 @pytest.mark.parametrize("name", ["OLS", "Ridge", "AdaptiveRidge, residual and auto"])
 def test_intervals_are_those_of_scaled_rows(name, method):
     X, y = data(60, 3)

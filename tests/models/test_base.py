@@ -579,3 +579,11 @@ def test_ids_can_be_asked_for():
     assert "c" not in model
     with pytest.raises(InvalidValue, match=r"'id' is 1\.5"):
         assert 1.5 in model
+
+
+def test_an_empty_estimator_has_the_parameters_and_no_rows():
+    model = Ridge(window=3, alpha=0.5).fit([[1.0]], [2.0])
+    empty = model.empty(2)
+    assert empty.get_params() == model.get_params()
+    assert (empty.n_rows_, empty.n_features_in_, model.n_rows_) == (0, 2, 1)
+    assert empty.live_rows.shape == (2,)

@@ -87,3 +87,13 @@ def test_the_river_wrapper_lists_the_features_that_live_rows_name():
         "a": [1.0],
         "b": [0.0],
     }
+
+
+def test_columns_of_plain_values():
+    times = np.array(["2024-05-01T12:00", "2024-05-02T00:00"], dtype="datetime64[ns]")
+    ends = [np.datetime64("2030-01-01", "ns"), None]
+    model = OLS().fit([[1.0], [2.0]], [3.0, 4.0], owners=["ann"] * 2, at=times, until=ends)
+    columns = model.held("ann").to_columns()
+    assert columns["at"] == ["2024-05-01T12:00:00.000000000", "2024-05-02T00:00:00.000000000"]
+    assert columns["until"] == ["2030-01-01T00:00:00.000000000", None]
+    assert columns["x0"] == [1.0, 2.0]

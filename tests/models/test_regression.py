@@ -60,6 +60,7 @@ from efface.errors import (
     RepeatedId,
     UnknownId,
 )
+from efface.models.base import Keys
 
 # -- exactness ---------------------------------------------------------------------------------
 
@@ -702,3 +703,12 @@ def test_a_summary_lists_the_coefficients():
     assert list(found.lines) == ["a", "intercept"]
     assert found.facts["rank"] == "1 of 1"
     assert "<td>2.3</td>" in found._repr_html_()
+
+
+def test_arrivals_are_checked_and_nothing_changes():
+    model = Ridge().empty(2)
+    found = model.arrivals([[1.0, 2.0]], [3.0], None, Keys(["a"], None, ["ann"], None))
+    assert (found.ids, found.owners, found.y.tolist()) == (["a"], ["ann"], [3.0])
+    assert model.n_rows_ == 0
+    with pytest.raises(InvalidValue, match="2 columns"):
+        model.arrivals([[1.0]], [3.0], None, Keys(["a"]))

@@ -15,13 +15,14 @@ from river.checks import yield_checks
 from river.datasets import TrumpApproval
 from twins import regression as naive
 
-from efface import OLS, AdaptiveRidge, Ridge, SwitchingRidge, replay
+from efface import OLS, AdaptiveRidge, AutoRidge, Ridge, SwitchingRidge, replay
 from efface.errors import BadRow, InvalidValue, NotANumber, RepeatedId, UnknownId, UnknownOwner
 from efface.models.river import Regressor
 
 TEMPLATES = [
     OLS(window=30),
     Ridge(window=30, alpha=0.5, fit_intercept=False),
+    AutoRidge(window=30),
     AdaptiveRidge(window=30),
     SwitchingRidge(window=30),
 ]

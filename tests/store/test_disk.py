@@ -222,7 +222,8 @@ def test_receipts_and_refused_owners_cannot_be_cut_unseen(tmp_path, name):
 def test_a_chain_behind_its_anchor_is_refused(tmp_path):
     """A whole folder of an earlier time is in itself right; the anchor elsewhere knows better."""
     anchor = tmp_path / "anchor.txt"
-    filled(tmp_path / "orders", anchor=anchor).close()
+    filled(tmp_path / "orders").close()
+    Store(tmp_path / "orders", anchor=anchor).close()  # remembered from now on
     copied(tmp_path / "orders", tmp_path / "earlier")
     with Store(tmp_path / "orders") as store:
         receipt = store.forget(owner="person 1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import numpy as np
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from efface.store.row_format import BLOCK, StoredRows, decode, encode, random_ids
+from efface.errors import InvalidValue
+from efface.store.row_format import BLOCK, StoredRows, decode, encode, random_ids, refuse_long
 
 NAMES = st.one_of(
     st.integers(),
@@ -68,9 +70,29 @@ def test_rows_come_back_bit_for_bit(rows):
     assert (None if back.untils is None else back.untils.tolist()) == wanted
 
 
-def test_a_short_row_takes_one_block_more_than_its_numbers():
+def test_a_short_row_is_padded_to_whole_blocks():
     rows = StoredRows(np.zeros((1, 10)), np.zeros(1), np.ones(1), [7], owners=["ann"])
-    assert [len(text) for text in encode(rows)] == [192]
+    assert [len(text) for text in encode(rows)] == [128]
+
+
+@given(stored_rows(), st.lists(st.integers(0, 1), min_size=12, max_size=12))
+def test_rows_of_different_batches_are_read_together(rows, choice):
+    ended = replace(rows, untils=np.full(len(rows), 5.0), times=None)
+    plain = replace(rows, untils=None, times=None)
+    both = encode(ended), encode(plain)
+    mixed = [both[choice[k]][k] for k in range(len(rows))]
+    back = decode(mixed, rows.X.shape[1])
+    assert back.X.tobytes() == rows.X.tobytes()
+    assert back.ids == rows.ids
+    assert back.owners == none_if_all(rows.owners, None)
+    wanted = [np.inf if choice[k] else 5.0 for k in range(len(rows))]
+    assert (back.untils is None and set(wanted) == {np.inf}) or back.untils.tolist() == wanted
+
+
+def test_names_that_are_too_long_are_refused():
+    refuse_long(["a" * 16_383, 7, None], "ids")
+    with pytest.raises(InvalidValue, match="ids"):
+        refuse_long(["a" * 16_384], "ids")
 
 
 def test_lone_surrogates_are_names_too():

@@ -18,8 +18,8 @@ from efface.store.notes import Note
 from efface.store.records import State
 from efface.store.steps import (
     MOST_ROWS,
-    Change,
     Found,
+    Transaction,
     forget_steps,
     learn_steps,
     leave_steps,
@@ -176,7 +176,7 @@ class Client:
         puts = {} if note is None else {note.name: note}
         drops = self.finished
         next_seq = about.pop("next_seq", self.disk.visible.state.next_seq)
-        return Change(
+        return Transaction(
             self.disk.visible.state.after(next_seq=next_seq), puts=puts, drops=drops, **about
         )
 

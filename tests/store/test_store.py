@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import random
 import shutil
 import signal
 import sqlite3
+import struct
+import subprocess
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -240,3 +243,86 @@ def test_a_writer_that_is_killed_loses_nothing(tmp_path):
 @pytest.mark.timeout(3_000)
 def test_a_writer_that_is_killed_300_times_loses_nothing(tmp_path):
     assert killed_rounds(tmp_path / "orders", 300, seed=1_000).receipts > 60
+
+
+# A loss of power: the file system forgets what was not synced
+
+SHUTDOWN, NO_FLUSH = 0x8004587D, 2  # the ioctl FS_IOC_SHUTDOWN, and not even the journal is written
+
+
+@pytest.fixture
+def image(tmp_path):
+    """Mounts a file as an ext4 disk; ``lose_power`` forgets all that was not synced."""
+    if os.geteuid() != 0 or shutil.which("mkfs.ext4") is None:
+        pytest.skip("needs root and mkfs.ext4, to mount an image and let it lose its power")
+    disk, place = tmp_path / "disk.img", tmp_path / "mounted"
+    place.mkdir()
+    with open(disk, "wb") as file:
+        file.truncate(48 << 20)
+    subprocess.run(["mkfs.ext4", "-q", disk], check=True)
+    if subprocess.run(["mount", "-o", "loop", disk, place], capture_output=True).returncode:
+        pytest.skip("loop mounts are not allowed here")
+
+    def lose_power():
+        descriptor = os.open(place, os.O_RDONLY)
+        try:
+            fcntl.ioctl(descriptor, SHUTDOWN, struct.pack("I", NO_FLUSH))
+        finally:
+            os.close(descriptor)
+        subprocess.run(["umount", place], check=True)
+        subprocess.run(["mount", "-o", "loop", disk, place], check=True)
+
+    yield place, lose_power
+    subprocess.run(["umount", place], check=True)
+
+
+def powerless_rounds(image, rounds, seed):
+    """Let a writer lose its disk at random moments; after each the store must be whole."""
+    place, lose_power = image
+    draw, twin, writers, folder = random.Random(seed), Twin(), Writers(), place / "orders"
+    log = place.parent / "writer.log"
+    with Store(folder) as store:
+        store.add("demand", Ridge(window=200), features=2)
+    try:
+        for round in range(rounds):
+            writer = writers.start(folder, seed + round, twin.clock, log=log)
+            while not log.stat().st_size:
+                time.sleep(0.002)
+            time.sleep(draw.random() * 0.2)
+            os.kill(writer, signal.SIGSTOP)  # so that it acknowledges nothing meanwhile
+            lines = log.read_bytes().splitlines()
+            os.kill(writer, signal.SIGKILL)
+            assert writers.status() == signal.SIGKILL
+            lose_power()
+            with Store(folder) as store:
+                twin.follow(folder, lines, store)
+    finally:
+        writers.close()
+    return twin
+
+
+def test_a_loss_of_power_loses_nothing(image):
+    assert powerless_rounds(image, 6, seed=50).seen > 50
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_000)
+def test_many_losses_of_power_lose_nothing(image):
+    powerless_rounds(image, 60, seed=5_000)
+
+
+def test_the_raw_disk_holds_no_destroyed_key(image, tmp_path):
+    place, lose_power = image
+    store = filled(place / "orders")
+    seqs, keys = dict(store._models["demand"].seqs), slots(place / "orders")
+    subprocess.run(["sync"], check=True)
+    raw = (tmp_path / "disk.img").read_bytes()
+    assert all(key in raw for key in keys.values())  # the search can find
+    store.forget(owner="person 3")
+    store.close()
+    (place / "not synced").write_bytes(b"x" * 4096)
+    lose_power()
+    assert not (place / "not synced").exists()  # it does lose what was not synced
+    raw = (tmp_path / "disk.img").read_bytes()
+    gone = {seqs[f"order-{k}"] for k in range(3, 40, 8)}
+    assert {seq for seq, key in keys.items() if key not in raw} == gone

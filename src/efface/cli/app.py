@@ -8,9 +8,11 @@ import typer
 
 import efface
 from efface.cli import (
+    access_tokens,
     receipt_commands,
     replay_file,
     reproduce,
+    serve,
     store_commands,
     store_copies,
     store_people,
@@ -46,6 +48,8 @@ app.command(epilog=replay_file.REPLAY_EXAMPLE)(replay_file.replay)
 app.command(epilog=tune.EXAMPLE)(tune.tune)
 app.command(epilog=replay_file.SAMPLE_EXAMPLE)(replay_file.sample)
 app.command(epilog=reproduce.EXAMPLE)(reproduce.reproduce)
+app.command(epilog=serve.EXAMPLE)(serve.serve)
+app.add_typer(access_tokens.app, name="token")
 app.add_typer(store_commands.store, name="store")
 for _command, _example in store_people.COMMANDS + store_copies.COMMANDS:
     store_commands.store.command(epilog=_example)(_command)

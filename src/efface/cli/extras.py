@@ -15,6 +15,10 @@ EXTRAS = {
     "distributed": "dask",
     "cryptography": "store",
     "psycopg": "store",
+    "fastapi": "service",
+    "httpx": "service",
+    "prometheus_client": "service",
+    "uvicorn": "service",
 }
 
 

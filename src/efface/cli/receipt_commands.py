@@ -40,7 +40,8 @@ def _all() -> None:
 def verify(
     file: Annotated[Path, typer.Argument(help="File of the receipt.")],
     public_key: Annotated[
-        str | None, typer.Option(help="Public key of the store, as it was published.")
+        str | None,
+        typer.Option(help="Public key of the store as it was published: the key, or its file."),
     ] = None,
     secret: Annotated[
         Path | None, typer.Option(help="File of the secret of the request.", metavar="FILE")
@@ -56,7 +57,8 @@ def verify(
     if owner_stdin is (secret is None):
         raise InvalidValue("'--secret' and '--owner-stdin' belong together: give both or none.")
     found = Receipt.parse(file.read_text("utf-8"), str(file))
-    found.verify(public_key)
+    known = None if public_key is None else _published(public_key)
+    found.verify(known)
     about = found.fields
     counts = ", ".join(f"{name} {count:,}" for name, count in about.get("rows", {}).items())
     print(f"receipt {found.number} of store {about['store']}, {about['time']}")
@@ -71,6 +73,12 @@ def verify(
         print(f"unaltered; signer unknown: expected --public-key (it names {about['key']})")
         raise typer.Exit(1)
     print("unaltered, and signed by this key")
+
+
+def _published(text: str) -> str:
+    """A public key: 64 hexadecimal digits, or a file of them."""
+    path = Path(text)
+    return path.read_text("ascii").strip() if len(text) != 64 and path.is_file() else text
 
 
 @receipts.command(epilog=CHECK_EXAMPLE)

@@ -29,6 +29,7 @@ from efface.cli.store_options import (
 from efface.files.model_options import DEFAULT, MODELS, OPTIONS
 
 if TYPE_CHECKING:
+    from efface.service import Client
     from efface.store import Store
 
 store = typer.Typer(
@@ -56,6 +57,10 @@ def init(
         Path | None,
         typer.Option(help="File elsewhere for the heads of the receipts.", metavar="FILE"),
     ] = None,
+    public_key: Annotated[
+        Path | None,
+        typer.Option(help="File for the public key of the receipts.", metavar="FILE"),
+    ] = None,
     master_key: KeyFile = None,
     master_key_command: KeyCommand = None,
     json: Json = False,
@@ -70,6 +75,8 @@ def init(
     key = read_key(master_key, master_key_command)
     with Store(folder, rows, master_key=key, destroyed=destroyed, anchor=anchor) as opened:
         status = opened.status()
+    if public_key is not None:
+        public_key.write_text(f"{status['public_key']}\n", encoding="ascii")
     show(status, json, f"{folder}\npublic key of receipts  {status['public_key']}")
 
 
@@ -213,7 +220,7 @@ def learn(
     show(result, json, text)
 
 
-def _features(opened: Store, name: str) -> list[str]:
+def _features(opened: Store | Client, name: str) -> list[str]:
     from efface.errors import UnknownModel
 
     models = opened.models()

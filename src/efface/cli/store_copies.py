@@ -14,7 +14,7 @@ from efface.cli.store_options import (
     KeyCommand,
     KeyFile,
     example,
-    open_store,
+    open_folder,
     read_key,
     show,
 )
@@ -37,7 +37,7 @@ def backup(
     master_key_command: KeyCommand = None,
 ) -> None:
     """Write a copy of the rows, or with --keys of everything."""
-    with open_store(folder, master_key, master_key_command) as store:
+    with open_folder(folder, master_key, master_key_command) as store:
         store.backup(target, keys=keys)
     held = "rows and keys: delete it within days" if keys else "rows without keys"
     print(f"{target}  {held}")
@@ -99,14 +99,14 @@ def rotate(
     master_key: KeyFile = None,
     master_key_command: KeyCommand = None,
 ) -> None:
-    """Wrap the keys by another master key; then destroy the old one: older copies of keys die."""
+    """Wrap the keys by another master key; without the old one older copies are unreadable."""
     from efface.errors import InvalidValue
     from efface.store.master_key import from_file
 
     if (new_master_key is None) is not remove:
         text = "'--new-master-key' or '--remove-master-key'"
         raise InvalidValue(f"{text}: expected one of them; make a key of 32 random bytes.")
-    with open_store(folder, master_key, master_key_command) as store:
+    with open_folder(folder, master_key, master_key_command) as store:
         store.rotate(None if new_master_key is None else from_file(new_master_key))
         epoch = store.status()["epoch"]
     print(f"epoch {epoch} of the keys; destroy the old master key and its copies")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from efface.service import Client
     from efface.store import Store
+
+TOKEN = "EFFACE_TOKEN"  # the variable of the environment that has the token of a service
 
 _CODES = (
     "\n\n[dim]Exit code 0: done. 1: an audit failed. 2: nothing was done, the error says why.[/dim]"
@@ -22,7 +26,10 @@ def example(*lines: str) -> str:
     return "[bold]Example[/bold]\n\n" + "\n\n".join(f"  {line}" for line in lines) + _CODES
 
 
-Folder = Annotated[Path, typer.Argument(help="Folder of the store.", metavar="STORE")]
+Folder = Annotated[
+    Path,
+    typer.Argument(help="Folder of the store, or the address of its service.", metavar="STORE"),
+]
 Name = Annotated[str, typer.Argument(help="Name of the model.", metavar="MODEL")]
 _master = partial(typer.Option, rich_help_panel="Master key")
 KeyFile = Annotated[
@@ -54,7 +61,34 @@ def read_key(file: Path | None, command: str | None) -> bytes | None:
     return from_credential() if command is None else from_command(command)
 
 
-def open_store(folder: Path, file: Path | None, command: str | None) -> Store:
+def service_address(folder: Path) -> str | None:
+    """The address of a service that is given in the place of a folder.
+
+    >>> service_address(Path("https://efface.example")), service_address(Path("orders"))
+    ('https://efface.example', None)
+    """
+    scheme, *rest = folder.parts
+    return f"{scheme}//{'/'.join(rest)}" if scheme in ("http:", "https:") and rest else None
+
+
+def _open_service(address: str) -> Client:
+    from efface.errors import InvalidValue
+    from efface.service import Client
+
+    token = os.environ.get(TOKEN, "")
+    if not token:
+        text = f"'{TOKEN}' is not set: expected a token of the service"
+        raise InvalidValue(f"{text}; set it in the environment, which other users cannot see.")
+    return Client(address, token)
+
+
+def open_store(folder: Path, file: Path | None, command: str | None) -> Store | Client:
+    """The store in a folder, which must be one, or behind a service."""
+    address = service_address(folder)
+    return open_folder(folder, file, command) if address is None else _open_service(address)
+
+
+def open_folder(folder: Path, file: Path | None, command: str | None) -> Store:
     """The store in a folder, which must be one."""
     from efface.errors import InvalidValue
     from efface.store import Store

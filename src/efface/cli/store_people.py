@@ -82,6 +82,8 @@ def forget(
     about = {"rows": made.fields["rows"], "number": made.number, "head": made.head}
     text = f"{made.rows:,} rows forgotten ({counted(made.fields['rows'])})\n"
     text += f"receipt {made.number}, head of the chain {made.head}"
+    if secret is None:
+        text += f"\nsecret of the request, for the person alone: {drawn.hex()}"
     show({**about, "secret": drawn.hex(), "receipt": made.json}, json, text)
 
 

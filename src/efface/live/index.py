@@ -76,7 +76,10 @@ class RowIndex:
         """Whether no live row has one of these ids."""
         if self.named:
             return self._serials.keys().isdisjoint(ids)
-        return not any(id in self for id in ids)
+        numbers = [id for id in ids if type(id) is int]
+        if not numbers or min(numbers) >= self.stop or max(numbers) < self.start:
+            return True
+        return not any(id in self for id in numbers)
 
     @property
     def simple(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from efface.store.refusals import LeftIds, RefusedOwners
 from efface.store.row_cipher import RowCipher
 from efface.store.row_database import RowDatabase
 from efface.store.sqlite_rows import SqliteRows
-from efface.store.steps import Change, Found
+from efface.store.steps import Found, Transaction
 
 
 def open_database(folder: Path, about: About, *, new: bool = False) -> RowDatabase:
@@ -145,6 +145,14 @@ class StoreDisk:
         """Go on with the keys of another epoch."""
         self.about, self.keys = about, keys
 
+    def keep_logs(self, places: Mapping[str, str | os.PathLike[str]]) -> None:
+        """Write the log of destroyed numbers, and the heads of the chain, to these files too."""
+        known: dict[str, Any] = {name: os.path.abspath(place) for name, place in places.items()}
+        about = replace(self.about, **known)
+        if about != self.about:
+            about.write(self.folder)
+            self.about = about
+
     # -- steps -----------------------------------------------------------------------------------
 
     def reserve(self, count: int) -> None:
@@ -161,7 +169,7 @@ class StoreDisk:
     def sync_keys(self) -> None:
         self.keys.sync()
 
-    def commit(self, change: Change) -> None:
+    def commit(self, change: Transaction) -> None:
         contents = {STATE: change.state.to_plain(), **change.puts}
         puts = {name: self.seal.encode(name, content) for name, content in contents.items()}
         self.database.apply(change.inserts, change.deletes, puts, change.drops)

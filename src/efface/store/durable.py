@@ -25,6 +25,7 @@ from efface.inputs.ids import AnyId, Id, RequestedRows, as_id, requested, some_i
 from efface.inputs.parameters import choice
 from efface.models.held import Held
 from efface.models.intervals import Interval, MethodName
+from efface.models.regression import Model
 from efface.store import layout
 from efface.store.backups import write_backup
 from efface.store.disk import StoreDisk, create_store
@@ -32,7 +33,7 @@ from efface.store.durable_files import failures
 from efface.store.group_commit import GroupCommit, find_model
 from efface.store.learning import Learned, LearnRequest
 from efface.store.master_key import MasterKey
-from efface.store.receipts import Receipt
+from efface.store.receipts import Receipt, subject
 from efface.store.rotation import rotate
 from efface.store.row_format import StoredRows
 from efface.store.stored_models import Definition, StoredModel
@@ -48,7 +49,7 @@ class Store:
     A folder that does not exist, or is empty, becomes a new store. ``rows`` is the address of a
     PostgreSQL database for a new store, None for a SQLite file in the folder. ``master_key`` wraps
     the keys of rows. ``destroyed`` names a file elsewhere to which the numbers of destroyed keys
-    are written, ``anchor`` one for the heads of the chain of receipts.
+    are written, ``anchor`` one for the heads of the chain of receipts; the store remembers them.
 
     A method returns once its change is durable. Threads may call all methods: rows that wait while
     another thread commits share the next commit. One process owns a store.
@@ -82,13 +83,13 @@ class Store:
         self._closed = True
         with failures(str(path)):
             if not layout.is_store(self.path):
-                places = {"destroyed": destroyed, "anchor": anchor}
-                given = {k: None if v is None else os.path.abspath(v) for k, v in places.items()}
-                create_store(self.path, master, rows=rows, **given)
+                create_store(self.path, master, rows=rows)
             self._disk = StoreDisk(self.path, master, rows)
         try:
             with failures(str(path)):
                 self._writer = Writer(self._disk)
+                places = {"destroyed": destroyed, "anchor": anchor}
+                self._disk.keep_logs({k: v for k, v in places.items() if v is not None})
         except BaseException:
             self._disk.close()
             raise
@@ -199,9 +200,10 @@ class Store:
             raise invalid("secret", size, f"{SECRET} bytes", f"draw os.urandom({SECRET})")
         with self._committed():
             chosen = self._chosen(model)
-            if not lenient:
-                _refuse_unknown(wanted, chosen)
             drawn = os.urandom(SECRET) if secret is None else secret
+            repeated = self._disk.chain.find(subject(drawn, *wanted)) is not None
+            if not lenient and not repeated:
+                _refuse_unknown(wanted, chosen)
             return self._writer.forget(wanted, chosen, drawn, forever=forever)
 
     def expire(self, now: Any = None, *, force: bool = False) -> dict[str, int]:
@@ -261,6 +263,12 @@ class Store:
         with self._working():
             return find_model(self._models, name).coefficients()
 
+    @contextmanager
+    def reading(self, name: str) -> Iterator[Model]:
+        """The library's model of this name, to be looked at; nothing changes it meanwhile."""
+        with self._working():
+            yield find_model(self._models, name).model
+
     def held(self, owner: AnyId, *, model: str | None = None) -> dict[str, Held]:
         """All that the store holds about an owner, by model, in those that have their rows."""
         who = as_id(owner, "owner")
@@ -276,8 +284,9 @@ class Store:
         forgotten: AnyId | Iterable[AnyId] = (),
         *,
         forgotten_owners: AnyId | Iterable[AnyId] = (),
+        model: str | None = None,
     ) -> dict[str, Audit]:
-        """Check each model against a fresh one, and that no slot without a row holds a key."""
+        """Check models against fresh ones, all or one, and that only slots of rows hold keys."""
         ids, owners = some_ids(forgotten), some_ids(forgotten_owners, "owner")
         with self._committed():
             self._writer.shred()
@@ -286,7 +295,7 @@ class Store:
                 occupied = self._disk.occupied()
             if not np.array_equal(np.sort(np.array(numbers, dtype=np.int64)), occupied):
                 raise DamagedStore("'keys' are not those of the live rows: open the store again.")
-            return {name: stored.audit(ids, owners) for name, stored in self._models.items()}
+            return {m.definition.name: m.audit(ids, owners) for m in self._chosen(model)}
 
     def status(self) -> dict[str, Any]:
         """Counts, and the head of the chain of receipts."""

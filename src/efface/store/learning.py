@@ -17,7 +17,7 @@ from efface.inputs.times import kind_of, never
 from efface.live.arrivals import Arrivals
 from efface.models.base import Keys
 from efface.store.refusals import DAYS, LeftIds, RefusedOwners
-from efface.store.row_format import random_ids
+from efface.store.row_format import random_ids, refuse_long
 from efface.store.steps import MOST_ROWS
 from efface.store.stored_models import StoredModel
 
@@ -99,6 +99,8 @@ class Gate:
         if len(rows) > MOST_ROWS:
             raise invalid("X", f"{len(rows)} rows", f"at most {MOST_ROWS}", "learn it in parts")
         _refuse_future(rows)
+        for names, subject in ((rows.ids, "ids"), (rows.owners, "owners")):
+            refuse_long(names, subject)
         if rows.owners is not None and self._refused.refuses(rows.owners):
             text = "'owners' has someone who was forgotten for ever: expected others"
             raise RefusedRow(f"{text}; leave out their rows.")

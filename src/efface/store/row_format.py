@@ -2,11 +2,12 @@
 
 Little-endian, in this order::
 
-    flags      1 byte     1: has a time, 2: the time and the end are calendar times, 4: has an end
+    flags      1 byte     1: has a time, 2: calendar times, 4: has an end, 8: has a place for it
     kinds      3 bytes    of id, owner and key: 0 none, 1 int64, 2 larger int, 3 text, 4 UUID
-    lengths    3 uint32   of id, owner and key, in bytes
+    lengths    3 uint16   of id, owner and key, in bytes
     response, weight      2 float64
-    time, end             2 x 8 bytes, int64 nanoseconds since 1970 or float64
+    time                  8 bytes if flag 1: int64 nanoseconds since 1970, or float64
+    end                   8 bytes if flag 8: the same
     features              float64 each
     id, owner, key        an int64, the digits of an int, UTF-8, or the 16 bytes of a UUID
     zeros                 up to a multiple of 64 bytes
@@ -24,13 +25,17 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from efface.errors import invalid
 from efface.inputs.ids import Id
 from efface.inputs.times import Times, kind_of, never
 
 BLOCK = 64
-_TIME, _CALENDAR, _END = 1, 2, 4
+_TIME, _CALENDAR, _END, _PLACE = 1, 2, 4, 8
+_LAYOUT = _TIME | _PLACE  # the flags on which the length of the fixed part depends
+_LONGEST = (1 << 16) - 1
 _NONE, _INT, _LARGE, _TEXT, _UUID = range(5)
 _HALF = 1 << 63
+_ZEROS = [bytes(count) for count in range(BLOCK)]
 
 Names = Sequence[Id | None]
 
@@ -59,10 +64,12 @@ class StoredRows:
 
 
 @cache
-def _head(width: int) -> np.dtype[np.void]:
+def _head(width: int, layout: int) -> np.dtype[np.void]:
     """The part of fixed length."""
-    fields: list[Any] = [("flags", "u1"), ("kinds", "u1", 3), ("lengths", "<u4", 3)]
-    fields += [("y", "<f8"), ("weight", "<f8"), ("time", "<i8"), ("end", "<i8")]
+    fields: list[Any] = [("flags", "u1"), ("kinds", "u1", 3), ("lengths", "<u2", 3)]
+    fields += [("y", "<f8"), ("weight", "<f8")]
+    fields += [("time", "<i8")] if layout & _TIME else []
+    fields += [("end", "<i8")] if layout & _PLACE else []
     return np.dtype([*fields, ("x", "<f8", (width,))])
 
 
@@ -71,12 +78,13 @@ def encode(rows: StoredRows) -> list[bytes]:
 
     >>> rows = StoredRows(np.ones((1, 2)), np.ones(1), np.ones(1), ["ann"])
     >>> [len(text) for text in encode(rows)], decode(encode(rows), 2).ids
-    ([128], ['ann'])
+    ([64], ['ann'])
     """
     count = len(rows)
-    head = np.zeros(count, _head(rows.X.shape[1]))
+    layout = (0 if rows.times is None else _TIME) | (0 if rows.untils is None else _PLACE)
+    head = np.zeros(count, _head(rows.X.shape[1], layout))
     head["x"], head["y"], head["weight"] = rows.X, rows.y, rows.weights
-    head["flags"] = _put_times(head, rows)
+    head["flags"] = _put_times(head, rows) | layout
     names = [_encoded(names, count) for names in (rows.ids, rows.owners, rows.keys)]
     for j, (kinds, texts) in enumerate(names):
         head["kinds"][:, j] = kinds
@@ -84,11 +92,20 @@ def encode(rows: StoredRows) -> list[bytes]:
     return _joined(head, [texts for _, texts in names if texts])
 
 
+def refuse_long(names: Names | None, subject: str) -> None:
+    """Raise if a name is too long to be stored."""
+    longest = max((len(name) for name in names or () if type(name) is str), default=0)
+    if longest > _LONGEST // 4:  # a character has up to four bytes
+        expected = f"at most {_LONGEST // 4} characters"
+        raise invalid(subject, f"{longest} characters long", expected, "use shorter names")
+
+
 def _joined(head: NDArray[Any], names: list[list[bytes]]) -> list[bytes]:
     content, size = head.tobytes(), head.itemsize
     fixed = [content[at : at + size] for at in range(0, len(content), size)]
-    whole = [b"".join(parts) for parts in zip(fixed, *names, strict=True)]
-    return [text + bytes(-len(text) % BLOCK) for text in whole]
+    lengths = size + head["lengths"].sum(axis=1, dtype=np.int64)
+    zeros = [_ZEROS[count] for count in (-lengths % BLOCK).tolist()]
+    return list(map(b"".join, zip(fixed, *names, zeros, strict=True)))
 
 
 def _put_times(head: NDArray[Any], rows: StoredRows) -> int | NDArray[np.uint8]:
@@ -97,7 +114,6 @@ def _put_times(head: NDArray[Any], rows: StoredRows) -> int | NDArray[np.uint8]:
     kind = kind_of(rows.times) or kind_of(rows.untils)
     if rows.times is not None:
         head["time"] = rows.times.view(np.int64)
-        flags |= _TIME
     if rows.untils is not None:
         head["end"] = rows.untils.view(np.int64)
         flags = flags | np.where(rows.untils == never(kind), 0, _END).astype(np.uint8)
@@ -151,8 +167,22 @@ def _uuid_text(content: bytes) -> str:
 
 def decode(texts: Sequence[bytes], width: int) -> StoredRows:
     """The rows back, from their plaintexts."""
-    size = _head(width).itemsize
-    head = np.frombuffer(b"".join([text[:size] for text in texts]), _head(width))
+    layouts = np.frombuffer(b"".join([text[:1] for text in texts]), np.uint8) & _LAYOUT
+    kinds = np.unique(layouts).tolist()
+    if len(kinds) < 2:
+        return _decode(texts, width, kinds[0] if kinds else 0)
+    places = [np.flatnonzero(layouts == kind) for kind in kinds]
+    parts = [
+        _decode([texts[k] for k in rows.tolist()], width, kind)
+        for rows, kind in zip(places, kinds, strict=True)
+    ]
+    return _merged(parts, np.argsort(np.concatenate(places)))
+
+
+def _decode(texts: Sequence[bytes], width: int, layout: int) -> StoredRows:
+    """Rows of one layout."""
+    size = _head(width, layout).itemsize
+    head = np.frombuffer(b"".join([text[:size] for text in texts]), _head(width, layout))
     flags, kinds, lengths = head["flags"], head["kinds"], head["lengths"].astype(np.int64)
     ends = size + np.cumsum(lengths, axis=1)
     starts = ends - lengths
@@ -160,15 +190,36 @@ def decode(texts: Sequence[bytes], width: int) -> StoredRows:
         _decoded(texts, kinds[:, j], starts[:, j].tolist(), ends[:, j].tolist()) for j in range(3)
     ]
     kind: Any = np.int64 if (flags & _CALENDAR).any() else np.float64
-    times, ended = None, (flags & _END) != 0
-    if (flags & _TIME).any():
-        times = head["time"].astype(np.int64).view(kind)
-    untils = None
+    times = head["time"].astype(np.int64).view(kind) if layout & _TIME else None
+    untils, ended = None, (flags & _END) != 0
     if ended.any():
         untils = head["end"].astype(np.int64).view(kind)
         untils[~ended] = never(int if kind is np.int64 else float)
     X, y, weights = (np.ascontiguousarray(head[name], np.float64) for name in ("x", "y", "weight"))
     return StoredRows(X, y, weights, columns[0] or [], times, untils, columns[1], columns[2])
+
+
+def _merged(parts: list[StoredRows], order: NDArray[np.intp]) -> StoredRows:
+    """Rows of different layouts, in their order."""
+
+    def array(name: str) -> Any:
+        return np.concatenate([getattr(part, name) for part in parts])[order]
+
+    def names(name: str) -> Any:
+        column = [each for part in parts for each in getattr(part, name) or [None] * len(part)]
+        found = [column[k] for k in order.tolist()]
+        return found if any(each is not None for each in found) else None
+
+    timed = all(part.times is not None for part in parts)
+    ends = [part.untils for part in parts if part.untils is not None]
+    untils: Any = None
+    if ends:
+        none = np.full(1, never(kind_of(ends[0])), dtype=ends[0].dtype)
+        columns = [np.repeat(none, len(p)) if p.untils is None else p.untils for p in parts]
+        untils = np.concatenate(columns)[order]
+    times: Any = array("times") if timed else None
+    values = array("X"), array("y"), array("weights")
+    return StoredRows(*values, names("ids") or [], times, untils, names("owners"), names("keys"))
 
 
 def _decoded(

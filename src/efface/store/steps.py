@@ -28,7 +28,7 @@ MOST_ROWS = 1 << 20  # rows of one transaction, and so keys that a crash can lea
 
 
 @dataclass(frozen=True)
-class Change:
+class Transaction:
     """One transaction: rows that come and go, records that are written and removed."""
 
     state: State
@@ -47,7 +47,7 @@ class Disk(Protocol):
 
     def sync_keys(self) -> None: ...
 
-    def commit(self, change: Change) -> None: ...
+    def commit(self, change: Transaction) -> None: ...
 
     def log_destroyed(self, seqs: Iterable[int]) -> None: ...
 
@@ -60,7 +60,7 @@ Step = Callable[[Disk], None]
 
 
 def learn_steps(
-    first: int, keys: bytes, change: Change, waiting: Sequence[int], started: int
+    first: int, keys: bytes, change: Transaction, waiting: Sequence[int], started: int
 ) -> list[Step]:
     """Rows become durable; ``waiting`` are slots of rows that left before, destroyed on the way."""
     steps: list[Step] = []
@@ -75,13 +75,13 @@ def learn_steps(
     return [*steps, lambda disk: disk.commit(change)]
 
 
-def leave_steps(change: Change, seqs: Sequence[int], apply: Callable[[], None]) -> list[Step]:
+def leave_steps(change: Transaction, seqs: Sequence[int], apply: Callable[[], None]) -> list[Step]:
     """Rows leave at once; ``apply`` lets the models follow."""
     return [lambda disk: disk.commit(change), *shred_steps(seqs), lambda disk: apply()]
 
 
 def forget_steps(
-    change: Change, note: Note, waiting: Sequence[int], apply: Callable[[], None]
+    change: Transaction, note: Note, waiting: Sequence[int], apply: Callable[[], None]
 ) -> list[Step]:
     """Rows leave on request, with a receipt."""
     steps = leave_steps(change, [*note.seqs, *waiting], apply)

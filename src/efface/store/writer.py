@@ -33,8 +33,8 @@ from efface.store.row_cipher import NONCE, Body
 from efface.store.row_format import StoredRows, encode
 from efface.store.shredding import Shredder
 from efface.store.steps import (
-    Change,
     Step,
+    Transaction,
     forget_steps,
     learn_steps,
     leave_steps,
@@ -235,7 +235,7 @@ class Writer:
         note: Note | None = None,
         puts: dict[str, Any] | None = None,
         **state: Any,
-    ) -> Change:
+    ) -> Transaction:
         """A transaction: the next state, rows that come and leave, and records."""
         disk, chain, now = self.disk, self.disk.chain, int(time.time())
         known = {"receipts": chain.count, "chain": chain.digest, "refused": len(disk.refused)}
@@ -247,14 +247,14 @@ class Writer:
             ids = [(stored.definition.number, found) for stored, found in (*leaving, *passing)]
             records[f"{LeftIds.PREFIX}{after.transaction:020d}"] = disk.left.record(ids, now)
         drops = [*self._finished, *disk.left.outdated(now)]
-        return Change(after, inserts, _numbers(leaving), records, drops)
+        return Transaction(after, inserts, _numbers(leaving), records, drops)
 
     # -- failures --------------------------------------------------------------------------------
 
-    def _commit(self, change: Change) -> None:
+    def _commit(self, change: Transaction) -> None:
         self._run([lambda disk: disk.commit(change)], change)
 
-    def _run(self, steps: Sequence[Step], change: Change | None = None) -> None:
+    def _run(self, steps: Sequence[Step], change: Transaction | None = None) -> None:
         """Run steps; the notes that their transaction removes are gone then."""
         for step in steps:
             try:

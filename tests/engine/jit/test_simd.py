@@ -5,6 +5,7 @@ import numpy as np
 
 from efface.engine.jit.simd import (
     LANES,
+    quadratic_forms,
     set_difference,
     set_inverse_root,
     set_sum,
@@ -31,6 +32,18 @@ def test_inverse_root_of_an_entry():
     f[0] = np.arange(1.0, 9.0)
     apply(set_inverse_root, f, 1, 0)
     np.testing.assert_allclose(f[1], f[0] ** -0.5, rtol=1e-15)
+
+
+def test_quadratic_forms_of_columns():
+    rng = np.random.default_rng(2)
+    rows, a = rng.normal(size=(4, 72)), rng.normal(size=(3, 3))
+    a += a.T
+    want = np.einsum("ji,jk,ki->i", rows[:3], a, rows[:3])[5:69]
+    before = rows.copy()
+    apply(quadratic_forms, rows, np.tril(a), 5, 72, 3)
+    np.testing.assert_allclose(rows[3, 5:69], want, rtol=1e-13)
+    rows[3, 5:69] = before[3, 5:69]
+    np.testing.assert_array_equal(rows, before)
 
 
 def apply(operation, f, *places):

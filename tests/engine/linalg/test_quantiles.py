@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from twins import intervals as naive_intervals
 
-from efface.engine.linalg.quantiles import adapted_quantile
+from efface.engine.linalg.quantiles import adapted_quantile, upper_quantile
 
 
 def test_the_adapted_quantile_equals_that_of_the_twin():
@@ -44,3 +44,11 @@ def test_scores_are_sorted_in_place():
     expected = np.sort(scores)
     adapted_quantile(scores, 0.1, 0.02)
     assert (scores == expected).all()
+
+
+@pytest.mark.parametrize("m", [1, 2, 7, 60, 501])
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1, 0.5, 0.9])
+def test_the_upper_quantile_needs_no_order(m, alpha):
+    scores = np.random.default_rng(m).normal(size=m).round(1)  # some are equal
+    want = naive_intervals.quantile(scores.tolist(), alpha)
+    assert upper_quantile(scores.copy(), alpha) == pytest.approx(want, rel=1e-12, abs=1e-12)

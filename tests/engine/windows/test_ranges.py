@@ -79,6 +79,17 @@ def test_ranges_that_share_no_rows_need_no_sliding_sums():
     np.testing.assert_allclose(one.coef, other.coef, rtol=0, atol=1e-13)
 
 
+@pytest.mark.parametrize("length", [9, 40])
+def test_ranges_may_come_in_any_order(length):
+    X, y = rows(400, 3)
+    lo = np.arange(0, 400 - length, 7)
+    order = RNG.permutation(lo.size)
+    sorted_, mixed = (
+        solved(X, y, starts, starts + length, 0.5, True) for starts in (lo, lo[order])
+    )
+    np.testing.assert_allclose(mixed.coef, sorted_.coef[order], rtol=0, atol=1e-12)
+
+
 def test_parts_are_views():
     found = RangeFits.empty(9, 2, coef=True, gauges=True, rank=True)
     part = found.part(3, 5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from efface.engine.jit.compilation import INNER, KERNEL
+from efface.engine.jit.compilation import INNER, KERNEL, shared
 from efface.engine.jit.views import Vector
 
 
@@ -44,9 +44,13 @@ def _quantile(scores: Vector, count: int, level: float) -> float:
     return scores[below] + (place - below) * (scores[above] - scores[below])
 
 
-@numba.njit(**INNER)
+@shared()
 def upper_quantile(scores: Vector, alpha: float) -> float:
-    """The (count + 1) (1 - alpha)-th smallest score, interpolated; reorders ``scores``."""
+    """The (count + 1) (1 - alpha)-th smallest score, interpolated; reorders ``scores``.
+
+    >>> upper_quantile(np.array([3.0, 1.0, 2.0]), 0.5)
+    2.0
+    """
     last = scores.size - 1
     place = min(max((scores.size + 1) * (1.0 - alpha) - 1.0, 0.0), float(last))
     below = int(place)

@@ -104,7 +104,7 @@ def _uncentred(X: Matrix, weights: Vector) -> Scores:
     return Scores(X / deviation, nothing, nothing, deviation)
 
 
-class DirectProblem(NamedTuple):
+class ScaledProblem(NamedTuple):
     """Rows with weight, scaled, and their responses, centred if there is an intercept."""
 
     z: Scores
@@ -116,7 +116,7 @@ class DirectProblem(NamedTuple):
     @classmethod
     def of(
         cls, X: Matrix, y: Responses, state: Record, *, centred: bool, halved: bool
-    ) -> DirectProblem:
+    ) -> ScaledProblem:
         counted = y[:, WEIGHT] > 0.0
         X, y = X[counted], y[counted]
         weights, intercept = y[:, WEIGHT], bool(state.has_intercept)
@@ -149,7 +149,7 @@ class Mean(NamedTuple):
     penalty: float
 
     @classmethod
-    def of(cls, problem: DirectProblem, standardizes: bool) -> Mean | None:
+    def of(cls, problem: ScaledProblem, standardizes: bool) -> Mean | None:
         raw = np.ones(problem.z.deviation.size) if standardizes else problem.z.deviation
         scales = raw, 1.0 / problem.reach()
         found = [problem.candidates(scale) for scale in scales]
@@ -183,14 +183,14 @@ def refit_selection(x: Matrix, y: Responses, span: Ints, store: Vector) -> None:
     state.solved_head, state.solved_end, state.refit = at.head, at.end, 1
 
 
-def problem_of(s: SelectionStream, x: Matrix, y: Responses) -> DirectProblem:
+def problem_of(s: SelectionStream, x: Matrix, y: Responses) -> ScaledProblem:
     """The rows, scaled as the options of a stream say."""
     halved = not (s.options.standardizes or s.options.averages)
     centred = bool(s.state.has_intercept or s.options.standardizes)
-    return DirectProblem.of(x, y, s.state, centred=centred, halved=halved)
+    return ScaledProblem.of(x, y, s.state, centred=centred, halved=halved)
 
 
-def _refit_selected(s: SelectionStream, problem: DirectProblem) -> None:
+def _refit_selected(s: SelectionStream, problem: ScaledProblem) -> None:
     found = problem.candidates()
     s.coef[:], s.state.penalty, s.state.rank = 0.0, 0.0, 0
     if found is None:
@@ -203,7 +203,7 @@ def _refit_selected(s: SelectionStream, problem: DirectProblem) -> None:
         refit(problem.z.rows, problem.y, s.state.penalty, centred, s.coef)
 
 
-def _refit_mean(s: SelectionStream, problem: DirectProblem) -> None:
+def _refit_mean(s: SelectionStream, problem: ScaledProblem) -> None:
     found = Mean.of(problem, bool(s.options.standardizes))
     s.coef[:], s.state.penalty, s.state.rank = 0.0, 0.0, 0
     if found is not None:

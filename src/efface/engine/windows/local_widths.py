@@ -18,17 +18,16 @@ from efface.engine.jit.views import Ints, Matrix, Responses, Vector, part, weigh
 from efface.engine.linalg.dense import dot
 from efface.engine.linalg.quantiles import upper_quantile
 from efface.engine.sums.sliding import depth_for, lay_out_sums, slide_to, start_sums
-from efface.engine.windows.local_spread import (
+from efface.engine.windows.local_errors import (
     QUANTILE,
     SCORE,
     Room,
-    fit_spread,
     gather,
     invert_system,
     measure_errors,
     room_for,
-    spread_at,
 )
+from efface.engine.windows.local_spread import fit_spread, spread_at
 
 LEAST_ROWS = 20  # for the regression of the spread
 _ROWS = 1_000  # the newest rows of a window are used: at least so many,
@@ -83,7 +82,7 @@ def local_widths(
     most = max(_ROWS, _PER_FEATURE * d, int(np.ceil(_TAIL / alpha)))
     rows = int((fits.last - fits.first).max(initial=1))
     room, out = room_for(d, max(1, min(most, rows))), np.full(len(fits.rows), np.nan)
-    by_feature = np.ascontiguousarray(X.T)
+    by_feature = np.ascontiguousarray(np.vstack([X.T, y, np.sqrt(weights), weights]))
     depth, limits = depth_for(rows), (most, alpha, normal)
     store = np.zeros(words(lay_out_sums, d, depth))
     rows_and_sums = np.ascontiguousarray(X), by_feature, weighed(y, weights), store, depth
@@ -120,12 +119,12 @@ def _local_widths(
         if t == 0 or a != first[t - 1] or b != last[t - 1]:
             count, lo = 0, max(a, b - most)
             slide_to(sums, x, y, lo, b, 1, centred)
-            used, share = gather(by_feature, y, lo, b, sums, centred, room), (b - lo) / (b - a)
+            used, share = gather(by_feature, lo, b, sums, centred, room), (b - lo) / (b - a)
             system = room, used, sums, centred, share, penalty[t], power
             if used >= LEAST_ROWS and invert_system(*system):
                 constant, fit = share / sums.total[x.shape[1], x.shape[1]], (coef[t], intercept[t])
                 constant *= 1.0 if has_intercept else 0.0
-                count = measure_errors(by_feature, y, a, b, *fit, room, used, constant)
+                count = measure_errors(room, a, b, *fit, used, constant)
             if count >= LEAST_ROWS:
                 fit_spread(room, count)
                 scores = part(room.columns[SCORE], 0, count)

@@ -212,8 +212,9 @@ def _solve(
     for k in range(lo.size):
         if hi[k] <= lo[k]:
             continue
+        anew = lo[k] >= end or lo[k] < first or hi[k] < end
         if unit == 0:
-            if lo[k] >= end:
+            if anew:
                 turn_over(sums, x, y, lo[k], hi[k], intercept)
                 first, end = lo[k], lo[k]
             first = _sum_short(sums, centred, ranges, k, first, end)
@@ -221,8 +222,9 @@ def _solve(
                 turn_over(sums, x, y, lo[k], hi[k], intercept)
                 first = _sum_short(sums, centred, ranges, k, lo[k], lo[k])
         else:
-            if lo[k] >= end:
+            if anew:
                 sums.state.seen = NEVER
+            first = lo[k]
             gather(sums, x, y, lo[k], hi[k], unit, intercept)
         end = hi[k]
         if _write(all_lanes, sums, ranges, k, used):

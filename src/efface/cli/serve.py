@@ -1,0 +1,93 @@
+"""``efface serve``: a store over HTTP, with its dashboard."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from efface.service.server import Listen
+
+EXAMPLE = """[bold]Example[/bold]: see it with data that arrives live
+
+  efface serve --demo
+
+[dim]Then with a store of your own:
+
+  efface token create orders --role read --role forget
+
+  efface serve orders[/dim]"""
+
+
+def serve(
+    store: Annotated[
+        Path | None,
+        typer.Argument(help="Folder of the store; a new one is made.", show_default=False),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 8000,
+    tls_cert: Annotated[
+        Path | None, typer.Option(help="Certificate, to serve HTTPS.", metavar="FILE")
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option(help="Private key of the certificate.", metavar="FILE")
+    ] = None,
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="A proxy encrypts: other hosts may connect.")
+    ] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Host name to answer for; can be repeated.", metavar="NAME"),
+    ] = None,
+    master_key: Annotated[
+        Path | None, typer.Option(help="File with the master key of the store.", metavar="FILE")
+    ] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Serve a new store with bicycle hires arriving live.")
+    ] = False,
+) -> None:
+    """Serve a store over HTTP: learn, predict, forget a person, and see it on a page."""
+    from efface.errors import invalid
+    from efface.service.server import Listen
+
+    listen = Listen(host, port, tls_cert, tls_key, behind_proxy, tuple(allow_host or ()))
+    if demo:
+        _serve_demo(listen)
+    elif store is None:
+        raise invalid("STORE", None, "the folder of a store", "name it, or pass --demo")
+    else:
+        _serve_store(store, listen, None if master_key is None else master_key.read_bytes())
+
+
+def _serve_store(path: Path, listen: Listen, master_key: bytes | None) -> None:
+    from efface.service.server import serve
+    from efface.store import Store
+
+    with Store(path, master_key=master_key) as opened:
+        serve(opened, listen, lambda url: print(f"efface serves {path} at {url}", flush=True))
+    print("efface stopped: all that was accepted is done", flush=True)
+
+
+def _serve_demo(listen: Listen) -> None:
+    from importlib.resources import as_file, files
+
+    from efface.service.demonstration import MODEL, PEOPLE, prepare, run_with
+    from efface.service.server import serve
+    from efface.service.tokens import ROLES, TokenFile
+
+    data = files("efface.files").joinpath("sample", "bikeshare.csv")
+    with tempfile.TemporaryDirectory(prefix="efface-") as folder, as_file(data) as rows:
+        path = Path(folder) / "demo"
+        with prepare(path) as opened:
+            token = TokenFile(path).create(ROLES)
+
+            def ready(url: str) -> None:
+                print(f"{MODEL.capitalize()} arrive live at {url}")
+                print(f"Sign in with this token: {token}")
+                print(f"Then look up a person, such as {PEOPLE[0]}, and forget them.")
+                print("Ctrl+C ends it and removes the store.", flush=True)
+
+            serve(opened, listen, ready, lambda app: run_with(app, rows))

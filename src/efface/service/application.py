@@ -1,0 +1,113 @@
+"""The application: a store, its tokens, and all routes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar, final
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from efface.service import (
+    dashboard_routes,
+    model_routes,
+    operation_routes,
+    people_routes,
+    proof_routes,
+)
+from efface.service.access import log
+from efface.service.backend import Backend
+from efface.service.http_rules import HttpRules
+from efface.service.metrics import Metrics
+from efface.service.problems import TITLES, from_error, problem
+from efface.service.sessions import Sessions
+from efface.service.tokens import TokenFile
+from efface.store import Store
+
+T = TypeVar("T")
+HOSTS = ("127.0.0.1", "localhost", "[::1]")
+_ROUTES = (model_routes, people_routes, proof_routes, operation_routes, dashboard_routes)
+
+
+def _nothing() -> None:
+    """Nothing is done."""
+
+
+@final
+@dataclass(frozen=True)
+class Options:
+    """How a service runs. ``secure`` is for TLS, its own or that of a proxy."""
+
+    hosts: Sequence[str] = HOSTS
+    secure: bool = False
+    expire_every: float = 60.0  # seconds
+
+
+@final
+class Service:
+    """What routes find in ``app.state.service``."""
+
+    backend: Backend
+
+    def __init__(self, store: Store, options: Options) -> None:
+        self.tokens = TokenFile(store.path)
+        self.sessions = Sessions(self.tokens, secure=options.secure)
+        self.metrics = Metrics()
+
+    async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Call a function without holding up other requests."""
+        return await asyncio.to_thread(function, *arguments)
+
+
+def create_app(
+    store: Store, options: Options | None = None, on_failure: Callable[[], None] = _nothing
+) -> FastAPI:
+    """The ASGI application of a store, which it closes at its end."""
+    chosen = options or Options()
+    service = Service(store, chosen)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        service.backend = Backend(store, service.metrics, on_failure)
+        timer = asyncio.create_task(_expire(service.backend, chosen.expire_every))
+        try:
+            yield
+        finally:
+            timer.cancel()
+            await service.backend.close()
+
+    app = FastAPI(
+        lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False
+    )
+    app.state.service = service
+    for routes in _ROUTES:  # in one list, since nested routers are searched slowly
+        app.router.routes.extend(routes.router.routes)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(Exception, _failed)
+    app.add_middleware(HttpRules, hosts=chosen.hosts, secure=chosen.secure)
+    return app
+
+
+async def _expire(backend: Backend, every: float) -> None:
+    while True:
+        await asyncio.sleep(every)
+        try:
+            await backend.expire()
+        except Exception as error:  # the next round tries again; a failed store ends the process
+            log(task="expire", error=type(error).__name__)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """What the router refuses: an unknown address, another method."""
+    assert isinstance(error, HTTPException)
+    status = error.status_code if error.status_code in TITLES else 400
+    return problem(status, f"{TITLES[status]}: GET /openapi.json lists the routes.")
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    return from_error(error)

@@ -1,0 +1,318 @@
+"use strict";
+// The dashboard. Everything from the service is written as text, never as HTML.
+
+const POLL = 1000;
+let roles = [], page = "models", timer = null, cards = new Map();
+
+const $ = (id) => document.getElementById(id);
+const may = (role) => roles.includes(role);
+const counted = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+
+function node(name, options = {}, ...children) {
+  const made = document.createElement(name);
+  const { text, classes, ...rest } = options;
+  if (text !== undefined) made.textContent = text;
+  if (classes) made.className = classes;
+  for (const [key, value] of Object.entries(rest)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+function say(text, done = false) {
+  $("message").textContent = text;
+  $("message").className = done ? "done" : "";
+}
+
+async function ask(method, path, body) {
+  const options = { method, credentials: "same-origin", cache: "no-store" };
+  if (body !== undefined) {
+    options.headers = { "content-type": "application/json" };
+    options.body = JSON.stringify(body);
+  }
+  const response = await fetch(path, options);
+  const found = await response.json();
+  if (response.status === 401 && path !== "/session") showSignIn();
+  if (!response.ok) throw new Error(found.detail);
+  return found;
+}
+
+function attempt(work) {
+  return async (event) => {
+    if (event) event.preventDefault();
+    try {
+      await work(event);
+    } catch (error) {
+      say(error instanceof TypeError ? "The service does not answer." : error.message);
+    }
+  };
+}
+
+// -- signing in --------------------------------------------------------------------------------
+
+function showSignIn() {
+  roles = [];
+  clearTimeout(timer);
+  $("signed-in").hidden = true;
+  $("sign-in").hidden = false;
+  $("token").focus();
+}
+
+function showPages(found) {
+  roles = found;
+  $("sign-in").hidden = true;
+  $("signed-in").hidden = false;
+  $("roles").textContent = `may ${roles.join(", ")}`;
+  const needed = { models: "read", people: "held", receipts: "read", audit: "read" };
+  for (const button of document.querySelectorAll("nav [data-page]")) {
+    button.hidden = !may(needed[button.dataset.page]);
+  }
+  const first = document.querySelector("nav [data-page]:not([hidden])");
+  if (first) showPage(first.dataset.page);
+  else say("This token may use the interface, but no page.");
+}
+
+function showPage(name) {
+  page = name;
+  for (const each of document.querySelectorAll(".page")) each.hidden = each.id !== name;
+  for (const button of document.querySelectorAll("nav [data-page]")) {
+    if (button.dataset.page === name) button.setAttribute("aria-current", "page");
+    else button.removeAttribute("aria-current");
+  }
+  say("");
+  clearTimeout(timer);
+  if (name === "models") poll();
+  if (name === "receipts") attempt(showReceipts)();
+}
+
+// -- models ------------------------------------------------------------------------------------
+
+async function poll() {
+  try {
+    if (!document.hidden) await showModels();
+    if ($("message").textContent === "The service does not answer.") say("");
+  } catch (error) {
+    say(error instanceof TypeError ? "The service does not answer." : error.message);
+  }
+  if (page === "models" && roles.length) timer = setTimeout(poll, POLL);
+}
+
+async function showModels() {
+  const { models } = await ask("GET", "/models");
+  if (!models.length) $("models").replaceChildren(node("section", { text: "There is no model yet." }));
+  else if (!cards.size) $("models").replaceChildren();
+  for (const model of models) {
+    if (!cards.has(model.name)) cards.set(model.name, makeCard(model));
+    const path = `/models/${encodeURIComponent(model.name)}`;
+    const past = await ask("GET", `${path}/history`);
+    const details = await ask("GET", path);
+    fillCard(cards.get(model.name), details, past);
+  }
+}
+
+const FIGURES = ["rows", "error", "covered", "penalty", "rank"];
+const PLOTS = [
+  ["error", "Mean absolute error of rows, each predicted before it was learned"],
+  ["covered", "Share of rows inside their 95 % intervals"],
+  ["coefficients", "Coefficients"],
+  ["rows", "Rows alive"],
+];
+
+function makeCard(model) {
+  const card = { figures: {}, plots: {} };
+  const figures = node("dl", { classes: "figures" });
+  const titles = { rows: "rows alive", error: "error", covered: "coverage of 95 %", penalty: "penalty", rank: "rank" };
+  for (const name of FIGURES) {
+    const value = node("dd", { text: "–", "data-figure": name }), note = node("small");
+    card.figures[name] = [value, note];
+    figures.append(node("div", {}, node("dt", { text: titles[name] }), value, note));
+  }
+  const plots = node("div", { classes: "plots" });
+  for (const [name, title] of PLOTS) {
+    const svg = svgNode("svg", { class: "chart", role: "img", "aria-label": title });
+    const legend = node("ul", { classes: "legend" });
+    card.plots[name] = [svg, legend, title];
+    plots.append(node("figure", {}, node("figcaption", { text: title }), svg, legend));
+  }
+  card.note = node("p", { classes: "caption" });
+  const about = `${model.kind} on ${model.features.length} features`;
+  $("models").append(node("section", { classes: "model" },
+    node("h2", { text: model.name }), node("p", { text: about, classes: "caption" }), figures, card.note, plots));
+  return card;
+}
+
+function fillCard(card, model, past) {
+  const points = past.points, latest = points.filter((point) => point.error !== null);
+  const show = (name, text, note = "") => {
+    card.figures[name][0].textContent = text;
+    card.figures[name][1].textContent = note;
+  };
+  const mean = (name, count) => {
+    const known = latest.map((point) => point[name]).filter((value) => value !== null).slice(-count);
+    return known.length ? known.reduce((a, b) => a + b, 0) / known.length : null;
+  };
+  const error = mean("error", 100), covered = mean("covered", 100);
+  show("rows", model.rows.toLocaleString("en"), model.next_due === null ? "" : `next due ${dueText(model.next_due)}`);
+  show("error", error === null ? "–" : shortNumber(error), "mean absolute");
+  show("covered", covered === null ? "–" : `${Math.round(100 * covered)} %`);
+  show("penalty", shortNumber(model.penalty));
+  show("rank", model.rank === null ? "–" : String(model.rank),
+    model.condition === null ? "" : `condition ${shortNumber(model.condition)}`);
+  card.note.textContent = past.dropped === null ? "" :
+    `Someone was forgotten at ${new Date(1000 * past.dropped).toLocaleTimeString([], { hour12: false })}: ` +
+    "all earlier points of this model were dropped with them.";
+  const times = points.map((point) => point.at);
+  const plot = (name, series, options) => {
+    const [svg, legend, title] = card.plots[name];
+    drawChart(svg, times, series, { ...options, title });
+    legend.replaceChildren(...(series.length < 2 ? [] : series.map((each, at) =>
+      node("li", {}, node("i", { classes: `s${at % 8}` }), each.name))));
+  };
+  if (!points.length) return;
+  plot("error", [{ name: "error", values: points.map((p) => p.error) }], { least: 0, join: true });
+  plot("covered", [{ name: "covered", values: points.map((p) => p.covered) }], { range: [0, 1.05], percent: true, join: true });
+  plot("rows", [{ name: "rows", values: points.map((p) => p.rows) }], { least: 0 });
+  const shown = model.features.slice(0, points[0].coefficients.length);
+  plot("coefficients", shown.map((name, k) => ({ name, values: points.map((p) => p.coefficients[k]) })), {});
+}
+
+function dueText(due) {
+  return typeof due === "number" ? `at ${shortNumber(due)}` : new Date(due).toLocaleTimeString([], { hour12: false });
+}
+
+// -- people ------------------------------------------------------------------------------------
+
+async function lookUp() {
+  const owner = $("owner").value;
+  $("person").replaceChildren();
+  say("");
+  const found = await ask("POST", "/access-requests", { owner });
+  const section = node("section", { id: "held" }, node("h2", { text: found.owner }),
+    node("p", { classes: "caption", text: `${counted(found.rows, "row")} in ${counted(Object.keys(found.models).length, "model")}` }));
+  for (const [name, held] of Object.entries(found.models)) section.append(heldTable(name, held));
+  if (may("forget")) {
+    const button = node("button", { type: "button", text: "Forget this person", classes: "danger", id: "open-confirm" });
+    button.addEventListener("click", () => confirmForget(found));
+    section.append(node("p", { classes: "actions" }, button));
+  }
+  $("person").replaceChildren(section);
+}
+
+function heldTable(name, held) {
+  const times = [["at", held.at], ["until", held.until]].filter(([, values]) => values !== null);
+  const columns = [["id", held.ids], ...times, ...Object.entries(held.features), ["response", held.responses]];
+  const head = node("tr", {}, ...columns.map(([title]) => node("th", { text: title, scope: "col" })));
+  const rows = held.ids.slice(0, 500).map((_, k) => node("tr", {}, ...columns.map(([, values]) =>
+    node("td", { classes: "nowrap", text: values[k] === null ? "–" : typeof values[k] === "number" ? shortNumber(values[k]) : shortTime(values[k]) }))));
+  const more = held.ids.length > 500 ? `, of which the first 500 are shown` : "";
+  return node("div", {}, node("h3", { text: `${name}: ${counted(held.ids.length, "row")}${more}` }),
+    node("div", { classes: "scroll tall" }, node("table", {}, node("thead", {}, head), node("tbody", {}, ...rows))));
+}
+
+function shortTime(text) {
+  return text.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d+Z$/, "$1 $2 UTC");
+}
+
+function confirmForget(found) {
+  const models = Object.keys(found.models).join(", ");
+  $("confirm-text").textContent = `${counted(found.rows, "row")} of ${found.owner} in ${models} will be deleted and their ` +
+    "keys destroyed. The models continue as if they had never seen them. Nothing can bring the rows back, " +
+    "also no copy of the database. You get a signed receipt.";
+  $("forever").checked = false;
+  $("forget").onclick = attempt(async () => {
+    $("confirm").close();
+    await forget(found.owner, $("forever").checked);
+  });
+  $("confirm").showModal();
+  $("keep").focus();
+}
+
+async function forget(owner, forever) {
+  const secret = [...crypto.getRandomValues(new Uint8Array(32))]
+    .map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const found = await ask("POST", "/erasures", { owner, forever, secret });
+  cards.clear();
+  $("models").replaceChildren();
+  say(`Forgotten: ${counted(found.rows, "row")}. Download the receipt and its secret for the person who asked.`, true);
+  $("owner").value = "";
+  const name = `receipt-${found.number}`;
+  $("person").replaceChildren(node("section", { classes: "receipt", id: "receipt" },
+    node("h2", { text: `Receipt ${found.number}` }),
+    node("p", { classes: "caption", text: "The receipt proves what this service stated. With the secret, which the " +
+      "service does not keep, the person can show that it is about them." }),
+    download(`${name}.json`, found.receipt + "\n", "Download the receipt"),
+    download(`${name}.secret`, found.secret + "\n", "Download its secret"),
+    node("p", { classes: "mono", text: `head of the chain ${found.head}` })));
+}
+
+function download(name, text, title) {
+  const link = node("a", { text: title, href: "#", download: name });
+  link.addEventListener("click", () => {
+    link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  });
+  return link;
+}
+
+// -- proofs ------------------------------------------------------------------------------------
+
+async function showReceipts() {
+  const found = await ask("GET", "/receipts");
+  const state = found.holds ? `${counted(found.count, "receipt")}: every signature and link of the chain is valid`
+    : `The chain does not verify: ${found.finding}`;
+  const rows = found.receipts.map((each) => node("tr", {},
+    node("td", { text: each.number }), node("td", { text: each.time || "", classes: "nowrap" }),
+    node("td", { text: Object.entries(each.models).map(([name, count]) => `${name}: ${count}`).join(", ") || "no rows" }),
+    node("td", {}, download(`receipt-${each.number}.json`, each.receipt + "\n", "download"))));
+  const head = ["number", "time", "rows forgotten", ""].map((text) => node("th", { text, scope: "col" }));
+  $("receipts").replaceChildren(node("section", {},
+    node("h2", { text: "Receipts" }), node("p", { id: "chain", text: state, classes: found.holds ? "good" : "bad" }),
+    node("p", { classes: "mono", text: `public key ${found.public_key}` }),
+    node("p", { classes: "mono", text: `head of the chain ${found.head}` }),
+    node("div", { classes: "scroll" }, node("table", {}, node("thead", {}, node("tr", {}, ...head)), node("tbody", {}, ...rows)))));
+}
+
+async function runAudit() {
+  const { models } = await ask("GET", "/models");
+  const bar = $("audit-progress"), table = $("audit-table"), button = $("start-audit");
+  table.tBodies[0].replaceChildren();
+  bar.max = models.length || 1;
+  bar.value = 0;
+  bar.hidden = table.hidden = false;
+  button.disabled = true;
+  try {
+    for (const model of models) {
+      $("audit-step").textContent = `${bar.value} of ${models.length}: ${model.name}`;
+      const found = (await ask("POST", "/audits", { model: model.name })).models[model.name];
+      table.tBodies[0].append(node("tr", {}, node("td", { text: model.name }),
+        node("td", { text: found.verdict, classes: found.holds ? "good" : "bad" })));
+      bar.value += 1;
+    }
+    $("audit-step").textContent = `${models.length} of ${models.length} audited`;
+  } finally {
+    button.disabled = false;
+  }
+}
+
+// -- start -------------------------------------------------------------------------------------
+
+document.addEventListener("DOMContentLoaded", attempt(async () => {
+  $("sign-in").querySelector("form").addEventListener("submit", attempt(async () => {
+    const { roles: found } = await ask("POST", "/session", { token: $("token").value });
+    $("token").value = "";
+    say("");
+    showPages(found);
+  }));
+  $("sign-out").addEventListener("click", attempt(async () => {
+    await ask("DELETE", "/session");
+    location.reload();
+  }));
+  for (const button of document.querySelectorAll("nav [data-page]")) {
+    button.addEventListener("click", () => showPage(button.dataset.page));
+  }
+  $("ask").addEventListener("submit", attempt(lookUp));
+  $("keep").addEventListener("click", () => $("confirm").close());
+  $("start-audit").addEventListener("click", attempt(runAudit));
+  const { roles: found } = await ask("GET", "/session");
+  if (found.length) showPages(found);
+  else showSignIn();
+}));

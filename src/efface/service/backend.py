@@ -1,0 +1,319 @@
+"""What the routes call: the store behind its queue, and what it published.
+
+The thread of the queue alone calls the store. Answers that need no store come from what was
+published after the last commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, final
+
+import numpy as np
+
+from efface.diagnostics.audit import Audit
+from efface.diagnostics.diagnosis import diagnose
+from efface.errors import (
+    BadReceipt,
+    EffaceError,
+    InvalidValue,
+    StoreError,
+    TooManyDue,
+    UnknownModel,
+    invalid,
+)
+from efface.inputs.types import Matrix, Vector
+from efface.live.policies import from_plain
+from efface.models.held import Held
+from efface.models.intervals import Interval, MethodName
+from efface.models.linear import MODELS
+from efface.service.bodies import AuditRequest, Erasure, NewModel
+from efface.service.metrics import Metrics
+from efface.service.problems import RefusedRequest
+from efface.service.published import PublishedModel, published
+from efface.service.recent import Errors, RecentPast
+from efface.service.write_queue import WriteQueue
+from efface.store import Store
+from efface.store.layout import RECEIPTS
+from efface.store.learning import Learned, LearnRequest
+from efface.store.receipts import Receipt, verify_chain
+from efface.store.stored_models import Definition
+
+_SAMPLED = 20  # rows of a commit whose intervals are computed for the dashboard
+_FEW = 200_000  # values of a model that are looked at for its rank and condition
+_PAUSES = (0.5, 10.0)  # seconds between looks at few values, and at many
+SECRET = 32  # bytes
+T = TypeVar("T")
+
+
+class Erased(NamedTuple):
+    """The receipt of an erasure, and the secret by which it names the person."""
+
+    receipt: Receipt
+    secret: bytes
+
+
+@final
+class Backend:
+    """A store that requests share. ``on_failure`` is called once if the store cannot go on."""
+
+    def __init__(self, store: Store, metrics: Metrics, on_failure: Callable[[], None]) -> None:
+        self._store, self._metrics, self._on_failure = store, metrics, on_failure
+        self._commits, self._looked = 0, dict[str, float]()
+        self.models: dict[str, PublishedModel] = {}
+        self.past = RecentPast()
+        self.failed = False
+        self._publish(store.models())
+        self._queue = WriteQueue(self._commit)
+
+    # -- what the routes call --------------------------------------------------------------------
+
+    def model(self, name: str) -> PublishedModel:
+        """What is published of a model."""
+        found = self.models.get(name)
+        if found is None:
+            raise UnknownModel(
+                f"'name' is {name!r}: expected a model of the store; see GET /models."
+            )
+        return found
+
+    async def create(self, name: str, body: NewModel) -> bool:
+        """Add a model; False if the same one is there."""
+        definition, model = _defined(name, body)
+        return await self._call(lambda: self._create(definition, model, body))
+
+    async def learn(self, request: LearnRequest) -> Learned:
+        """Learn rows; they are durable when this returns."""
+        return await self._queue.learn(request)
+
+    async def predict_interval(
+        self, name: str, X: Matrix, level: float, method: MethodName
+    ) -> Interval:
+        """Prediction intervals of checked rows."""
+        return await self._call(lambda: self._store.predict_interval(name, X, level, method))
+
+    async def held(self, owner: int | str) -> dict[str, Held]:
+        """What is held about a person."""
+        return await self._call(lambda: self._store.held(owner))
+
+    async def forget(self, body: Erasure) -> Erased:
+        """Forget rows; the receipt is there when this returns."""
+        secret = os.urandom(SECRET) if body.secret is None else bytes.fromhex(body.secret)
+        receipt = await self._call(lambda: self._forget(body, secret))
+        return Erased(receipt, secret)
+
+    async def audit(self, body: AuditRequest) -> dict[str, Audit]:
+        """Audit models."""
+        wanted = body.forgotten, body.forgotten_owners, body.model
+        return await self._call(
+            lambda: self._store.audit(wanted[0], forgotten_owners=wanted[1], model=wanted[2])
+        )
+
+    async def details(self, name: str) -> dict[str, Any]:
+        """What is published of a model, and its rank and condition if it has few values."""
+        model = self.model(name)
+        found: dict[str, Any] = {"rank": None, "condition": None}
+        if 0 < model.values <= _FEW:
+            found = await self._call(lambda: self._diagnosed(name))
+        return {**self.model(name).described(), **found}
+
+    async def chain(self) -> tuple[dict[str, Any], list[Receipt]]:
+        """The status of the store, and all receipts, oldest first."""
+        status = await self._call(self._store.status)
+        path, count = self._store.path, int(status["receipts"])
+        return status, await asyncio.to_thread(_read_receipts, path, count)
+
+    async def expire(self) -> None:
+        """Let rows leave that are due. Over half of a model's rows stay, and the metrics say so."""
+        try:
+            left = await self._call(self._expire)
+        except TooManyDue:
+            self._metrics.overdue.set(1)
+            return
+        self._metrics.overdue.set(0)
+        self._metrics.expired.inc(sum(left.values()))
+
+    async def close(self) -> None:
+        """Finish what was accepted, then close the store."""
+        await self._queue.close()
+        await asyncio.to_thread(self._store.close)
+
+    @property
+    def waiting(self) -> int:
+        """How many rows wait for the writer."""
+        return self._queue.rows
+
+    # -- in the thread of the writer -------------------------------------------------------------
+
+    async def _call(self, job: Callable[[], T]) -> T:
+        def guarded() -> T:
+            try:
+                return job()
+            except StoreError:
+                self._fail()
+                raise
+
+        return await self._queue.call(guarded)
+
+    def _fail(self) -> None:
+        if not self.failed:
+            self.failed = True
+            self._on_failure()
+
+    def _commit(self, requests: Sequence[LearnRequest]) -> None:
+        """Learn the rows of many requests in one commit, and publish."""
+        errors = self._predicted(requests)
+        self._store.learn_many(requests)
+        if any(isinstance(request.error, StoreError) for request in requests):
+            self._fail()
+        done = [request for request in requests if request.result is not None]
+        self._metrics.commits.inc()
+        for request in done:
+            assert request.result is not None
+            self._metrics.learned.inc(request.result.learned)
+            self._metrics.skipped.inc(request.result.skipped)
+        now = time.time()
+        for name in dict.fromkeys(request.name for request in done):
+            self.past.add(self._publish_one(name), errors.get(name), now)
+        self._metrics.rows.set(sum(model.rows for model in self.models.values()))
+
+    def _predicted(self, requests: Sequence[LearnRequest]) -> dict[str, Errors]:
+        """How the models predict the rows before they learn them, by model."""
+        by_model: dict[str, list[LearnRequest]] = {}
+        for request in requests:
+            if request.name in self.models and self.models[request.name].rows:
+                by_model.setdefault(request.name, []).append(request)
+        return {name: self._errors(name, parts) for name, parts in by_model.items()}
+
+    def _errors(self, name: str, parts: Sequence[LearnRequest]) -> Errors:
+        X = np.concatenate([part.X for part in parts])
+        y = np.concatenate([part.y for part in parts])
+        absolute = np.abs(y - self.models[name].predict(X))
+        return Errors(len(y), float(absolute.mean()), self._covered(name, X, y))
+
+    def _covered(self, name: str, X: Matrix, y: Vector) -> float | None:
+        """The share of some rows in their intervals, now and then: it takes a look at all rows."""
+        now, last = time.monotonic(), self._looked.get(name, -math.inf)
+        pause = _PAUSES[self.models[name].values > _FEW]
+        if now < last + pause:
+            return None
+        self._looked[name] = now
+        X, y = X[:_SAMPLED], y[:_SAMPLED]
+        with self._store.reading(name) as model:
+            _, lower, upper = model.predict_interval(X)
+        inside = ((lower <= y) & (y <= upper))[np.isfinite(upper)]
+        return float(inside.mean()) if inside.size else None
+
+    def _create(self, definition: Definition, model: Any, body: NewModel) -> bool:
+        known = self._store.models().get(definition.name)
+        if known is not None:
+            wanted = (definition.kind, definition.parameters, definition.names)
+            if (known["model"], known["parameters"], known["features"]) == wanted:
+                return False
+            raise RefusedRequest(
+                409, f"Another model is named {definition.name!r}: choose another name."
+            )
+        self._store.add(definition.name, model, body.features)
+        self._publish(self._store.models(), [definition.name])
+        return True
+
+    def _forget(self, body: Erasure, secret: bytes) -> Receipt:
+        receipt = self._store.forget(
+            body.ids,
+            owner=body.owner,
+            owners=body.owners,
+            model=body.model,
+            missing=body.missing,
+            forever=body.forever,
+            secret=secret,
+        )
+        self._metrics.erasures.inc()
+        self._metrics.forgotten.inc(receipt.rows)
+        self._left(receipt.fields["rows"], asked=True)
+        return receipt
+
+    def _expire(self) -> dict[str, int]:
+        left = self._store.expire()
+        self._left(left, asked=False)
+        return left
+
+    def _left(self, names: Any, *, asked: bool) -> None:
+        """Rows of these models left: publish them; if someone asked for it, without their past."""
+        now = time.time()
+        for name in names:
+            if asked:
+                self.past.drop(name, now)
+            self.past.add(self._publish_one(name), None, now)
+        self._metrics.rows.set(sum(model.rows for model in self.models.values()))
+
+    def _diagnosed(self, name: str) -> dict[str, Any]:
+        with self._store.reading(name) as model:
+            if not len(model.live_rows.index):
+                return {"rank": 0, "condition": None}
+            found = diagnose(model)
+        return {"rank": found.rank, "condition": found.condition}
+
+    # -- publishing ------------------------------------------------------------------------------
+
+    def _publish(
+        self, about: dict[str, dict[str, Any]], names: Sequence[str] | None = None
+    ) -> None:
+        for name in about if names is None else names:
+            with self._store.reading(name) as model:
+                found = published(name, about[name], model, self._commits)
+            self.models = {**self.models, name: found}
+        self._metrics.rows.set(sum(model.rows for model in self.models.values()))
+
+    def _publish_one(self, name: str) -> PublishedModel:
+        """Publish a model that is known."""
+        self._commits += 1
+        before = self.models[name]
+        about = {
+            "model": before.kind,
+            "parameters": before.parameters,
+            "features": before.features,
+        }
+        with self._store.reading(name) as model:
+            found = published(name, about, model, self._commits)
+        self.models[name] = found
+        return found
+
+
+def _defined(name: str, body: NewModel) -> tuple[Definition, Any]:
+    """The model that a body describes; raises what refuses it."""
+    kind = MODELS.get(body.kind)
+    if kind is None:
+        raise invalid("kind", body.kind, f"one of {', '.join(MODELS)}", "name a model of efface")
+    try:
+        json.dumps(body.parameters, allow_nan=False)
+        parameters = dict(body.parameters)
+        if "window" in parameters:
+            parameters["window"] = from_plain(parameters["window"])
+        model = kind(**parameters)
+        return Definition.of(0, name, model, body.features), model
+    except EffaceError:
+        raise
+    except (TypeError, ValueError, KeyError, OverflowError, AttributeError) as error:
+        text = f"'parameters' cannot be used by {body.kind} ({type(error).__name__})"
+        raise InvalidValue(f"{text}: expected its arguments; see docs/models.md.") from error
+
+
+def _read_receipts(folder: Path, count: int) -> list[Receipt]:
+    """The first ``count`` receipts of the chain: those that were acknowledged."""
+    lines = (folder / RECEIPTS).read_bytes().split(b"\n")[:count]
+    return [Receipt.parse(line.decode("utf-8"), f"line {at}") for at, line in enumerate(lines, 1)]
+
+
+def chain_verdict(receipts: Sequence[Receipt], public_key: str) -> str | None:
+    """Why a chain does not verify; None if it does."""
+    try:
+        verify_chain(receipts, public_key)
+    except BadReceipt as error:
+        return str(error)
+    return None

@@ -1,0 +1,119 @@
+"""What requests carry, checked: JSON bodies, as pydantic knows them.
+
+Numbers are finite. Types are strict: a text is no number. Unknown fields are refused.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired
+
+from pydantic import BaseModel, ConfigDict, Field, with_config
+from typing_extensions import TypedDict
+
+MOST_ROWS = 10_000  # rows, ids and owners of one request
+MOST_FEATURES = 10_000
+_ISO = r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$"
+STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+Name = Annotated[
+    Annotated[str, Field(max_length=1_000)] | Annotated[int, Field(ge=-(2**63), lt=2**64)],
+    Field(union_mode="left_to_right"),
+]
+Number = float
+When = Annotated[
+    float | Annotated[str, Field(pattern=_ISO, max_length=40)], Field(union_mode="left_to_right")
+]
+Features = Annotated[
+    Annotated[list[Number], Field(max_length=MOST_FEATURES)]
+    | Annotated[dict[str, Number], Field(max_length=MOST_FEATURES)],
+    Field(union_mode="left_to_right"),
+]
+
+
+@with_config(STRICT)
+class Row(TypedDict):
+    """A row to learn: features as a list, or by name."""
+
+    x: Features
+    y: Number
+    id: NotRequired[Name | None]
+    owner: NotRequired[Name | None]
+    at: NotRequired[When | None]
+    until: NotRequired[When | None]
+    weight: NotRequired[Number]
+
+
+@with_config(STRICT)
+class Question(TypedDict):
+    """A row to predict."""
+
+    x: Features
+
+
+class _Body(BaseModel):
+    model_config = STRICT
+
+
+class NewModel(_Body):
+    """A model to create; ``kind`` is a class of the library, ``parameters`` its arguments."""
+
+    kind: Annotated[str, Field(max_length=100)] = "AutoRidge"
+    parameters: dict[str, Any] = {}
+    features: (
+        Annotated[int, Field(ge=1, le=MOST_FEATURES)]
+        | Annotated[
+            list[Annotated[str, Field(max_length=200)]], Field(min_length=1, max_length=10_000)
+        ]
+    )
+
+
+class NewRows(_Body):
+    """Rows to learn."""
+
+    rows: Annotated[list[Row], Field(min_length=1, max_length=MOST_ROWS)]
+    left: Literal["raise", "skip"] = "raise"
+
+
+class Questions(_Body):
+    """Rows to predict, with intervals if a level is given."""
+
+    rows: Annotated[list[Question], Field(min_length=1, max_length=MOST_ROWS)]
+    interval: Annotated[float, Field(gt=0, lt=1)] | None = None
+    method: Literal["gaussian", "self-normalized", "conformal"] = "gaussian"
+
+
+class AccessRequest(_Body):
+    """Whose rows to show."""
+
+    owner: Name
+
+
+class Erasure(_Body):
+    """What to forget: the rows of owners, or rows by id."""
+
+    owner: Name | None = None
+    owners: Annotated[list[Name], Field(min_length=1, max_length=MOST_ROWS)] | None = None
+    ids: Annotated[list[Name], Field(min_length=1, max_length=MOST_ROWS)] | None = None
+    model: Annotated[str, Field(max_length=200)] | None = None
+    forever: bool = False
+    missing: Literal["raise", "ok"] = "raise"
+    secret: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+
+
+class AuditRequest(_Body):
+    """What to audit, and what it must not find."""
+
+    model: Annotated[str, Field(max_length=200)] | None = None
+    forgotten: Annotated[list[Name], Field(max_length=MOST_ROWS)] = []
+    forgotten_owners: Annotated[list[Name], Field(max_length=MOST_ROWS)] = []
+
+
+class SignIn(_Body):
+    """A token, for a session of the dashboard."""
+
+    token: Annotated[str, Field(max_length=200)]
+
+
+BODIES: tuple[type[BaseModel], ...] = (
+    *(NewModel, NewRows, Questions, AccessRequest, Erasure, AuditRequest, SignIn),
+)

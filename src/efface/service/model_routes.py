@@ -1,0 +1,127 @@
+"""Routes of models: create, look at, learn, predict."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from efface.service.access import (
+    GuardedRoute,
+    answer,
+    media_type,
+    model_name,
+    needs,
+    read_body,
+    read_bytes,
+)
+from efface.service.arrow_rows import MEDIA_TYPE, arrow_request
+from efface.service.backend import Backend
+from efface.service.bodies import NewModel, NewRows, Questions
+from efface.service.columns import feature_matrix, learn_request
+from efface.service.documents import described_body
+from efface.store.learning import Learned
+
+router = APIRouter(route_class=GuardedRoute)
+
+
+def _backend(request: Request) -> Backend:
+    backend: Backend = request.app.state.service.backend
+    return backend
+
+
+@router.post("/models/{name}/predictions", openapi_extra=described_body(Questions))
+@needs("predict")
+async def predict_rows(request: Request) -> Response:
+    """Predict rows from what was published last; an interval waits for the running commit."""
+    name, body = model_name(request), await read_body(request, Questions)
+    model = _backend(request).model(name)
+    X = feature_matrix(body.rows, model.features)
+    if body.interval is None:
+        return answer({"predictions": model.predict(X).tolist(), "commit": model.commit})
+    found = await _backend(request).predict_interval(name, X, body.interval, body.method)
+    parts = {
+        "predictions": found.prediction.tolist(),
+        "lower": found.lower.tolist(),
+        "upper": found.upper.tolist(),
+    }
+    return answer({**finite(parts), "reason": found.reason})
+
+
+@router.post("/models/{name}/rows", openapi_extra=described_body(NewRows, MEDIA_TYPE))
+@needs("learn")
+async def learn_rows(request: Request) -> Response:
+    """Learn rows; they are durable when the answer comes."""
+    name, backend = model_name(request), _backend(request)
+    features = backend.model(name).features
+    if media_type(request) == MEDIA_TYPE:
+        wanted = arrow_request(name, await read_bytes(request), list(features))
+    else:
+        wanted = learn_request(name, await read_body(request, NewRows), features)
+    return answer(_learned(await backend.learn(wanted)))
+
+
+@router.get("/models")
+@needs("read")
+async def list_models(request: Request) -> Response:
+    """All models with their coefficients."""
+    found = [model.described() for model in _backend(request).models.values()]
+    return answer({"models": [finite(each) for each in found]})
+
+
+@router.put("/models/{name}", openapi_extra=described_body(NewModel))
+@needs("admin")
+async def create_model(request: Request) -> Response:
+    """Create a model. The same request again changes nothing."""
+    name, body = model_name(request), await read_body(request, NewModel)
+    made = await _backend(request).create(name, body)
+    return answer(finite(_backend(request).model(name).described()), 201 if made else 200)
+
+
+@router.get("/models/{name}")
+@needs("read")
+async def show_model(request: Request) -> Response:
+    """A model: coefficients, penalty, rank, condition, rows, and when the next row is due."""
+    return answer(finite(await _backend(request).details(model_name(request))))
+
+
+@router.get("/models/{name}/history")
+@needs("read")
+async def show_history(request: Request) -> Response:
+    """The recent past of a model, as far as nobody was forgotten since."""
+    name = model_name(request)
+    _backend(request).model(name)
+    found = _backend(request).past.of(name)
+    return answer({**found, "points": [finite(point) for point in found["points"]]})
+
+
+@router.post("/models/{name}/events", openapi_extra=described_body(NewRows))
+@needs("predict", "learn")
+async def predict_and_learn(request: Request) -> Response:
+    """Predict rows, then learn them: no row of the call influences its predictions."""
+    name, body = model_name(request), await read_body(request, NewRows)
+    model = _backend(request).model(name)
+    wanted = learn_request(name, body, model.features)
+    predictions = model.predict(wanted.X).tolist()
+    learned = await _backend(request).learn(wanted)
+    return answer({"predictions": predictions, **_learned(learned)})
+
+
+def _learned(found: Learned) -> dict[str, Any]:
+    return {"ids": found.ids, "learned": found.learned, "skipped": found.skipped}
+
+
+def finite(value: Any) -> Any:
+    """The same with null for numbers that JSON cannot hold.
+
+    >>> finite({"condition": float("inf"), "rank": 2})
+    {'condition': None, 'rank': 2}
+    """
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: finite(each) for name, each in value.items()}
+    return [finite(each) for each in value] if isinstance(value, list | tuple) else value

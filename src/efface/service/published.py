@@ -1,0 +1,107 @@
+"""What the writer publishes of a model after each commit: immutable, read without a lock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from efface.inputs.months import Months
+from efface.inputs.times import Time
+from efface.inputs.types import Matrix, Vector
+from efface.live.live_rows import LiveRows
+from efface.live.policies import KeepFor
+from efface.models.regression import Model
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PublishedModel:
+    """A model as of one commit. ``due`` is when the next row leaves by its age or its end."""
+
+    name: str
+    kind: str
+    parameters: Mapping[str, Any]
+    features: tuple[str, ...]
+    coef: Vector
+    intercept: float
+    penalty: float
+    rows: int
+    due: Time | None
+    commit: int
+
+    @property
+    def values(self) -> int:
+        """How many values of features there are."""
+        return self.rows * len(self.features)
+
+    def predict(self, X: Matrix) -> Vector:
+        """The predictions for checked rows."""
+        return np.asarray(X @ self.coef + self.intercept)
+
+    def described(self) -> dict[str, Any]:
+        """As JSON knows it."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "parameters": dict(self.parameters),
+            "features": list(self.features),
+            "rows": self.rows,
+            "coefficients": dict(zip(self.features, self.coef.tolist(), strict=True)),
+            "intercept": self.intercept,
+            "penalty": self.penalty,
+            "next_due": readable_time(self.due),
+            "commit": self.commit,
+        }
+
+
+def published(name: str, about: Mapping[str, Any], model: Model, commit: int) -> PublishedModel:
+    """What is published of a model; ``about`` is what ``Store.models`` says of it."""
+    coef = model.coef_
+    coef.flags.writeable = False
+    live = model.live_rows
+    return PublishedModel(
+        name=name,
+        kind=about["model"],
+        parameters=about["parameters"],
+        features=tuple(about["features"]),
+        coef=coef,
+        intercept=model.intercept_,
+        penalty=model.penalty_,
+        rows=len(live.index),
+        due=next_due(live),
+        commit=commit,
+    )
+
+
+def next_due(live: LiveRows) -> Time | None:
+    """When the next row is too old or at its end; None if none will be."""
+    end = live.marks.consents.earliest
+    policy, oldest = live.policy, next(iter(live.index.since), None)
+    if not isinstance(policy, KeepFor) or oldest is None:
+        return end
+    age = _later(oldest, policy.length)
+    return age if end is None else min(age, end)
+
+
+def _later(time: Time, length: Time | Months) -> Time:
+    """A time plus a duration; months end as ``efface.inputs.months`` says."""
+    if not isinstance(length, Months):
+        return time + length
+    at = np.datetime64(int(time), "ns")
+    month = at.astype("datetime64[M]")
+    then = month + np.timedelta64(length.count, "M")
+    same = then.astype("datetime64[ns]") + (at - month.astype("datetime64[ns]"))
+    last = (then + np.timedelta64(1, "M")).astype("datetime64[ns]")
+    return int(min(same, last).astype(np.int64))
+
+
+def readable_time(time: Time | None) -> str | float | None:
+    """A calendar time in ISO 8601, a number as it is.
+
+    >>> readable_time(0), readable_time(1.5)
+    ('1970-01-01T00:00:00.000000000Z', 1.5)
+    """
+    return f"{np.datetime64(time, 'ns')}Z" if isinstance(time, int) else time

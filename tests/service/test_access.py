@@ -1,0 +1,81 @@
+"""Tests of efface.service.access."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from starlette.requests import Request
+
+from efface.errors import InvalidValue
+from efface.service import application
+from efface.service.access import (
+    GuardedRoute,
+    answer,
+    media_type,
+    model_name,
+    needs,
+    read_bytes,
+    refuse_foreign_origin,
+)
+from efface.service.problems import RefusedRequest
+
+
+def request(headers=None, chunks=(b"",), **scope):
+    """A request as a server would pass it on."""
+    messages = [
+        {"type": "http.request", "body": chunk, "more_body": at + 1 < len(chunks)}
+        for at, chunk in enumerate(chunks)
+    ]
+
+    async def receive():
+        return messages.pop(0)
+
+    found = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
+    about = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": found}
+    return Request({**about, **scope}, receive)
+
+
+def test_every_route_names_its_roles():
+    routes = [route for module in application._ROUTES for route in module.router.routes]
+    assert len(routes) > 15
+    assert all(isinstance(route, GuardedRoute) for route in routes)
+    opened = {route.path for route in routes if not route.endpoint.__dict__["roles"]}
+    assert opened == {"/", "/assets/{file}", "/session", "/health"}
+    with pytest.raises(InvalidValue, match="at least one role"):
+        needs()
+
+
+def test_bodies_are_read_up_to_a_limit():
+    assert asyncio.run(read_bytes(request(chunks=(b"ab", b"cd")), limit=4)) == b"abcd"
+    for headers, chunks in (
+        ({}, (b"ab", b"cde")),
+        ({"content-length": "5"}, (b"",)),
+        ({"content-length": "-1"}, (b"",)),
+        ({"content-length": "x"}, (b"",)),
+    ):
+        with pytest.raises(RefusedRequest, match="larger than 4 bytes"):
+            asyncio.run(read_bytes(request(headers, chunks), limit=4))
+    with pytest.raises(RefusedRequest, match="compressed"):
+        asyncio.run(read_bytes(request({"content-encoding": "br"})))
+
+
+def test_writes_of_browsers_come_from_a_page_of_the_service():
+    host = {"host": "127.0.0.1:8000"}
+    refuse_foreign_origin(request({**host, "origin": "http://127.0.0.1:8000"}))
+    for origin in ("http://127.0.0.1:9000", "http://evil.example", "null", ""):
+        with pytest.raises(RefusedRequest, match="another origin"):
+            refuse_foreign_origin(request({**host, "origin": origin}))
+
+
+def test_names_and_types_are_read_from_the_request():
+    assert model_name(request(path_params={"name": "a%2Fb%20%E2%82%AC"})) == "a/b €"
+    assert media_type(request({"content-type": "Application/JSON; charset=utf-8"})) == (
+        "application/json"
+    )
+
+
+def test_an_answer_holds_no_number_that_json_does_not_have():
+    assert answer({"a": 1.5}).body == b'{"a":1.5}'
+    with pytest.raises(ValueError, match="JSON"):
+        answer({"a": float("inf")})

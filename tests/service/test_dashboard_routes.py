@@ -1,0 +1,245 @@
+"""The dashboard in a real browser: sign in, watch rows arrive, forget a person, get a receipt."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from browser import launched
+from command_line import run
+from service_cases import Running, add_demand, rows
+
+from efface.errors import UnknownOwner
+from efface.service.dashboard_routes import style
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with launched() as running:
+        yield running
+
+
+class Tab:
+    """A page of the service, with what the console said and which hosts were asked."""
+
+    def __init__(self, browser, service, token, *, width=1280, scheme="light"):
+        self.errors, self.dialogs, self.hosts = [], [], set()
+        self.service = service
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, accept_downloads=True
+        )
+        self.page = page = context.new_page()
+        page.on("console", self._on_console)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", lambda request: self.hosts.add(request.url.split("/")[2]))
+        page.on("dialog", lambda dialog: (self.dialogs.append(dialog), dialog.dismiss()))
+        page.goto(service.url)
+        page.fill("#token", token)
+        page.keyboard.press("Enter")
+
+    def _on_console(self, message):
+        if message.type in ("error", "warning"):
+            self.errors.append(message.text)
+
+    def expect(self, place, text):
+        """Wait for a text; the page's policy forbids to wait for a script."""
+        from playwright.sync_api import expect
+
+        expect(self.page.locator(place).first).to_have_text(text, timeout=30_000)
+
+    def look_up(self, owner):
+        self.page.click("nav >> text=People")
+        self.page.fill("#owner", owner)
+        self.page.keyboard.press("Enter")
+
+    def check(self):
+        assert self.errors == []
+        assert self.dialogs == []
+        assert self.hosts == {self.service.url.removeprefix("http://")}
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_a_person_is_looked_up_and_forgotten_and_the_receipt_verifies(
+    browser, tmp_path, width, scheme
+):
+    add_demand(tmp_path / "orders", 40)
+    with Running(tmp_path / "orders") as running:
+        api = running.client()
+        tab = Tab(browser, running, running.all, width=width, scheme=scheme)
+        page = tab.page
+        page.wait_for_selector(".model")
+        tab.expect("[data-figure=rows]", "40")
+        for first, count in ((100, 5), (105, 20)):
+            content = {"rows": rows(count, first=first)}
+            api.post("/models/demand/rows", json=content).raise_for_status()
+        tab.expect("[data-figure=rows]", "65")
+        page.wait_for_selector("svg.chart path")
+        overflow = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert overflow <= 0
+        tab.look_up("person 3")
+        page.wait_for_selector("#held")
+        assert page.locator("#held tbody tr").count() == 13
+        page.click("#open-confirm")
+        assert "13 rows of person 3 in demand will be deleted" in page.inner_text("#confirm-text")
+        page.click("#keep")
+        assert running.store.status()["rows"] == 65
+        page.click("#open-confirm")
+        page.click("#forget")
+        page.wait_for_selector("#receipt")
+        receipt, secret = (
+            downloaded(page, title) for title in ("Download the receipt", "Download its secret")
+        )
+        tab.look_up("person 3")
+        tab.expect("#message", re.compile("has no live row"))
+        assert page.locator("#held").count() == 0
+        page.click("nav >> text=Receipts")
+        assert page.inner_text("#chain").startswith("1 receipt: every signature")
+        page.click("nav >> text=Audit")
+        page.click("#start-audit")
+        tab.expect("#audit-step", "1 of 1 audited")
+        assert page.inner_text("#audit-table").split("\t")[1].startswith("holds: 52 live rows")
+        public_key = api.get("/receipts").json()["public_key"]
+        found = [text for text in tab.errors if "404" in text]  # of the person who is gone
+        tab.errors = [text for text in tab.errors if text not in found]
+        tab.check()
+        with pytest.raises(UnknownOwner):
+            running.store.held("person 3")
+    (tmp_path / "receipt.json").write_text(receipt)
+    (tmp_path / "secret").write_text(secret)
+    verified = verify(tmp_path, public_key, "person 3")
+    assert "13 rows forgotten (demand 13)" in verified.stdout
+    assert "unaltered, and signed by this key" in verified.stdout
+    assert verified.returncode == 0
+    assert verify(tmp_path, public_key, "person 2").returncode == 2
+
+
+def verify(folder, public_key, owner):
+    """``efface receipt verify`` on what was downloaded."""
+    return run(
+        *("receipt", "verify", str(folder / "receipt.json"), "--public-key", public_key),
+        *("--secret", str(folder / "secret"), "--owner-stdin"),
+        input=f"{owner}\n",
+    )
+
+
+def downloaded(page, title):
+    with page.expect_download() as waiting:
+        page.click(f"a:text-is('{title}')")
+    return waiting.value.path().read_text("utf-8")
+
+
+def test_names_are_shown_as_text_and_run_nothing(browser, tmp_path):
+    with Running(tmp_path / "orders") as running:
+        api = running.client()
+        path = "/models/%3Cscript%3Ealert(1)%3C%2Fscript%3E"
+        features = ["<img src=x onerror=alert(2)>", "b"]
+        api.put(path, json={"kind": "Ridge", "features": features}).raise_for_status()
+        content = [
+            {"x": [float(k), 1.0], "y": 1.0, "owner": "<b onclick=alert(3)>bold</b>"}
+            for k in range(5)
+        ]
+        for _ in range(2):
+            api.post(f"{path}/rows", json={"rows": content}).raise_for_status()
+        tab = Tab(browser, running, running.all)
+        tab.page.wait_for_selector(".legend li")
+        assert tab.page.inner_text(".model h2") == SCRIPT
+        assert tab.page.inner_text(".legend li >> nth=0").strip() == features[0]
+        tab.look_up("<b onclick=alert(3)>bold</b>")
+        tab.page.wait_for_selector("#held")
+        assert tab.page.inner_text("#held h2") == "<b onclick=alert(3)>bold</b>"
+        assert tab.page.locator("#held b, .model img, .model script").count() == 0
+        tab.check()
+
+
+def test_a_token_without_the_role_sees_no_button_and_is_refused(browser, tmp_path):
+    add_demand(tmp_path / "orders", 10)
+    with Running(tmp_path / "orders") as running:
+        token = running.tokens.create(["read", "held"])
+        tab = Tab(browser, running, token)
+        tab.page.wait_for_selector(".model")
+        tab.look_up("person 1")
+        tab.page.wait_for_selector("#held")
+        assert tab.page.locator("#open-confirm").count() == 0
+        status = tab.page.evaluate(
+            """async () => (await fetch("/erasures", {method: "POST", body: '{"owner": "person 1"}',
+            headers: {"content-type": "application/json"}})).status"""
+        )
+        assert status == 403
+        assert running.store.status()["rows"] == 10
+        running.tokens.revoke(token.split("_")[1])
+        tab.page.click("nav >> text=Models")
+        tab.page.wait_for_selector("#sign-in", state="visible")
+
+
+def test_the_page_shows_nothing_before_a_sign_in(browser, tmp_path):
+    add_demand(tmp_path / "orders", 10)
+    with Running(tmp_path / "orders") as running:
+        tab = Tab(browser, running, "eff_00000000_" + "A" * 43)
+        tab.expect("#message", re.compile("no valid token"))
+        assert tab.page.locator("#signed-in").is_hidden()
+        assert "demand" not in tab.page.content()
+
+
+def test_pages_are_usable_by_keyboard_alone(browser, tmp_path):
+    add_demand(tmp_path / "orders", 10)
+    with Running(tmp_path / "orders") as running:
+        tab = Tab(browser, running, running.all)
+        page = tab.page
+        page.wait_for_selector(".model")
+        reached = []
+        for _ in range(12):
+            page.keyboard.press("Tab")
+            reached.append(page.evaluate("document.activeElement.textContent.trim()"))
+        assert {"Models", "People", "Receipts", "Audit", "Sign out"} <= set(reached)
+        tab.look_up("person 1")
+        page.wait_for_selector("#open-confirm")
+        page.focus("#open-confirm")
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "keep"
+        page.keyboard.press("Escape")
+        assert running.store.status()["rows"] == 10
+        tab.check()
+
+
+def test_every_response_has_a_strict_policy_and_the_page_loads_only_its_own_files(tmp_path):
+    with Running(tmp_path / "orders") as running:
+        client = running.client("")
+        for path in (
+            "/",
+            "/assets/style.css",
+            "/assets/dashboard.js",
+            "/health",
+            "/none",
+            "/models",
+        ):
+            headers = client.get(path).headers
+            policy = headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            assert headers["cache-control"] == "no-store"
+            assert headers["referrer-policy"] == "no-referrer"
+            assert headers["x-content-type-options"] == "nosniff"
+        assert "http" not in client.get("/").text
+        assert client.get("/assets/..%2Ftokens.py").status_code == 404
+
+
+def test_the_style_is_that_of_the_report():
+    assert "--model: #1d5fd1" in style()
+    assert "prefers-color-scheme: dark" in style()
+
+
+def test_a_session_tells_its_roles_and_ends(tmp_path):
+    with Running(tmp_path / "orders") as running:
+        client = running.client("")
+        origin = {"origin": running.url}
+        body = json.dumps({"token": running.token["read"]})
+        found = client.post(
+            "/session", content=body, headers={**origin, "content-type": "application/json"}
+        )
+        assert found.json() == {"roles": ["read"]}
+        assert client.get("/session").json() == {"roles": ["read"]}
+        assert client.delete("/session", headers=origin).json() == {"roles": []}
+        assert client.get("/session").json() == {"roles": []}
