@@ -16,9 +16,14 @@ EXTRAS = {
     "cryptography": "store",
     "psycopg": "store",
     "fastapi": "service",
+    "httptools": "service",
     "httpx": "service",
     "prometheus_client": "service",
+    "pydantic": "service",
+    "starlette": "service",
+    "typing_extensions": "service",
     "uvicorn": "service",
+    "uvloop": "service",
 }
 
 
@@ -26,8 +31,8 @@ def missing_extra(error: ImportError) -> MissingExtra | None:
     """The error that says what to install; None if no extra has the library.
 
     >>> print(missing_extra(ModuleNotFoundError(name="bokeh.plotting")))
-    'bokeh' is not installed: this command needs it; run pip install "efface[report]", or \
-pip install "efface[all]" for all commands.
+    'bokeh' is not installed: it is needed here; run pip install "efface[report]", or \
+pip install "efface[all]" for everything.
     """
     library = (error.name or "").partition(".")[0]
     extra = EXTRAS.get(library)
