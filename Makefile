@@ -22,7 +22,7 @@ setup: .venv/dev.stamp ## build .venv with all dependencies, those of the benchm
 
 demo: .venv/demo.stamp ## replay a year of bicycle hires, forget some rows, write a report
 	$(BIN)/efface replay src/efface/files/sample/bikeshare.csv --target bikers --time time \
-		--features temp,hum,windspeed --one-hot slot --keep 30d \
+		--features temp,hum,windspeed --one-hot slot --keep 30d --lower 0 \
 		--forget src/efface/files/sample/requests.csv --compare --out demo --overwrite
 
 serve: .venv/demo.stamp ## serve the dashboard with bicycle hires that arrive live

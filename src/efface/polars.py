@@ -29,7 +29,8 @@ def rolling_regression(
     ``to_frame()``.
 
     >>> days = pl.DataFrame({"x": [1.0, 1.0, 2.0], "y": [1.0, 3.0, 5.0], "asset": ["a", "a", "b"]})
-    >>> fit = rolling_regression("y", "x", window=1, outputs="coef").over("asset")
+    >>> plain = {"fit_intercept": False, "outputs": "coef"}
+    >>> fit = rolling_regression("y", "x", window=1, **plain).over("asset")
     >>> days.select(fit.alias("fit")).unnest("fit")["coef_x"].to_list()
     [1.0, 3.0, 2.5]
     """

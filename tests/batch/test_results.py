@@ -149,7 +149,8 @@ def test_missing_values_of_every_kind_are_skipped(kind):
 
 
 def test_results_are_shown_as_tables():
-    result = rolling(pd.DataFrame({"mkt": [1.0, 1.0, 2.0]}), [1.0, 3.0, 5.0], window=2)
+    frame = pd.DataFrame({"mkt": [1.0, 1.0, 2.0]})
+    result = rolling(frame, [1.0, 3.0, 5.0], window=2, fit_intercept=False)
     assert repr(result).splitlines()[0] == "Rolling"
     assert "mkt   2.6   2.3    2  2.6" in repr(result)
     assert "<th>mkt</th>" in result._repr_html_()

@@ -44,3 +44,9 @@ def test_altered_and_cut_bodies_read_nothing():
         altered = body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
         assert CIPHER.decrypt(40, 3, KEYS[:32], altered) is None
         assert CIPHER.decrypt(40, 3, KEYS[:32], body[:at]) is None
+
+
+def test_values_of_another_type_read_nothing():
+    """A damaged page of a database can hold anything."""
+    assert CIPHER.decrypt(40, None, KEYS[:32], rows()[0][2]) is None
+    assert CIPHER.decrypt(40, 3, KEYS[:32], "text" * 20) is None

@@ -119,7 +119,8 @@ class Rolling(BatchResult):
         """How the coefficients moved.
 
         >>> from efface import rolling
-        >>> rolling([[1.0], [1.0], [2.0]], [1.0, 3.0, 5.0], window=2).summary()
+        >>> X, y = [[1.0], [1.0], [2.0]], [1.0, 3.0, 5.0]
+        >>> rolling(X, y, window=2, fit_intercept=False).summary()
         Rolling
           rows         3
           regressions  2

@@ -175,7 +175,7 @@ class ReceiptChain:
         for line in whole.splitlines():
             try:
                 self._enter(Receipt.parse(line.decode("utf-8")), line + b"\n")
-            except (BadReceipt, UnicodeDecodeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
                 text = f"'{self._path.name}' is damaged at line {self.count + 1}"
                 raise DamagedStore(f"{text}; restore it from a copy.") from error
         if len(whole) < len(content):

@@ -51,10 +51,10 @@ class RowCipher:
 
     def decrypt(self, seq: int, model: int, key: bytes, body: bytes) -> bytes | None:
         """The plaintext of a row; None if the key or the row is another one or altered."""
-        place = self._prefix + _PLACE.pack(seq, model)
         try:
+            place = self._prefix + _PLACE.pack(seq, model)
             return AESGCM(key).decrypt(body[:NONCE], body[NONCE:], place)
-        except (InvalidTag, ValueError):  # a body that is too short is a ValueError
+        except (InvalidTag, ValueError, TypeError, struct.error):  # damaged: too short, no number
             return None
 
     def decrypt_all(self, rows: Iterable[Body], keys: bytes, first: int) -> list[bytes | None]:
