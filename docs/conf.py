@@ -33,6 +33,8 @@ nitpick_ignore_regex = [  # names of other projects, and short names of types in
     (r"py:.*", r"(array_like|collections|datetime|numpy|np|os|pandas|pd|river|sklearn|uuid)\b.*"),
     (r"py:.*", r"(Any|AnyId|ArrayLike|Hashable|Iterable|Literal|Mapping|NDArray|Self)\b.*"),
     (r"py:.*", r"(Array|Id|Ints|Matrix|MethodName|Output|Time|Vector|Window)\b.*"),
+    (r"py:.*", r"polars\..*"),
+    (r"py:.*", r"efface\.(live|models)\.\w+\.\w+"),  # what methods return, described with them
 ]
 
 myst_enable_extensions = ["dollarmath"]

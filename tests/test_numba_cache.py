@@ -65,5 +65,5 @@ def test_make_gives_the_folder_to_the_commands_that_compile():
         r"^(.*): export NUMBA_CACHE_DIR = .*numba_cache\.py", makefile, re.MULTILINE
     )
     assert targets is not None
-    assert set(targets[1].split()) == {"demo", "gallery", "paper"}
+    assert set(targets[1].split()) == {"demo", "gallery", "paper", "serve"}
     assert "use_cache_folder()" in (ROOT / "benchmarks" / "__main__.py").read_text("utf-8")

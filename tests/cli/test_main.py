@@ -74,7 +74,7 @@ def test_a_missing_library_gives_exit_code_3_and_its_extra(tmp_path, libraries, 
     assert result.returncode == 3, result.stderr
     assert result.stdout == ""
     assert result.stderr.startswith("efface: '")
-    assert f'is not installed: this command needs it; run pip install "efface[{extra}]"' in (
+    assert f'is not installed: it is needed here; run pip install "efface[{extra}]"' in (
         result.stderr
     )
     assert 'pip install "efface[all]"' in result.stderr

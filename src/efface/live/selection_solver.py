@@ -36,7 +36,7 @@ class SelectionSolver(TreeSolver):
     >>> solver = SelectionSolver(1, Selected(), intercept=True)
     >>> solver.extend(np.array([[1.0], [2.0], [3.0], [4.0]]), np.array([1.0, 2.0, 3.0, 5.0]))
     >>> round(solver.predict(np.array([5.0])), 2)
-    5.83
+    5.88
     """
 
     standardizes: ClassVar[bool] = False

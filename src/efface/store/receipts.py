@@ -59,7 +59,7 @@ class Receipt:
 
     @property
     def head(self) -> str:
-        """The digest of the payload: that of the chain up to here."""
+        """SHA-256 of the payload, which names the one before: so it covers the chain up to here."""
         return hashlib.sha256(self.payload.encode("utf-8")).hexdigest()
 
     @property

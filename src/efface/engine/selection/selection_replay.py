@@ -50,6 +50,9 @@ def replay_selection(
             return t, code
         if t != measured:
             record(s.state, s.coef, r, events, t)
+            if wanted == DIAGNOSED and events.counts[0, t] > events.counts[2, t] == 0:
+                for i in range(3, 6):  # rows without weight have no leverage, and none is new
+                    events.states[i, t] = 0.0
             if events.counts[2, t] > 0 and wanted != NOTHING:
                 if s.state.refit == 1:
                     return t, SPECTRAL

@@ -34,6 +34,7 @@ from efface.engine.linalg.double_double import plus
 from efface.engine.linalg.exact_products import add_exact_gram, padded_columns, row_start
 from efface.engine.linalg.precise_solve import (
     OFF_CENTRE,
+    UNSOLVED,
     PreciseSystem,
     Window,
     lay_out_system,
@@ -46,15 +47,16 @@ _FAR = 100.0  # variances: a feature is centred where the square of its mean exc
 _UNUSED = 64  # rows, and a quarter of the live ones: so many come, and the sums are discarded
 
 precise_state, _STATE = record(
-    ints=["width", "centred", "depth", "turn", "seen", "entries", "anchor"]
+    ints=["width", "centred", "depth", "turn", "seen", "entries", "anchor", "tiny"]
 )
+_TINY = 1e-120  # squares of smaller deviations lose digits, or are 0
 
 
 class PreciseSums(NamedTuple):
     """The sums of a sliding range; q = d + 2, w is q padded. An entry is two packed triangles."""
 
     # d; is there an intercept?; room on the stack; turn; seen: the rows before it are in the sums;
-    # entries in use; the last row that the centre depends on
+    # entries in use; the last row that the centre depends on; were there deviations below _TINY?
     state: Record
     recent: Vector  # over [turn, seen)
     stack: Matrix  # one entry per row: over [start, turn), nearest last
@@ -107,16 +109,20 @@ def allocate_precise(width: int, centred: bool, capacity: int) -> Vector:
 @numba.njit(**INNER)
 def _add_rows(s: PreciseSums, x: Matrix, y: Responses, lo: int, hi: int, out: Vector) -> None:
     """out += the Gram matrix of the rows lo..hi, centred and weighted."""
-    d, rows, centre = x.shape[1], s.rows, s.centre
+    d, rows, centre, tiny = x.shape[1], s.rows, s.centre, 0
     for start in range(lo, hi, _CHUNK):
         size = min(_CHUNK, hi - start)
         for i in range(size):
             root = y[start + i, ROOT]
             for j in range(d):
-                rows[i, j] = root * (x[start + i, j] - centre[j])
+                value = root * (x[start + i, j] - centre[j])
+                tiny += value != 0.0 and abs(value) < _TINY
+                rows[i, j] = value
             rows[i, d] = root
             rows[i, d + 1] = root * (y[start + i, VALUE] - centre[d + 1])
         add_exact_gram(rows, size, d + 2, out)
+    if tiny > 0:
+        s.state.tiny = 1
     fill(part(rows, 0, min(_CHUNK, hi - lo)), 0.0)
 
 
@@ -155,6 +161,7 @@ def clear_precise(s: PreciseSums) -> None:
     fill(part(s.stack, 0, s.state.entries), 0.0)
     fill(s.centre, 0.0)
     s.state.turn, s.state.seen, s.state.entries, s.state.anchor = 0, NEVER, 0, 0
+    s.state.tiny = 0
 
 
 @numba.njit(**INNER)
@@ -262,4 +269,4 @@ def fit_range(
         turn_precise(s, x, y, a, b)
         slide_precise(s, x, y, a, b)
         level, rank = solve_precisely(s.system, s.total, s.centre, asked, True, coef)
-    return level, rank
+    return level, UNSOLVED if s.state.tiny == 1 else rank
