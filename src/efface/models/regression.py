@@ -73,7 +73,8 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
     short_name: ClassVar[str]  # the value of the option --model
     _shrinks_by_units: ClassVar[bool] = True  # do units decide how much a feature is shrunk?
     _units_seen = False  # are the first rows looked at? See ``units``
-    scale_power: ClassVar[float] = 0.0  # features are penalised divided by this power of their sd
+    #: Features are penalised after division by this power of their standard deviation.
+    scale_power: ClassVar[float] = 0.0
 
     @abstractmethod
     def _penalty(self) -> Penalty:
