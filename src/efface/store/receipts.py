@@ -59,7 +59,7 @@ class Receipt:
 
     @property
     def head(self) -> str:
-        """SHA-256 of the payload. The payload names the head before it, so this covers the chain."""
+        """SHA-256 of the payload. That names the head before it, so this covers the chain."""
         return hashlib.sha256(self.payload.encode("utf-8")).hexdigest()
 
     @property
