@@ -55,8 +55,9 @@ class PreciseFits:
 
     def clear(self) -> None:
         """Overwrite all sums; the store is made anew when it is next needed."""
-        self._store[:] = 0.0
-        self._store, self.active = np.zeros(0), False
+        if self._store.size:
+            self._store[:] = 0.0
+            self._store, self.active = np.zeros(0), False
 
     def residues(self, rows: RowStore) -> list[str]:
         """The names of sums that do not follow from the live rows."""

@@ -136,13 +136,15 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         live = self._live
         if live is None:
             raise self._not_fitted()
-        if isinstance(x, Mapping):
-            x = self._named_row(x)
-        row = x if is_row(x, live.shape) else as_row(x, live.shape[0])
+        row = x if is_row(x, live.shape) else self._checked_row(x)
         prediction = live.solver.predict(row)
         if not isfinite(prediction):
-            as_row(x, live.shape[0])  # refuses a row that is not finite; else the sum overflowed
+            self._checked_row(row)  # refuses a row that is not finite; else the sum overflowed
         return prediction
+
+    def _checked_row(self, x: ArrayLike | Mapping[str, float]) -> Vector:
+        """One row of the features, or of a dict by their names."""
+        return as_row(self._named_row(x) if isinstance(x, Mapping) else x, self._alive().shape[0])
 
     # -- arrays ----------------------------------------------------------------------------------
 
