@@ -13,14 +13,15 @@ Matrix = NDArray[np.float64]
 
 _EVERY = 50  # rows between two measurements, at least
 _SHARE = 64  # and at least this fraction of the rows so far
-_LONG = 10_000  # rows from which the engine is faster, so that batches are not cut
+_LONG = 10_000  # rows of a batch or so far, from which batches are not cut: the engine is faster
 
 
 class MeasuredErrors:
     """The last standard errors of each group; "" is the name of a stream without groups.
 
     A measurement costs O(n d^2) for n live rows. So there are about 64 in the first 3,200 rows, and
-    about 64 more whenever the stream has become three times as long.
+    about 64 more whenever the stream has become three times as long. In a long stream, or for a
+    long batch, a measurement waits for the end of the batch.
     """
 
     def __init__(self) -> None:
@@ -32,7 +33,8 @@ class MeasuredErrors:
         start = 0
         while start < count:
             due = self._measured + self._step - self._rows
-            stop = count if count >= _LONG else min(count, start + max(1, due))
+            whole = max(count, self._rows) >= _LONG
+            stop = count if whole else min(count, start + max(1, due))
             self._rows += stop - start
             yield slice(start, stop)
             start = stop
