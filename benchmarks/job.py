@@ -29,7 +29,7 @@ MODULES = (  # imported before the clock starts
 PARTS = ("read", "engine", "log", "write", "report")
 COLUMNS = ("rows", "rows/s", *PARTS, "peak MB", "above start")
 NOTE = (
-    f"CSV with {FEATURES} features, adaptive ridge, window {WINDOW}, diagnostics and gaussian 95 % "
+    f"CSV with {FEATURES} features, AutoRidge, window {WINDOW}, diagnostics and gaussian 95 % "
     "intervals at every row, Parquet output, kernels compiled beforehand. Rows/s by wall time; the "
     "parts in µs of processor time per row: reading, `replay` alone, the log that the report is "
     "drawn from, writing, the report. Each length runs in its own process."
