@@ -34,7 +34,7 @@ LAST = FIRST + STEP * (COUNT - 1)
 FAINT = 1e-4  # weights below this share do not decide how many digits are needed
 _LOG_2 = float(np.log(2.0))
 _ROWS = 13
-_BETWEEN_LOGS = 24  # factors of a determinant: their product stays below 2^1000
+BETWEEN_LOGS = 24  # factors of a determinant: their product stays below 2^1000
 
 
 class Grid(NamedTuple):
@@ -51,8 +51,9 @@ class Grid(NamedTuple):
     columns: Matrix  # (13, COUNT): see the names below
 
 
-LAM, WEIGHT_OF, EXPLAINED, LENGTH, LOG_DET, TRACE, LEFT = range(7)
-_INVERSE, _SLOPE, _TARGET, _TARGET_SLOPE, _PRODUCT, _INVERSE_LAM = range(7, _ROWS)
+LAM, WEIGHT_OF, EXPLAINED, LENGTH, LOG_DET, TRACE, LEFT, PRODUCT = range(8)
+_INVERSE, _SLOPE, _TARGET, _TARGET_SLOPE, _INVERSE_LAM = range(8, _ROWS)
+RESIDUAL, FREE = _SLOPE, _TARGET_SLOPE  # once all lam are factorised, or where none is
 
 
 @carving
@@ -128,16 +129,16 @@ def scan(g: Grid, base: float) -> None:
     fill(c, 0.0)
     lam = base * 2.0**FIRST
     for k in range(COUNT):
-        c[LAM, k], c[_INVERSE_LAM, k], c[_PRODUCT, k] = lam, 1.0 / lam, 1.0
+        c[LAM, k], c[_INVERSE_LAM, k], c[PRODUCT, k] = lam, 1.0 / lam, 1.0
         lam *= 2.0**STEP
     before = 0.0
     for i in range(d):
         _step(take(c, 0, 1, c.size)[0], g.ratio[i], g.forward[i], before, v[0, i], v[3, i])
         before = v[1, i]
-        if i % _BETWEEN_LOGS == _BETWEEN_LOGS - 1 or i == d - 1:
+        if i % BETWEEN_LOGS == BETWEEN_LOGS - 1 or i == d - 1:
             for k in range(COUNT):
-                c[LOG_DET, k] += np.log(c[_PRODUCT, k])
-                c[_PRODUCT, k] = 1.0
+                c[LOG_DET, k] += np.log(c[PRODUCT, k])
+                c[PRODUCT, k] = 1.0
 
 
 @numba.njit(**INNER, fastmath=FAST)
@@ -161,7 +162,7 @@ def _step(
         image = value * turned
         c[EXPLAINED * COUNT + k] += value * image
         c[LENGTH * COUNT + k] -= image * (2.0 * change - image * steep)
-        c[_PRODUCT * COUNT + k] *= pivot * c[_INVERSE_LAM * COUNT + k]
+        c[PRODUCT * COUNT + k] *= pivot * c[_INVERSE_LAM * COUNT + k]
         c[TRACE * COUNT + k] += steep * turned
         c[_TARGET * COUNT + k] = value
         c[_TARGET_SLOPE * COUNT + k] = change
@@ -223,15 +224,28 @@ def restore_left(g: Grid, least: float) -> None:
 @numba.njit(**INNER)
 def log_weights(g: Grid, square: float, n: float, freedom: float) -> float:
     """WEIGHT_OF <- log w for every lam, from LEFT; return the largest. y'y is ``square``."""
+    d, c = g.scale.size, g.columns
+    for k in range(COUNT):
+        c[LEFT, k] /= square
+        c[RESIDUAL, k] = c[LEFT, k] - c[LAM, k] * c[LENGTH, k] / square
+        c[FREE, k] = freedom - d + c[LAM, k] * c[TRACE, k]
+    return weigh_grid(g, n, freedom)
+
+
+@numba.njit(**INNER)
+def weigh_grid(g: Grid, n: float, freedom: float) -> float:
+    """WEIGHT_OF <- log w for every lam; return the largest.
+
+    From LOG_DET, FREE, and LEFT and RESIDUAL as shares of y'y.
+    """
     d, c, top = g.scale.size, g.columns, -np.inf
     rho = max(0.0, 1.0 - d / freedom) if freedom > 0.0 else 0.0
     floor, u, log_u = max(n, 1.0) * EPS * EPS, n / d * 2.0**FIRST, np.log(n / d) + FIRST * _LOG_2
     for k in range(COUNT):
-        lam, left = c[LAM, k], max(c[LEFT, k] / square, floor)
+        left, free = max(c[LEFT, k], floor), c[FREE, k]
         criterion = (1.0 - rho) * (freedom * np.log(left) + c[LOG_DET, k])
         if rho > 0.0:
-            free = freedom - d + lam * c[TRACE, k]
-            residual = max(left - lam * c[LENGTH, k] / square, floor)
+            residual = max(c[RESIDUAL, k], floor)
             criterion += rho * freedom * np.log(residual / (free * free))
         c[WEIGHT_OF, k] = -0.5 * criterion - np.log(1.0 + u) + 0.5 * log_u
         top = max(top, c[WEIGHT_OF, k])
