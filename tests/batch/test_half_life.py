@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins import half_life as naive
 
-from efface import FIFD, KeepAll, KeepFor, rolling
-from efface.batch.half_life import as_half_life, blocks
+from efface import KeepFor, rolling
+from efface.batch.half_life import blocks
 from efface.errors import InvalidValue
 
 
@@ -141,22 +141,6 @@ def test_blocks_contain_their_windows():
     for first, start, stop in found:
         assert first == starts[start]
         assert ages[stop - 1] - ages[first] <= 160
-
-
-@pytest.mark.parametrize(
-    ("halflife", "policy", "expected"),
-    [
-        (0, KeepAll(), "'halflife' is 0"),
-        (-2.0, FIFD(5), "'halflife' is -2.0"),
-        ("3d", FIFD(5), "a duration, but 'window' is FIFD"),
-        ("1mo", KeepAll(), "expected a duration of a fixed length"),
-        ("1d", KeepFor("3mo"), "'window' is KeepFor"),
-        ("soon", KeepAll(), "'duration' is 'soon'"),
-    ],
-)
-def test_unusable_halflife_values_are_refused(halflife, policy, expected):
-    with pytest.raises(InvalidValue, match=expected):
-        as_half_life(halflife, policy)
 
 
 def test_intervals_are_refused():

@@ -11,72 +11,16 @@ as the window says.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import ceil
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from efface.batch.groups import RowArrays
-from efface.batch.varying_windows import Regression, WindowFits
-from efface.errors import InvalidValue, invalid
-from efface.inputs.months import Months
-from efface.inputs.parameters import positive
-from efface.inputs.times import as_duration
+from efface.batch.varying_windows import WindowFits
 from efface.inputs.types import Ints, Vector
-from efface.live.policies import FIFD, KeepAll, KeepFor, Policy
+from efface.live.half_life import HalfLife
 
-MOST = 53.0  # half-lives after which a row leaves
 _SPAN = 160.0  # half-lives from the first to the last row of a block
-
-
-class HalfLife(NamedTuple):
-    """A half-life in rows, or, with ``timed``, in the unit of times: nanoseconds or a number."""
-
-    length: float
-    timed: bool
-
-    def ages(self, rows: RowArrays) -> Vector:
-        """How many half-lives each row came after the first one."""
-        if not self.timed:
-            return np.arange(len(rows.y)) / self.length
-        assert rows.times is not None
-        return np.asarray((rows.times - rows.times[:1]) / self.length, dtype=np.float64)
-
-
-def as_half_life(halflife: object, policy: Policy) -> tuple[HalfLife, Policy]:
-    """A half-life, and the policy under which rows leave after 53 of them or earlier.
-
-    >>> as_half_life(10, KeepAll())
-    (HalfLife(length=10.0, timed=False), FIFD(rows=530))
-    >>> as_half_life("2d", KeepFor("30d"))[1]
-    KeepFor(duration='30d')
-    """
-    if isinstance(halflife, int | float | np.number) and not isinstance(policy, KeepFor):
-        rows = positive("halflife", halflife)
-        if not isinstance(policy, FIFD | KeepAll):
-            raise invalid("window", policy, "a number of rows or None", "or leave halflife out")
-        most = max(1, ceil(MOST * rows))
-        return HalfLife(rows, False), FIFD(
-            min(most, policy.rows) if isinstance(policy, FIFD) else most
-        )
-    return _timed(halflife, policy)
-
-
-def _timed(halflife: object, policy: Policy) -> tuple[HalfLife, Policy]:
-    length = as_duration(halflife)
-    if isinstance(length, Months):
-        raise invalid("halflife", halflife, "a duration of a fixed length", "write 30d, not 1mo")
-    if not isinstance(policy, KeepFor | KeepAll):
-        text = f"'halflife' is {halflife!r}, a duration, but 'window' is {policy!r}"
-        raise InvalidValue(f"{text}: pass a duration or None as window, or rows as halflife.")
-    if isinstance(policy, KeepFor) and isinstance(policy.length, Months):
-        raise invalid("window", policy, "a duration of a fixed length", "write 90d, not 3mo")
-    timed = HalfLife(float(length), True)
-    whole = np.timedelta64(round(MOST * length), "ns")
-    most = KeepFor(MOST * length if isinstance(length, float) else whole)
-    if isinstance(policy, KeepFor) and type(policy.length) is type(length):
-        return timed, policy if float(policy.length) <= MOST * length else most
-    return timed, policy if isinstance(policy, KeepFor) else most
 
 
 class RowBlock(NamedTuple):
@@ -110,7 +54,7 @@ def fit_fading(
     fit: Callable[[RowArrays], WindowFits],
 ) -> WindowFits:
     """Fill ``found`` with the fits of all windows; ``fit`` solves windows of weighted rows."""
-    ages = halflife.ages(rows)
+    ages = halflife.halvings(len(rows.y), rows.times)
     for first, start, stop in blocks(ages, starts):
         fits = fit(_weighted(rows.at(slice(first, stop)), ages[first:stop] - ages[stop - 1]))
         _scale_back(fits, np.exp2(ages[stop - 1] - ages[first:stop]))
@@ -134,22 +78,3 @@ def _scale_back(fits: WindowFits, factor: Vector) -> None:
     base /= factor
     unexplained *= factor
     total *= factor
-
-
-def fit_penalised(
-    rows: RowArrays, starts: Ints, halflife: HalfLife, regression: Regression, least: int
-) -> tuple[Any, Vector]:
-    """Coefficients and intercepts with a penalty, window by window.
-
-    The penalty counts beside a newest row of full weight, so that weights are those of each window.
-    """
-    n, d = rows.X.shape
-    ages, coef, level = halflife.ages(rows), np.full((n, d), np.nan), np.full(n, np.nan)
-    for t in range(least - 1, n):
-        if t + 1 - starts[t] < least:
-            continue
-        part = _weighted(rows.at(slice(starts[t], t + 1)), ages[starts[t] : t + 1] - ages[t])
-        live = regression.start(d, KeepAll())
-        live.learn(live.arrivals(part.X, part.y, None, None, part.weights))
-        coef[t], level[t] = live.solver.coef, live.solver.intercept
-    return coef, level

@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from efface.batch.groups import GroupedRows, RowArrays, group_rows, take_or_missing
-from efface.batch.half_life import as_half_life
 from efface.batch.results import Rolling
 from efface.batch.statistics import Statistics, statistics
 from efface.batch.varying_windows import Regression, WindowFits, interval_after
@@ -23,6 +22,7 @@ from efface.inputs.parameters import boolean, choice, non_negative, whole
 from efface.inputs.roles import ColumnRoles, column_roles
 from efface.inputs.times import as_times, kind_of
 from efface.inputs.types import Ints, Matrix, Vector
+from efface.live.half_life import as_half_life
 from efface.live.policies import FIFD, Policy, as_policy
 from efface.models.intervals import Method, MethodName, as_method
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from efface.batch.groups import GroupedRows, RowArrays
-from efface.batch.half_life import HalfLife, fit_fading, fit_penalised
+from efface.batch.half_life import fit_fading
 from efface.batch.varying_windows import Regression, WindowFits, fit_varying_windows
 from efface.engine.standardized.standardized_windows import slide_standardized
 from efface.engine.windows.every_window import slide_windows, solve_windows
@@ -22,6 +22,7 @@ from efface.engine.windows.robust_errors import RobustErrors, RobustVariances, r
 from efface.engine.windows.systems import MOST_UNKNOWNS
 from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.departures import plan_departures
+from efface.live.half_life import HalfLife
 from efface.live.policies import FIFD, KeepAll, Policy
 from efface.live.range_replay import RangeReplay, RowRanges
 from efface.live.threads import share_out
@@ -165,8 +166,12 @@ def _fit_half_life(task: Task, halflife: HalfLife, rows: RowArrays) -> WindowFit
     if task.rank or not task.regression.penalised:
         found = fit_fading(rows, starts, halflife, found, lambda part: _fit_group(plain, part))
     if task.regression.penalised:
-        fits = fit_penalised(rows, starts, halflife, task.regression, task.min_rows)
-        found = found._replace(coef=fits[0], intercept=fits[1])
+        fits = fit_varying_windows(
+            rows.X, rows.y, starts, task.regression, None, rows.weights, (halflife, rows.times)
+        )
+        short = np.arange(1, n + 1) - starts < task.min_rows
+        fits.coef[short], fits.intercept[short] = np.nan, np.nan
+        found = found._replace(coef=fits.coef, intercept=fits.intercept)
     return found
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from efface.engine.events.event_replay import Events, forgetting_term
 from efface.engine.events.leverage import GAUGES, REACH, SPECTRAL, STRETCH, UNEXPLAINED, UNRANKED
-from efface.engine.events.state import mark_unsolved
+from efface.engine.events.state import Rule, mark_unsolved, stream_state
 from efface.engine.events.stream import DONE
 from efface.engine.jit.records import Record
 from efface.engine.jit.views import Ints, Matrix, Vector, weighed
@@ -32,11 +32,12 @@ from efface.engine.linalg.spectrum import (
 from efface.engine.standardized.zscores import Scores
 from efface.engine.windows.local_widths import Penalisation
 from efface.engine.windows.ranges import Ranges
+from efface.live.departures import departures
 from efface.live.penalties import Penalty
 from efface.live.precise_fits import PreciseFits
 from efface.live.rows import RowStore
 from efface.live.summation import Walls
-from efface.live.trace import Asked, Gauges, Trace
+from efface.live.trace import Asked, Gauges, Trace, in_units
 
 _EVERY, _LEAST_EVERY = 20, 500
 Step = Callable[[Any], tuple[Any, int]]  # what was reached -> what is reached now, code
@@ -60,7 +61,13 @@ class Solver(ABC):
     _scaling = 0.0  # the penalty of a feature is multiplied by its deviation to this power
 
     def __init__(
-        self, width: int, penalty: Penalty, *, intercept: bool, shrinks: bool = True
+        self,
+        width: int,
+        penalty: Penalty,
+        *,
+        intercept: bool,
+        shrinks: bool = True,
+        fades: bool = False,
     ) -> None:
         self.width = width
         self.penalty = penalty
@@ -68,7 +75,9 @@ class Solver(ABC):
         self._shrinks = shrinks
         self._watched = True if penalty.adapts else None
         self._releases = False  # does more than the first store depend on rows?
-        self.rows = RowStore(width)
+        self.fades = fades
+        self.unit = 1.0  # the weight that counts as one row, see ``fading``
+        self.rows = RowStore(width, fades=fades)
         self._precise = PreciseFits(width, centred=intercept)  # where float64 is not enough
         self._allocate()
 
@@ -138,16 +147,42 @@ class Solver(ABC):
     def insert(self, position: int, x: Vector, y: float, weight: float = 1.0) -> None:
         """Learn a row that belongs before others."""
         self.learn(x, y, 0, weight)
+        if self.fades:
+            self.rows.note_weights(np.full(1, weight))
         self._disturb(self.rows.move_newest(position))
 
-    def extend(self, X: Matrix, y: Vector, weights: Vector | None = None) -> None:
-        """Learn many newest rows; nothing is solved."""
+    def extend(
+        self, X: Matrix, y: Vector, weights: Vector | None = None, fades: Vector | None = None
+    ) -> None:
+        """Learn many newest rows, whose weights are multiplied by fades; nothing is solved."""
         rows, n = self.rows, y.size
         if rows.reserve(rows.n_rows + n):
             self._allocate()
         if rows.span[1] + n > rows.capacity:
             self._compact()
-        rows.extend(X, weighed(y, weights))
+        rows.extend(X, rows.weighed(y, weights, fades))
+        if fades is not None and n:
+            self._set_unit(float(fades[-1]))
+
+    def note_newest(self, weight: float, fade: float) -> None:
+        """Note the own weight and the fade of a row that was just learned with their product."""
+        self.rows.note_weights(np.full(min(1, self.rows.n_rows), weight))
+        self._set_unit(fade)
+
+    def fade(self, fades: Vector) -> None:
+        """Give all rows new fades; the state is as if the rows had just been learned."""
+        self.rows.fade(fades)
+        self.unit = float(fades[-1]) if fades.size else 1.0
+        self._reset()
+
+    def _set_unit(self, unit: float) -> None:
+        self.unit = unit
+        for store in self.stores:
+            stream_state(store).unit = unit
+
+    def _ruled(self, rule: Rule) -> Rule:
+        """A rule with the present unit."""
+        return rule._replace(unit=self.unit)
 
     def drop(self, count: int) -> None:
         """The oldest rows leave."""
@@ -196,8 +231,8 @@ class Solver(ABC):
         return (X.copy(), y.copy(), weights.copy()) if at is None else (X[at], y[at], weights[at])
 
     def views(self) -> tuple[Matrix, Vector, Vector]:
-        """The rows, their responses and weights, where they lie."""
-        return self.rows.features, self.rows.y, self.rows.weights
+        """The rows, their responses and own weights, where they lie."""
+        return self.rows.features, self.rows.y, self.rows.own_weights
 
     def copy(self) -> Self:
         """A copy of the state, which can be asked for a solution; the rows are shared."""
@@ -243,8 +278,8 @@ class Solver(ABC):
 
     @property
     def penalty_value(self) -> float:
-        adapts = self.penalty.adapts
-        return float(self._settle().penalty) if adapts else self.penalty.rule.alpha
+        constant = self.penalty.constant
+        return float(self._settle().penalty) / self.unit if constant is None else constant
 
     @property
     def rank(self) -> int:
@@ -280,22 +315,32 @@ class Solver(ABC):
         after: Ints,
         asked: Asked,
         weights: Vector | None = None,
+        fades: Vector | None = None,
     ) -> Trace:
-        """Predict, then learn, row by row.
+        """Predict, then learn, row by row; weights are multiplied by fades.
 
         ``before[t]`` of the oldest rows leave before row t is predicted, ``after[t]`` once it is
         learned. phi2 and condition are given at the rows of ``marks``, and NaN between them.
         """
+        past = np.zeros(0) if fades is None else np.append(self.rows.fades, self.unit)
         leaving = self._prepare(before, after)
         coef, diagnostics, gauges = asked
-        events = Events.of(X, weighed(y, weights), leaving, coef=coef, gauges=gauges)
+        faded = weights if fades is None else fades * (1.0 if weights is None else weights)
+        responses = weighed(y, faded)
+        events = Events.of(X, responses, leaving, coef=coef, gauges=gauges, units=fades)
         if diagnostics or gauges:
             self._measure(events, asked)
         else:
             self._run(events)
         self.rows.count()
         self._release()
-        return self._trace_of(events, asked)
+        trace = self._trace_of(events, asked)
+        if fades is None:
+            return trace
+        own = np.ones(y.size) if weights is None else weights
+        self.rows.note_weights(own[y.size - min(self.rows.n_rows, y.size) :])
+        self.unit = float(fades[-1]) if y.size else self.unit
+        return in_units(trace, past, fades, own > 0.0, self.penalty.constant)
 
     def _trace_of(self, events: Events, asked: Asked) -> Trace:
         states, counts, measures = events.states, events.counts, events.gauges.T
@@ -326,10 +371,11 @@ class Solver(ABC):
         columns, rows = np.full((len(X), GAUGES), np.nan), self.rows
         if rows.n_rows and len(X) and not self._gauge(X, columns):
             self._gauge_by_spectrum(X, columns, self._spectrum())
-        state = self._settle()
-        weighted = rows.n_rows - rows.weightless
-        n_rows, rank = (np.full(len(X), value) for value in (weighted, state.rank))
-        return Gauges(n_rows, rank, np.full(len(X), state.penalty), *columns.T)
+        state, weighted = self._settle(), rows.n_rows - rows.weightless
+        counted = float(rows.fades.sum()) / self.unit if self.fades else weighted
+        n_rows, rank = (np.full(len(X), value) for value in (counted, state.rank))
+        gauges = Gauges(n_rows, rank, np.full(len(X), state.penalty / self.unit), *columns.T)
+        return gauges.in_units(self.unit) if self.fades else gauges
 
     def conditioning(self) -> tuple[float, float]:
         """phi2 and condition of the live rows, by their singular values."""
@@ -388,7 +434,7 @@ class Solver(ABC):
 
     def _products(self, found: Spectrum, new: Vector) -> Products:
         """Products of a new row of weight 1 and of the oldest row with its own weight."""
-        z, (_, root, weight) = self._scores(), self.rows.responses[0]
+        z, (_, root, weight) = self._scores(), self.rows.responses[0, :3]
         plain = found.products(z.of(new), z.rows[0])
         return plain._replace(old=weight * plain.old, cross=root * plain.cross)
 
@@ -406,14 +452,3 @@ class Solver(ABC):
         """The live rows as they are regressed on, and how other rows become like them."""
         nothing = np.zeros(self.width)
         return Scores(self.rows.features, nothing, nothing, np.ones(self.width))
-
-
-def departures(before: Ints, after: Ints) -> Ints:
-    """How many rows leave once each row is learned; those that leave before the first are gone.
-
-    >>> departures(np.array([5, 0, 1]), np.array([0, 1, 1]))
-    array([0, 2, 1])
-    """
-    leaving = after.copy()
-    leaving[:-1] += before[1:]
-    return leaving

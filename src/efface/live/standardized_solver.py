@@ -55,7 +55,7 @@ class StandardizedSolver(Solver):
     def _reset(self) -> None:
         self._precise.clear()
         self._note_releases()
-        kernels.reset_standard(self._store, self.penalty.rule)
+        kernels.reset_standard(self._store, self._ruled(self.penalty.rule))
 
     @property
     def _state(self) -> Record:

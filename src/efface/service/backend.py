@@ -29,7 +29,7 @@ from efface.errors import (
     invalid,
 )
 from efface.inputs.types import Matrix, Vector
-from efface.live.policies import from_plain
+from efface.models.base import given_parameters
 from efface.models.held import Held
 from efface.models.intervals import Interval, MethodName
 from efface.models.linear import MODELS
@@ -292,10 +292,7 @@ def _defined(name: str, body: NewModel) -> tuple[Definition, Any]:
         raise invalid("kind", body.kind, f"one of {', '.join(MODELS)}", "name a model of efface")
     try:
         json.dumps(body.parameters, allow_nan=False)
-        parameters = dict(body.parameters)
-        if "window" in parameters:
-            parameters["window"] = from_plain(parameters["window"])
-        model = kind(**parameters)
+        model = kind(**given_parameters(body.parameters))
         return Definition.of(0, name, model, body.features), model
     except EffaceError:
         raise

@@ -16,7 +16,8 @@ from efface.inputs.frames import FrameColumns
 from efface.inputs.ids import Id
 from efface.inputs.times import Time, Times, never
 from efface.live.arrivals import Arrivals
-from efface.live.live_rows import LiveRows, Outcome
+from efface.live.live_rows import LiveRows
+from efface.live.plans import Outcome
 from efface.live.snapshot import Snapshot
 from efface.models.base import Keys
 from efface.models.held import Held, held_rows

@@ -19,7 +19,7 @@ import numpy as np
 from efface.errors import StorageFailure, StoreError, StoreStopped, UnclearCommit
 from efface.inputs.ids import Id, RequestedRows
 from efface.live.arrivals import Arrivals
-from efface.live.live_rows import Outcome
+from efface.live.plans import Outcome
 from efface.store.disk import StoreDisk, notes_in, timestamp
 from efface.store.durable_files import failures
 from efface.store.key_segments import SLOT, SLOTS
