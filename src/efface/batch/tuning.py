@@ -25,7 +25,7 @@ _ROWS = (50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000
 _DURATIONS = {"1d": 1, "3d": 3, "7d": 7, "14d": 14, "30d": 30, "60d": 60, "90d": 90}
 _DURATIONS |= {"180d": 180, "365d": 365, "730d": 730, "1825d": 1825}
 _DAY = 86_400_000_000_000  # in nanoseconds
-_HALF_LIVES = (20, 50, *_ROWS[1:])  # in rows
+_HALFLIFE_ROWS = (20, 50, *_ROWS[1:])  # in rows
 _SHORTEST = {"6h": 0.25, **_DURATIONS}
 
 
@@ -168,7 +168,7 @@ def _memories(windows: Any, halflives: Any, n: int, d: int, at: Any) -> list[dic
     """The windows and half-lives to try, as parameters of a model."""
     if windows is None and halflives is None:
         windows = [*_defaults(_ROWS, _DURATIONS, 2, n, d, at), None]
-        halflives = _defaults(_HALF_LIVES, _SHORTEST, 8, n, d, at)
+        halflives = _defaults(_HALFLIFE_ROWS, _SHORTEST, 8, n, d, at)
     fading = [] if halflives is None else [{"halflife": each} for each in halflives]
     return [*({"window": each} for each in windows or []), *fading]
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from efface.batch.fading_windows import fit_fading
 from efface.batch.groups import GroupedRows, RowArrays
-from efface.batch.half_life import fit_fading
 from efface.batch.varying_windows import Regression, WindowFits, fit_varying_windows
 from efface.engine.standardized.standardized_windows import slide_standardized
 from efface.engine.windows.every_window import slide_windows, solve_windows

@@ -40,9 +40,9 @@ def tune(
         str | None,
         typer.Option(help="Windows to try: 100,500,all or 7d,30d,all.", metavar="A,B,C"),
     ] = None,
-    half_lives: Annotated[
+    halflives: Annotated[
         str | None,
-        typer.Option(help="Half-lives to try: 20,100 or 1d,7d.", metavar="A,B,C"),
+        typer.Option("--half-lives", help="Half-lives to try: 20,100 or 1d,7d.", metavar="A,B,C"),
     ] = None,
     missing: Annotated[
         str, typer.Option(help="'raise' or 'skip' rows with missing values.")
@@ -65,7 +65,7 @@ def tune(
     levels, names = one_hot_levels(one_hot or []), split_names(features)
     roles = RequestedColumns(target, names, time=time, one_hot=levels, weight=weight)
     skip: Any = choice("--missing", missing, ("raise", "skip"))
-    memories = _memories(windows), _memories(half_lives)
+    memories = _memories(windows), _memories(halflives)
     job = TuningJob(file, roles, *memories, skip, TextFormat(delimiter))
     console = Console(stderr=True)
     with console.status("replaying the rows with every model, window and half-life"):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from twins import half_life as naive
 
 from efface import KeepFor, rolling
-from efface.batch.half_life import blocks
+from efface.batch.fading_windows import blocks
 from efface.errors import InvalidValue
 
 
