@@ -47,7 +47,7 @@ class Trial:
         window, halflife = (_in_words(each) for each in (self.model.window, self.model.halflife))
         if halflife is None:
             return "all rows" if window is None else window
-        return f"half-life {halflife}" + ("" if window is None else f", {window}")
+        return f"half-life {halflife}" + ("" if window is None else f" in {window}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,9 +132,11 @@ def tune(
 
     ``models`` are AutoRidge, standardised Ridge and OLS by default. A memory is a window or a
     half-life: if neither ``windows`` nor ``halflives`` is given, round numbers of rows, or
-    durations if ``at`` has calendar times, and the window None. The first ``warm_up`` rows (a
-    fifth by default) are not scored. Standard errors are those of means of blocks of sqrt(n)
-    rows, so that they allow for errors that are alike from row to row.
+    durations if ``at`` has calendar times, and the window None. These half-lives come with a window
+    of ten of them, so that rows of a thousandth of their weight need not be kept.
+
+    The first ``warm_up`` rows (a fifth by default) are not scored. Standard errors are those of
+    means of blocks of sqrt(n) rows, so that they allow for errors that are alike from row to row.
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(600, 1))
@@ -168,9 +170,18 @@ def _memories(windows: Any, halflives: Any, n: int, d: int, at: Any) -> list[dic
     """The windows and half-lives to try, as parameters of a model."""
     if windows is None and halflives is None:
         windows = [*_defaults(_ROWS, _DURATIONS, 2, n, d, at), None]
-        halflives = _defaults(_HALFLIFE_ROWS, _SHORTEST, 8, n, d, at)
-    fading = [] if halflives is None else [{"halflife": each} for each in halflives]
+        found = _defaults(_HALFLIFE_ROWS, _SHORTEST, 8, n, d, at)
+        fading = [{"halflife": each, "window": _ten_times(each)} for each in found]
+    else:
+        fading = [{"halflife": each} for each in halflives or []]
     return [*({"window": each} for each in windows or []), *fading]
+
+
+def _ten_times(halflife: Any) -> Any:
+    if isinstance(halflife, int):
+        return 10 * halflife
+    count, unit = int(halflife[:-1]), halflife[-1]
+    return f"{10 * count}{unit}"
 
 
 def _defaults(

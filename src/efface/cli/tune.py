@@ -106,7 +106,7 @@ def _screen(found: Tuning) -> Any:
             trial.label,
             f"{trial.mae:.4g} ± {trial.error:.2g}",
             "best" if trial is found.best else excess,
-            Text("█" * max(1, round(8 * trial.mae / most)), "green" if recommended else "cyan"),
+            Text("█" * max(1, round(5 * trial.mae / most)), "green" if recommended else "cyan"),
             style="bold green" if recommended else "",
         )
     chosen = f"{_name(found.recommended.model)}, {found.recommended.label}"

@@ -144,6 +144,11 @@ class RowStore:
         own = np.ones(y.size) if weights is None else weights
         return np.column_stack([weighed(y, own * fades), own])
 
+    def note_weight(self, own: float) -> None:
+        """Write the own weight of the newest row."""
+        _, responses, span = self.arrays
+        responses[span[1] - 1, _OWN] = own
+
     def note_weights(self, own: Vector) -> None:
         """Write the own weights of the newest rows."""
         if own.size:

@@ -8,34 +8,30 @@ routine is compiled once, and only when it is needed.
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.engine.events.event_replay import Events, forgetting_term
-from efface.engine.events.leverage import GAUGES, REACH, SPECTRAL, STRETCH, UNEXPLAINED, UNRANKED
-from efface.engine.events.state import Rule, mark_unsolved, stream_state
+from efface.engine.events.event_replay import Events
+from efface.engine.events.leverage import GAUGES, SPECTRAL, UNRANKED
+from efface.engine.events.state import STATE_WORDS, Rule, mark_unsolved, stream_state
 from efface.engine.events.stream import DONE
 from efface.engine.jit.records import Record
 from efface.engine.jit.views import Ints, Matrix, Vector, weighed
 from efface.engine.linalg.spectrum import (
-    Products,
-    Spectrum,
     conditioning,
     numerical_rank,
-    spectrum,
-    summary,
 )
-from efface.engine.standardized.zscores import Scores
 from efface.engine.windows.local_widths import Penalisation
 from efface.engine.windows.ranges import Ranges
 from efface.live.departures import departures
 from efface.live.penalties import Penalty
 from efface.live.precise_fits import PreciseFits
 from efface.live.rows import RowStore
+from efface.live.spectral_measures import SpectralMeasures
 from efface.live.summation import Walls
 from efface.live.trace import Asked, Gauges, Trace, in_units
 
@@ -44,7 +40,17 @@ Step = Callable[[Any], tuple[Any, int]]  # what was reached -> what is reached n
 Note = Callable[[int, int], None]  # (row, code)
 
 
-class Solver(ABC):
+def _place_of_unit() -> int:
+    """Where the unit lies in a store: it is set with every row, and names take longer."""
+    probe = np.zeros(STATE_WORDS)
+    stream_state(probe).unit = 1.0
+    return int(probe.argmax())
+
+
+_UNIT = _place_of_unit()
+
+
+class Solver(SpectralMeasures):
     """Coefficients, penalty, rank and predictions of the rows in a row store.
 
     Rows come and leave through it. It trusts what it is given.
@@ -119,16 +125,6 @@ class Solver(ABC):
     def _gauge(self, X: Matrix, columns: Matrix) -> bool:
         """Solve and fill gauges; False where singular values are needed."""
 
-    @property
-    @abstractmethod
-    def _state(self) -> Record:
-        """The state of the fit."""
-
-    @property
-    @abstractmethod
-    def _coef(self) -> Vector:
-        """The coefficients, where they lie."""
-
     # -- rows come and leave ---------------------------------------------------------------------
 
     def learn(self, x: Vector, y: float, leaving: int, weight: float = 1.0) -> None:
@@ -148,7 +144,7 @@ class Solver(ABC):
         """Learn a row that belongs before others."""
         self.learn(x, y, 0, weight)
         if self.fades:
-            self.rows.note_weights(np.full(1, weight))
+            self.rows.note_weight(weight)
         self._disturb(self.rows.move_newest(position))
 
     def extend(
@@ -166,7 +162,8 @@ class Solver(ABC):
 
     def note_newest(self, weight: float, fade: float) -> None:
         """Note the own weight and the fade of a row that was just learned with their product."""
-        self.rows.note_weights(np.full(min(1, self.rows.n_rows), weight))
+        if self.rows.n_rows:
+            self.rows.note_weight(weight)
         self._set_unit(fade)
 
     def fade(self, fades: Vector) -> None:
@@ -176,9 +173,7 @@ class Solver(ABC):
         self._reset()
 
     def _set_unit(self, unit: float) -> None:
-        self.unit = unit
-        for store in self.stores:
-            stream_state(store).unit = unit
+        self.unit = self.stores[0][_UNIT] = unit  # a pilot fit takes it from there
 
     def _ruled(self, rule: Rule) -> Rule:
         """A rule with the present unit."""
@@ -419,36 +414,3 @@ class Solver(ABC):
     def _unsolve(self) -> None:
         for store in self.stores:
             mark_unsolved(store)
-
-    def _measure_by_spectrum(self, row: int, events: Events) -> None:
-        """Leverages and gauges of one row, by singular values."""
-        found, x = self._spectrum(), events.rows[row]
-        self._write(row, events, self._products(found, x), found.rank)
-        if events.gauges.size:
-            self._gauge_by_spectrum(x[np.newaxis], events.gauges[row : row + 1], found)
-
-    def _write(self, row: int, events: Events, products: Products, rank: int) -> None:
-        term = forgetting_term(*products[:3])
-        events.states[3:6, row] = products.new, products.old, term
-        events.counts[1, row] = rank
-
-    def _products(self, found: Spectrum, new: Vector) -> Products:
-        """Products of a new row of weight 1 and of the oldest row with its own weight."""
-        z, (_, root, weight) = self._scores(), self.rows.responses[0, :3]
-        plain = found.products(z.of(new), z.rows[0])
-        return plain._replace(old=weight * plain.old, cross=root * plain.cross)
-
-    def _gauge_by_spectrum(self, X: Matrix, columns: Matrix, found: Spectrum) -> None:
-        z, rows = self._scores(), self.rows
-        columns[:, [REACH, STRETCH]] = [found.gauge(row) for row in z.of(X)]
-        coef = self._coef * z.deviation
-        columns[:, UNEXPLAINED:] = summary(z.rows, rows.y, rows.weights, coef, self.intercepts)
-
-    def _spectrum(self) -> Spectrum:
-        penalty, rank = float(self._state.penalty), int(self._state.rank)
-        return spectrum(self._scores().rows, self.rows.weights, penalty, self.intercepts, rank)
-
-    def _scores(self) -> Scores:
-        """The live rows as they are regressed on, and how other rows become like them."""
-        nothing = np.zeros(self.width)
-        return Scores(self.rows.features, nothing, nothing, np.ones(self.width))
