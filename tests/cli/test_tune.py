@@ -51,11 +51,16 @@ def test_the_recommendation_for_the_bike_data_is_verified_by_a_replay(place, mon
     assert chosen == "OLS, half-life 3d in 30d"  # better than all windows
 
 
-def test_half_lives_can_be_named(place):
+@pytest.fixture
+def small(place):
     rng = np.random.default_rng(0)
     rows = [f"{x},{2 * x + e}\n" for x, e in rng.normal(size=(200, 2))]
     (place / "rows.csv").write_text("x,y\n" + "".join(rows))
-    found = run("tune", "rows.csv", "--target", "y", "--half-lives", "20,50")
+    return "rows.csv"
+
+
+def test_half_lives_can_be_named(small):
+    found = run("tune", small, "--target", "y", "--half-lives", "20,50")
     assert found.returncode == 0, found.stderr
     assert "half-life 20 rows" in found.stdout
     assert "all rows" not in found.stdout
@@ -63,12 +68,9 @@ def test_half_lives_can_be_named(place):
     assert "--policy" not in found.stdout
 
 
-def test_windows_can_be_named(place):
-    rng = np.random.default_rng(0)
-    rows = [f"{x},{2 * x + e}\n" for x, e in rng.normal(size=(200, 2))]
-    (place / "rows.csv").write_text("x,y\n" + "".join(rows))
-    found = run("tune", "rows.csv", "--target", "y", "--windows", "20,all")
+def test_windows_can_be_named(small):
+    found = run("tune", small, "--target", "y", "--windows", "20,all")
     assert found.returncode == 0, found.stderr
     assert "20 rows" in found.stdout
     assert "all rows" in found.stdout
-    assert run("tune", "rows.csv", "--target", "z").returncode == 2
+    assert run("tune", small, "--target", "z").returncode == 2
