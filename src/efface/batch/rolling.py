@@ -113,8 +113,6 @@ def rolling(
     if halflife is not None:
         fading, policy = as_half_life(halflife, policy)
         least = min(least, policy.rows) if isinstance(policy, FIFD) else least
-        if interval is not None:
-            raise invalid("interval", interval, "None beside halflife", "leave one of them out")
     wanted = _wanted(outputs, regression.penalised)
     limits: Any = {"lower": lower, "upper": upper, "subject": "interval"}
     intervals = None if interval is None else as_method(interval, method, **limits)
@@ -258,8 +256,9 @@ class _Report(NamedTuple):
         if upto is not None and before is not None:
             starts = window_starts(self.task.policy, self.grouped)
             for t in np.flatnonzero((upto == before) & ~np.isnan(prediction)):
-                window = rows.at(slice(starts[before[t]], before[t] + 1))[:3]
-                bounds = interval_after(self.X[t], *window, self.task.regression, method)
+                window = rows.at(slice(starts[before[t]], before[t] + 1))
+                way = self.task.regression, method, self.task.halflife
+                bounds = interval_after(self.X[t], window, *way)
                 lower[t], upper[t] = bounds
         for bound in (lower, upper):
             bound[np.isnan(prediction)] = np.nan

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from efface.batch.groups import RowArrays
 from efface.engine.windows.inference import Inference
 from efface.engine.windows.robust_errors import RobustVariances
 from efface.inputs.times import Times
@@ -120,10 +121,15 @@ def fit_varying_windows(
 
 
 def interval_after(
-    x: Vector, X: Matrix, y: Vector, weights: Vector | None, regression: Regression, method: Method
+    x: Vector,
+    rows: RowArrays,
+    regression: Regression,
+    method: Method,
+    halflife: HalfLife | None = None,
 ) -> tuple[float, float]:
-    """The prediction interval of a row ``x`` that follows the rows of X."""
-    live = regression.start(X.shape[1], KeepAll())
-    live.learn(live.arrivals(X, y, None, None, weights))
+    """The prediction interval of a row ``x`` that follows some rows."""
+    live = regression.start(x.size, KeepAll(), halflife)
+    arrivals = live.arrivals(rows.X, rows.y, None, None, rows.weights)
+    live.learn(replace(arrivals, times=rows.times))
     found = method.around(live, x[np.newaxis])
     return float(found.lower[0]), float(found.upper[0])

@@ -159,19 +159,20 @@ def _fit_group(task: Task, rows: RowArrays) -> WindowFits:
 
 def _fit_half_life(task: Task, halflife: HalfLife, rows: RowArrays) -> WindowFits:
     (n, d), starts = rows.X.shape, _starts(task.policy, rows)
-    plain = task._replace(halflife=None)
+    plain = task._replace(halflife=None, method=None)
     if task.regression.penalised:
         plain = plain._replace(regression=task.regression._replace(alpha=0.0))
-    found = task.empty(n, d)
+    found = plain.empty(n, d)
     if task.rank or not task.regression.penalised:
         found = fit_fading(rows, starts, halflife, found, lambda part: _fit_group(plain, part))
-    if task.regression.penalised:
-        fits = fit_varying_windows(
-            rows.X, rows.y, starts, task.regression, None, rows.weights, (halflife, rows.times)
-        )
-        short = np.arange(1, n + 1) - starts < task.min_rows
-        fits.coef[short], fits.intercept[short] = np.nan, np.nan
-        found = found._replace(coef=fits.coef, intercept=fits.intercept)
+    if task.regression.penalised or task.method:
+        way, fading = (task.regression, task.method, rows.weights), (halflife, rows.times)
+        fits = fit_varying_windows(rows.X, rows.y, starts, *way, fading)
+        found = found._replace(lower=fits.lower, upper=fits.upper)
+        if task.regression.penalised:
+            short = np.arange(1, n + 1) - starts < task.min_rows
+            fits.coef[short], fits.intercept[short] = np.nan, np.nan
+            found = found._replace(coef=fits.coef, intercept=fits.intercept)
     return found
 
 
