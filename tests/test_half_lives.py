@@ -30,6 +30,7 @@ from efface import (
     replay,
 )
 from efface.errors import BadTime, InvalidValue
+from efface.store import Store
 
 MODELS = [
     (OLS, {}),
@@ -229,6 +230,22 @@ def test_gaps_of_many_half_lives_leave_no_row():
     for t in range(30):
         single.learn_one(X[t], y[t], at=at[t])
     np.testing.assert_allclose(single.coef_, model.coef_, rtol=1e-12)
+
+
+def test_a_store_keeps_the_weights_that_were_given(tmp_path):
+    rng = np.random.default_rng(13)
+    X, y, w = rng.normal(size=(30, 2)), rng.normal(size=30), rng.uniform(0.5, 2.0, size=30)
+    with Store(tmp_path / "store") as store:
+        store.add("model", Ridge(halflife=4.0), features=2)
+        store.learn("model", X, y, ids=range(30), sample_weight=w)
+        store.forget([7, 21])
+        before = store.predict("model", X)
+        assert store.audit()["model"].holds
+    kept = np.delete(np.arange(30), [7, 21])
+    fresh = Ridge(halflife=4.0).fit(X[kept], y[kept], ids=kept.tolist(), sample_weight=w[kept])
+    with Store(tmp_path / "store") as store:
+        np.testing.assert_array_equal(store.predict("model", X), before)
+    np.testing.assert_allclose(before, fresh.predict(X), rtol=1e-12)
 
 
 def test_a_huge_row_fades_and_leaves_nothing():
