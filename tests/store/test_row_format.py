@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from efface.errors import InvalidValue
-from efface.store.row_format import BLOCK, StoredRows, decode, encode, random_ids, refuse_long
+from efface.store.row_format import BLOCK, decode, encode, random_ids, refuse_long
+from efface.store.stored_rows import StoredRows
 
 NAMES = st.one_of(
     st.integers(),
@@ -44,7 +45,8 @@ def stored_rows(draw):
         values = st.just(none) | (st.integers(-(2**62), 2**62) if calendar else FLOATS)
         ends = draw(arrays(np.int64 if calendar else np.float64, count, elements=values))
     owners, keys = (draw(st.none() | names) for _ in range(2))
-    return StoredRows(*numbers, ids, times, ends, owners, keys)
+    phases = draw(st.none() | arrays(np.int64, count, elements=st.integers(0, 2**40)))
+    return StoredRows(*numbers, ids, times, ends, owners, keys, phases)
 
 
 def none_if_all(values, none):
@@ -62,6 +64,9 @@ def test_rows_come_back_bit_for_bit(rows):
     assert back.ids == rows.ids
     assert back.owners == none_if_all(rows.owners, None)
     assert back.keys == none_if_all(rows.keys, None)
+    assert (None if rows.phases is None else rows.phases.tolist()) == (
+        None if back.phases is None else back.phases.tolist()
+    )
     if rows.times is None:
         assert back.times is None
     else:

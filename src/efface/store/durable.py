@@ -12,6 +12,7 @@ from typing import Any, Self, final
 
 import numpy as np
 
+from efface.batch.fleet import Fleet
 from efface.diagnostics.audit import Audit
 from efface.errors import (
     DamagedStore,
@@ -33,9 +34,11 @@ from efface.store.durable_files import failures
 from efface.store.group_commit import GroupCommit, find_model
 from efface.store.learning import Learned, LearnRequest
 from efface.store.master_key import MasterKey
+from efface.store.opening import without_rows
 from efface.store.receipts import Receipt, subject
 from efface.store.rotation import rotate
-from efface.store.row_format import StoredRows
+from efface.store.single_model import SingleModel
+from efface.store.stored_fleet import StoredFleet
 from efface.store.stored_models import Definition, StoredModel
 from efface.store.writer import Writer
 
@@ -114,10 +117,13 @@ class Store:
 
     # -- models ----------------------------------------------------------------------------------
 
-    def add(self, name: str, model: Any, features: Sequence[str] | int) -> None:
+    def add(
+        self, name: str, model: Any, features: Sequence[str] | int, *, keyed: bool = False
+    ) -> None:
         """Add a model: one of the library, of which the parameters are kept, and its features.
 
-        ``features`` are the names of the columns of X, or their number.
+        ``features`` are the names of the columns of X, or their number. With ``keyed`` there is one
+        model per key, as in ``efface.Fleet``; ids are unique across all keys.
         """
         with self._working():
             if not str(name).isprintable() or not 0 < len(name) <= 200:
@@ -125,8 +131,8 @@ class Store:
             if name in self._models:
                 raise invalid("name", name, "a name that no model has", "name another one")
             number = 1 + max((m.definition.number for m in self._models.values()), default=0)
-            definition = Definition.of(number, name, model, features)
-            self._writer.define(StoredModel(definition, StoredRows.none(definition.width), [], 0))
+            definition = Definition.of(number, name, model, features, keyed=keyed)
+            self._writer.define(without_rows(definition))
 
     def models(self) -> dict[str, dict[str, Any]]:
         """What is known of each model: its class, parameters, features and number of rows."""
@@ -147,15 +153,16 @@ class Store:
         until: Any = None,
         sample_weight: Any = None,
         left: str = "raise",
+        keys: Any = None,
     ) -> Learned:
-        """Learn rows; they are durable when this returns.
+        """Learn rows; they are durable when this returns. ``keys`` are for a keyed model.
 
         Rows without ids get UUIDs. A row that is there already, with the same id and content, is
         skipped; one with another content is refused. Ids whose rows left in the last seven days are
         refused, or skipped if ``left`` is "skip".
         """
         skip = choice("left", left, ("raise", "skip")) == "skip"
-        request = LearnRequest(name, X, y, sample_weight, ids, owners, at, until, skip)
+        request = LearnRequest(name, X, y, sample_weight, ids, owners, at, until, skip, keys)
         self.learn_many([request])
         return request.outcome()
 
@@ -246,28 +253,51 @@ class Store:
 
     # -- answers ---------------------------------------------------------------------------------
 
-    def predict(self, name: str, X: Any) -> Any:
-        """The predictions of a model for the rows of X."""
+    def predict(self, name: str, X: Any, *, keys: Any = None, missing: str = "raise") -> Any:
+        """The predictions of a model for the rows of X; of a keyed one by the models of ``keys``.
+
+        A key without live rows is an error, unless ``missing`` is "ok".
+        """
         with self._working():
-            return find_model(self._models, name).predict(X)
+            return find_model(self._models, name).predict(X, keys, missing)
 
     def predict_interval(
-        self, name: str, X: Any, level: float = 0.95, method: MethodName = "gaussian"
+        self,
+        name: str,
+        X: Any,
+        level: float = 0.95,
+        method: MethodName = "gaussian",
+        *,
+        keys: Any = None,
+        missing: str = "raise",
     ) -> Interval:
         """Prediction intervals of a model for the rows of X."""
         with self._working():
-            return find_model(self._models, name).predict_interval(X, level, method)
+            stored = find_model(self._models, name)
+            return stored.predict_interval(X, level, method, keys, missing)
 
-    def coefficients(self, name: str) -> tuple[dict[str, float], float]:
-        """The coefficient of each feature, and the intercept."""
+    def coefficients(self, name: str, key: AnyId | None = None) -> tuple[dict[str, float], float]:
+        """The coefficient of each feature, and the intercept; of a keyed model those of a key."""
         with self._working():
-            return find_model(self._models, name).coefficients()
+            return find_model(self._models, name).coefficients(key)
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Model]:
         """The library's model of this name, to be looked at; nothing changes it meanwhile."""
         with self._working():
-            yield find_model(self._models, name).model
+            stored = find_model(self._models, name)
+            if not isinstance(stored, SingleModel):
+                raise invalid("name", name, "a model that is not keyed", "use reading_fleet")
+            yield stored.model
+
+    @contextmanager
+    def reading_fleet(self, name: str) -> Iterator[Fleet]:
+        """The same for a keyed model: the library's fleet."""
+        with self._working():
+            stored = find_model(self._models, name)
+            if not isinstance(stored, StoredFleet):
+                raise invalid("name", name, "a keyed model", "use reading")
+            yield stored.fleet
 
     def held(self, owner: AnyId, *, model: str | None = None) -> dict[str, Held]:
         """All that the store holds about an owner, by model, in those that have their rows."""

@@ -2,67 +2,45 @@
 
 Little-endian, in this order::
 
-    flags      1 byte     1: has a time, 2: calendar times, 4: has an end, 8: has a place for it
+    flags      1 byte     1: has a time, 2: calendar times, 4: has an end, 8: has a place for it,
+                          16: has a phase
     kinds      3 bytes    of id, owner and key: 0 none, 1 int64, 2 larger int, 3 text, 4 UUID
     lengths    3 uint16   of id, owner and key, in bytes
     response, weight      2 float64
     time                  8 bytes if flag 1: int64 nanoseconds since 1970, or float64
     end                   8 bytes if flag 8: the same
+    phase                 int64 if flag 16
     features              float64 each
     id, owner, key        an int64, the digits of an int, UTF-8, or the 16 bytes of a UUID
     zeros                 up to a multiple of 64 bytes
 
-The key names the model of a row where a store has one model per key.
+The key names the model of a row where a store has one model per key. The phase is that of its
+policy: how many rows had come since rows last left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import invalid
 from efface.inputs.ids import Id
-from efface.inputs.times import Times, kind_of, never
+from efface.inputs.times import kind_of, never
+from efface.store.stored_rows import Names, StoredRows
 
 BLOCK = 64
-_TIME, _CALENDAR, _END, _PLACE = 1, 2, 4, 8
-_LAYOUT = _TIME | _PLACE  # the flags on which the length of the fixed part depends
+_TIME, _CALENDAR, _END, _PLACE, _PHASE = 1, 2, 4, 8, 16
+_LAYOUT = _TIME | _PLACE | _PHASE  # the flags on which the length of the fixed part depends
 _LONGEST = (1 << 16) - 1
 _NONE, _INT, _LARGE, _TEXT, _UUID = range(5)
 _UUID_BYTES, _UUID_TEXT = 16, 36
 _DIGITS = [at for at in range(_UUID_TEXT) if at not in (8, 13, 18, 23)]
 _HALF = 1 << 63
 _ZEROS = [bytes(count) for count in range(BLOCK)]
-
-Names = Sequence[Id | None]
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class StoredRows:
-    """Rows of one model in the order of their sequence numbers, as columns."""
-
-    X: NDArray[np.float64]
-    y: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    ids: Sequence[Id]
-    times: Times | None = None
-    untils: Times | None = None  # of rows without an end: ``never``
-    owners: Names | None = None
-    keys: Names | None = None
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    @classmethod
-    def none(cls, width: int) -> StoredRows:
-        """No rows."""
-        return cls(np.zeros((0, width)), np.zeros(0), np.zeros(0), [])
 
 
 @cache
@@ -72,6 +50,7 @@ def _head(width: int, layout: int) -> np.dtype[np.void]:
     fields += [("y", "<f8"), ("weight", "<f8")]
     fields += [("time", "<i8")] if layout & _TIME else []
     fields += [("end", "<i8")] if layout & _PLACE else []
+    fields += [("phase", "<i8")] if layout & _PHASE else []
     return np.dtype([*fields, ("x", "<f8", (width,))])
 
 
@@ -84,9 +63,12 @@ def encode(rows: StoredRows) -> list[bytes]:
     """
     count = len(rows)
     layout = (0 if rows.times is None else _TIME) | (0 if rows.untils is None else _PLACE)
+    layout |= 0 if rows.phases is None else _PHASE
     head = np.zeros(count, _head(rows.X.shape[1], layout))
     head["x"], head["y"], head["weight"] = rows.X, rows.y, rows.weights
     head["flags"] = _put_times(head, rows) | layout
+    if rows.phases is not None:
+        head["phase"] = rows.phases
     names = [_encoded(names, count) for names in (rows.ids, rows.owners, rows.keys)]
     for j, (kinds, texts) in enumerate(names):
         head["kinds"][:, j] = kinds
@@ -207,7 +189,10 @@ def _decode(texts: Sequence[bytes], width: int, layout: int) -> StoredRows:
         untils = head["end"].astype(np.int64).view(kind)
         untils[~ended] = never(int if kind is np.int64 else float)
     X, y, weights = (np.ascontiguousarray(head[name], np.float64) for name in ("x", "y", "weight"))
-    return StoredRows(X, y, weights, columns[0] or [], times, untils, columns[1], columns[2])
+    phases = head["phase"].astype(np.int64) if layout & _PHASE else None
+    return StoredRows(
+        X, y, weights, columns[0] or [], times, untils, columns[1], columns[2], phases
+    )
 
 
 def _merged(parts: list[StoredRows], order: NDArray[np.intp]) -> StoredRows:
@@ -229,8 +214,10 @@ def _merged(parts: list[StoredRows], order: NDArray[np.intp]) -> StoredRows:
         columns = [np.repeat(none, len(p)) if p.untils is None else p.untils for p in parts]
         untils = np.concatenate(columns)[order]
     times: Any = array("times") if timed else None
+    phased = all(part.phases is not None for part in parts)
     values = array("X"), array("y"), array("weights")
-    return StoredRows(*values, names("ids") or [], times, untils, names("owners"), names("keys"))
+    named = names("owners"), names("keys"), array("phases") if phased else None
+    return StoredRows(*values, names("ids") or [], times, untils, *named)
 
 
 def _decoded(
