@@ -10,11 +10,12 @@ import numpy as np
 
 from efface.errors import BadTime, InvalidValue, invalid, unusable
 from efface.inputs.arrays import as_matrix
+from efface.inputs.ids import Id
 from efface.inputs.types import Matrix
 from efface.service.bodies import NewRows
 from efface.store.learning import LearnRequest
 
-_OPTIONAL = ("id", "owner", "at", "until", "weight")
+_OPTIONAL = ("id", "owner", "at", "until", "weight", "key")
 
 
 def feature_matrix(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Matrix:
@@ -64,7 +65,13 @@ def learn_request(model: str, body: NewRows, names: Sequence[str]) -> LearnReque
         at=_times(_all_or_none(optional["at"], "at"), "at"),
         until=_times(optional["until"], "until"),
         skip_left=body.left == "skip",
+        keys=_all_or_none(optional["key"], "key"),
     )
+
+
+def keys_of(rows: Sequence[Mapping[str, Any]]) -> list[Id] | None:
+    """The keys of rows; None if they have none."""
+    return _all_or_none(_some(rows, "key"), "key")
 
 
 def _times(given: list[Any] | None, name: str) -> list[Any] | None:
