@@ -61,3 +61,17 @@ def test_the_master_key_is_rotated_and_removed(efface, tmp_path):
     assert efface("rotate", "orders", *key)[0] == 2
     assert "epoch 3" in efface("rotate", "orders", *key, "--remove-master-key")[1]
     assert efface("status", "orders")[0] == 0
+
+
+def test_the_signing_key_is_changed_and_the_record_published(efface, tmp_path):
+    with filled(tmp_path / "orders") as store:
+        (tmp_path / "ann.json").write_text(store.forget(owner="person 1").json)
+    about = ("--signing-key", "--public-key", "new.pub", "--changes", "changes.jsonl")
+    code, out, _ = efface("rotate", "orders", *about)
+    assert code == 0
+    with Store(tmp_path / "orders") as store:
+        key = store.status()["public_key"]
+    assert key in out
+    assert (tmp_path / "new.pub").read_text() == f"{key}\n"
+    assert len((tmp_path / "changes.jsonl").read_text().splitlines()) == 1
+    assert efface("rotate", "orders", "--signing-key", "--remove-master-key")[0] == 2

@@ -1,4 +1,4 @@
-"""``efface store backup``, ``restore`` and ``rotate``: copies of a store, and its master key."""
+"""``efface store backup``, ``restore`` and ``rotate``: copies of a store, and its keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from efface.cli.store_options import (
 )
 
 if TYPE_CHECKING:
-    from efface.store import RestoreCounts
+    from efface.store import RestoreCounts, Store
 
 
 def backup(
@@ -96,20 +96,45 @@ def rotate(
     remove: Annotated[
         bool, typer.Option("--remove-master-key", help="Store keys without one from now on.")
     ] = False,
+    signing_key: Annotated[
+        bool, typer.Option("--signing-key", help="Sign receipts by a new key from now on.")
+    ] = False,
+    public_key: Annotated[
+        Path | None,
+        typer.Option(help="File for the public key, with --signing-key.", metavar="FILE"),
+    ] = None,
+    changes: Annotated[
+        Path | None,
+        typer.Option(help="File to which the record is appended, with --signing-key."),
+    ] = None,
     master_key: KeyFile = None,
     master_key_command: KeyCommand = None,
 ) -> None:
-    """Wrap the keys by another master key; without the old one older copies are unreadable."""
+    """Wrap the keys of rows by another master key, or sign receipts by another key."""
     from efface.errors import InvalidValue
     from efface.store.master_key import from_file
 
-    if (new_master_key is None) is not remove:
-        text = "'--new-master-key' or '--remove-master-key'"
-        raise InvalidValue(f"{text}: expected one of them; make a key of 32 random bytes.")
+    if (new_master_key is not None) + remove + signing_key != 1:
+        text = "'--new-master-key', '--remove-master-key' or '--signing-key'"
+        raise InvalidValue(f"{text}: expected one of them; a master key is 32 random bytes.")
     with open_folder(folder, master_key, master_key_command) as store:
+        if signing_key:
+            _change_signer(store, public_key, changes)
+            return
         store.rotate(None if new_master_key is None else from_file(new_master_key))
         epoch = store.status()["epoch"]
     print(f"epoch {epoch} of the keys; destroy the old master key and its copies")
+
+
+def _change_signer(store: Store, public_key: Path | None, changes: Path | None) -> None:
+    record = store.rotate_signing_key()
+    key = record.fields["next_key"]
+    if public_key is not None:
+        public_key.write_text(f"{key}\n", encoding="ascii")
+    if changes is not None:
+        with changes.open("a", encoding="utf-8") as file:
+            file.write(f"{record.json}\n")
+    print(f"public key of receipts  {key}\nrecord {record.number} of the chain is signed by both")
 
 
 COMMANDS = (
@@ -117,6 +142,9 @@ COMMANDS = (
     (restore, example("efface store restore orders --from /backup/orders-monday")),
     (
         rotate,
-        example("efface store rotate orders --master-key old.key --new-master-key new.key"),
+        example(
+            "efface store rotate orders --master-key old.key --new-master-key new.key",
+            "efface store rotate orders --signing-key --public-key orders.pub --changes keys.jsonl",
+        ),
     ),
 )

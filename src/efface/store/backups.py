@@ -37,6 +37,7 @@ from efface.store.records import STATE, State
 from efface.store.refusals import RefusedOwners
 from efface.store.row_cipher import Body, RowCipher
 from efface.store.row_database import RowDatabase
+from efface.store.signing import finish_change
 from efface.store.sqlite_rows import SqliteRows
 
 _PLAIN = (layout.ABOUT, layout.RECEIPTS, layout.REFUSED)
@@ -157,8 +158,9 @@ class _Restore:
         rows: str | None,
     ) -> None:
         self.folder, self.source, self.confirmed = folder, source, False
-        about = self.about = About.read(folder)
+        about = About.read(folder)
         layout.check_master(about, master)
+        about = self.about = finish_change(folder, about)
         self.address = rows or about.rows
         self.secrets = Secrets.read(folder, about)
         self.seal = self.secrets.seal(about)

@@ -24,6 +24,7 @@ from efface.store.records import STATE, State
 from efface.store.refusals import LeftIds, RefusedOwners
 from efface.store.row_cipher import RowCipher
 from efface.store.row_database import RowDatabase
+from efface.store.signing import change_key, finish_change
 from efface.store.sqlite_rows import SqliteRows
 from efface.store.steps import Found, Transaction
 
@@ -65,8 +66,9 @@ class StoreDisk:
             raise
 
     def _start(self, master: MasterKey) -> None:
-        about = self.about = About.read(self.folder)
+        about = About.read(self.folder)
         layout.check_master(about, master)
+        about = self.about = finish_change(self.folder, about)
         secrets = self.secrets = Secrets.read(self.folder, about)
         self.seal = secrets.seal(about)
         self.cipher = RowCipher(bytes.fromhex(about.store))
@@ -194,6 +196,13 @@ class StoreDisk:
         self.digest = None
         self.last_receipt = self.chain.append(about)
         self.anchor_head()
+
+    def change_signing_key(self) -> Receipt:
+        """Sign by a new key from now on."""
+        self.about, record = change_key(self.folder, self.about, self.chain, timestamp())
+        self.secrets = replace(self.secrets, signing=self.chain.key)
+        self.anchor_head()
+        return record
 
     def anchor_head(self) -> None:
         """Append the head of the chain to a file elsewhere, if there is one."""

@@ -368,6 +368,16 @@ class Store:
             with failures(str(self.path)):
                 rotate(self._disk, master)
 
+    def rotate_signing_key(self) -> Receipt:
+        """Sign receipts by a new key; return the record of the change, signed by both keys.
+
+        Publish the record and the new public key: receipts of the old key verify with them.
+        """
+        with self._committed(), self._writer.or_stop(), failures(str(self.path)):
+            record = self._disk.change_signing_key()
+            self._writer.finish()
+            return record
+
     # -- the end ---------------------------------------------------------------------------------
 
     def close(self) -> None:

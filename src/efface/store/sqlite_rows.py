@@ -26,6 +26,7 @@ _TABLES = (
 )
 _FULL = 2
 _CACHE = -65_536  # KiB
+_LOG = 4_000  # pages of the log: a commit that moves them to the file takes longer than others
 
 
 @final
@@ -57,6 +58,7 @@ class SqliteRows(RowDatabase):
         run("pragma synchronous=full")
         run("pragma secure_delete=off")
         run(f"pragma cache_size={_CACHE}")
+        run(f"pragma wal_autocheckpoint={_LOG}")
         if mode != "wal" or run("pragma synchronous").fetchone()[0] != _FULL:
             text = f"'{self._path.name}' cannot be made durable: expected WAL and synchronous=FULL"
             raise StorageFailure(f"{text}; use a local disk.")
