@@ -1,10 +1,12 @@
-"""``efface store backup``, ``restore`` and ``rotate``: copies of a store, and its keys."""
+"""``efface store backup``, ``restore``, ``mirror`` and ``rotate``: copies of a store, and its
+keys.
+"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -54,6 +56,10 @@ def restore(
     destroyed: Annotated[
         Path | None, typer.Option(help="Log of destroyed numbers, applied first.", metavar="FILE")
     ] = None,
+    mirror: Annotated[
+        Path | None,
+        typer.Option(help="Mirror that has the keys, if those of the store are lost."),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     master_key: KeyFile = None,
     master_key_command: KeyCommand = None,
@@ -71,7 +77,8 @@ def restore(
         return answered
 
     key = read_key(master_key, master_key_command)
-    counts = bring_together(folder, source, destroyed=destroyed, master_key=key, confirm=confirm)
+    places: dict[str, Any] = {"destroyed": destroyed, "mirror": mirror}
+    counts = bring_together(folder, source, **places, master_key=key, confirm=confirm)
     if not answered:
         raise typer.Exit(2)
     show(counts._asdict(), json, f"{counts.kept:,} rows are there")
@@ -137,9 +144,36 @@ def _change_signer(store: Store, public_key: Path | None, changes: Path | None) 
     print(f"public key of receipts  {key}\nrecord {record.number} of the chain is signed by both")
 
 
+def mirror(
+    folder: Folder,
+    place: Annotated[
+        Path | None, typer.Argument(help="New folder on another disk.", metavar="DIR")
+    ] = None,
+    stop: Annotated[bool, typer.Option("--stop", help="Mirror the keys no longer.")] = False,
+    master_key: KeyFile = None,
+    master_key_command: KeyCommand = None,
+) -> None:
+    """Keep a second copy of the keys, which is written and destroyed together with them."""
+    from efface.errors import InvalidValue
+    from efface.store import Store
+    from efface.store.layout import is_store
+
+    if (place is None) is not stop or not is_store(folder):
+        text = "'DIR' or '--stop'"
+        raise InvalidValue(f"{text}: expected one of them, and a store; name a new folder.")
+    chosen: Any = False if place is None else place
+    with Store(folder, master_key=read_key(master_key, master_key_command), mirror=chosen):
+        pass
+    print("the keys are not mirrored; delete the mirror" if stop else f"{place}  mirrors the keys")
+
+
 COMMANDS = (
     (backup, example("efface store backup orders /backup/orders-monday")),
     (restore, example("efface store restore orders --from /backup/orders-monday")),
+    (
+        mirror,
+        example("efface store mirror orders /second/orders-keys"),
+    ),
     (
         rotate,
         example(
