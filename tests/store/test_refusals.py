@@ -68,3 +68,15 @@ def test_ids_that_left_are_known_for_seven_days():
     assert left.among(1, ["a", 7, "c"]) == [0, 2]  # "a" left again later
     assert left.outdated(10_000 + KEPT) == ["left 2"]
     assert len(left) == 0
+
+
+def test_many_ids_take_little_memory():
+    left, count = LeftIds(SECRET), 20_000
+    for first in range(0, count, 1_000):
+        ids = range(first, first + 1_000)
+        left.enter(f"left {first}", left.record([(1, ids)], now=first))
+    held = left._table.nbytes + sum(codes.nbytes for _, _, codes in left._records)
+    assert held < 40 * count
+    assert left.among(1, [0, count, count - 1]) == [0, 2]
+    assert len(left.outdated(KEPT + count // 2)) == 11
+    assert left.among(1, range(0, count, 1_000)) == list(range(11, 20))

@@ -18,6 +18,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.engine.hashing.hash_table import ABSENT, EMPTY, HashTable
 from efface.errors import DamagedStore
 from efface.inputs.ids import Id
 from efface.store.durable_files import open_file, sync, write_all
@@ -90,20 +94,24 @@ class RefusedOwners:
 
 @final
 class LeftIds:
-    """The digests of ids whose rows left in the last seven days, one record per transaction."""
+    """The digests of ids whose rows left in the last seven days, one record per transaction.
+
+    In memory an id is the first 8 bytes of its digest, in arrays: about 35 bytes per id.
+    """
 
     PREFIX = "left "
 
     def __init__(self, secret: bytes) -> None:
         self._secret = hashlib.sha256(b"left ids" + secret).digest()
-        self._hashes: dict[bytes, str] = {}  # to the name of the record
-        self._records: deque[tuple[int, str, list[bytes]]] = deque()
+        self._table = HashTable()  # codes to the number of the record
+        self._records: deque[tuple[int, str, NDArray[np.int64]]] = deque()
+        self._next = 0
 
     def __repr__(self) -> str:
-        return f"LeftIds({len(self._hashes)} ids)"
+        return f"LeftIds({len(self)} ids)"
 
     def __len__(self) -> int:
-        return len(self._hashes)
+        return len(self._table)
 
     def hash(self, model: int, id: Id) -> bytes:
         """The digest of an id of a model."""
@@ -116,10 +124,11 @@ class LeftIds:
 
     def among(self, model: int, ids: Sequence[Id]) -> list[int]:
         """The places of those ids whose rows left a short time ago."""
-        if not self._hashes:
+        if not len(self):
             return []
-        known = self._hashes
-        return [at for at, id in enumerate(ids) if self.hash(model, id) in known]
+        codes = _codes(b"".join([self.hash(model, id) for id in ids]))
+        found: list[int] = np.flatnonzero(self._table.find(codes) != ABSENT).tolist()
+        return found
 
     def record(self, model_ids: Iterable[tuple[int, Iterable[Id]]], now: int) -> dict[str, Any]:
         """The content of a record about ids that leave now."""
@@ -128,18 +137,23 @@ class LeftIds:
 
     def enter(self, name: str, content: dict[str, Any]) -> None:
         """Add a record that is in the database."""
-        joined = bytes.fromhex(content["hashes"])
-        hashes = [joined[at : at + _LEFT] for at in range(0, len(joined), _LEFT)]
-        self._records.append((int(content["until"]), name, hashes))
-        self._hashes.update(dict.fromkeys(hashes, name))
+        codes = _codes(bytes.fromhex(content["hashes"]))
+        self._records.append((int(content["until"]), name, codes))
+        self._table.insert(codes, np.full(codes.size, self._next + len(self._records) - 1))
 
     def outdated(self, now: int) -> list[str]:
         """The names of records that are over; what they hold is dropped."""
         names = []
         while self._records and self._records[0][0] <= now:
-            _, name, hashes = self._records.popleft()
-            for each in hashes:
-                if self._hashes.get(each) == name:
-                    del self._hashes[each]
+            _, name, codes = self._records.popleft()
+            mine = np.unique(codes[self._table.find(codes) == self._next])  # no later record has it
+            self._table.remove(mine)
+            self._next += 1
             names.append(name)
         return names
+
+
+def _codes(digests: bytes) -> NDArray[np.int64]:
+    """The first 8 bytes of digests, as numbers."""
+    codes = np.frombuffer(digests, "<i8").reshape(-1, _LEFT // 8)[:, 0].astype(np.int64)
+    return np.where(codes == EMPTY, 0, codes)
