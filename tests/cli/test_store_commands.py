@@ -13,7 +13,7 @@ from efface.cli.app import app
 from efface.store import Store
 
 GROUP = ("init", "add", "learn", "predict", "forget", "held", "expire", "audit")
-GROUP += ("backup", "restore", "rotate", "status")
+GROUP += ("backup", "restore", "mirror", "rotate", "status")
 ROWS = 60
 
 

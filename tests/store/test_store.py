@@ -12,6 +12,7 @@ import sqlite3
 import struct
 import subprocess
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -277,18 +278,18 @@ def test_a_writer_that_is_killed_300_times_loses_nothing(tmp_path):
 SHUTDOWN, NO_FLUSH = 0x8004587D, 2  # the ioctl FS_IOC_SHUTDOWN, and not even the journal is written
 
 
-@pytest.fixture
-def image(tmp_path):
-    """Mounts a file as an ext4 disk; ``lose_power`` forgets all that was not synced."""
-    if os.geteuid() != 0 or shutil.which("mkfs.ext4") is None:
-        pytest.skip("needs root and mkfs.ext4, to mount an image and let it lose its power")
-    disk, place = tmp_path / "disk.img", tmp_path / "mounted"
+@contextmanager
+def mounted(folder, kind, size):
+    """Mounts a file as a disk; ``lose_power`` forgets all that was not synced."""
+    if os.geteuid() != 0 or shutil.which(f"mkfs.{kind}") is None:
+        pytest.skip(f"needs root and mkfs.{kind}, to mount an image and let it lose its power")
+    disk, place = folder / "disk.img", folder / "mounted"
     place.mkdir()
     with open(disk, "wb") as file:
-        file.truncate(48 << 20)
-    subprocess.run(["mkfs.ext4", "-q", disk], check=True)
+        file.truncate(size << 20)
+    subprocess.run([f"mkfs.{kind}", "-q", disk], check=True)
     if subprocess.run(["mount", "-o", "loop", disk, place], capture_output=True).returncode:
-        pytest.skip("loop mounts are not allowed here")
+        pytest.skip(f"loop mounts of {kind} are not allowed here")
 
     def lose_power():
         descriptor = os.open(place, os.O_RDONLY)
@@ -299,8 +300,17 @@ def image(tmp_path):
         subprocess.run(["umount", place], check=True)
         subprocess.run(["mount", "-o", "loop", disk, place], check=True)
 
-    yield place, lose_power
-    subprocess.run(["umount", place], check=True)
+    try:
+        yield place, lose_power
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+@pytest.fixture
+def image(tmp_path):
+    """A small disk with ext4."""
+    with mounted(tmp_path, "ext4", 48) as disk:
+        yield disk
 
 
 def powerless_rounds(image, rounds, seed):
@@ -338,18 +348,32 @@ def test_many_losses_of_power_lose_nothing(image):
     powerless_rounds(image, 60, seed=5_000)
 
 
-def test_the_raw_disk_holds_no_destroyed_key(image, tmp_path):
-    place, lose_power = image
-    store = filled(place / "orders")
-    seqs, keys = dict(store._models["demand"].seqs), slots(place / "orders")
-    subprocess.run(["sync"], check=True)
-    raw = (tmp_path / "disk.img").read_bytes()
-    assert all(key in raw for key in keys.values())  # the search can find
-    store.forget(owner="person 3")
-    store.close()
-    (place / "not synced").write_bytes(b"x" * 4096)
-    lose_power()
-    assert not (place / "not synced").exists()  # it does lose what was not synced
-    raw = (tmp_path / "disk.img").read_bytes()
-    gone = {seqs[f"order-{k}"] for k in range(3, 40, 8)}
-    assert {seq for seq, key in keys.items() if key not in raw} == gone
+@pytest.mark.parametrize(("kind", "size"), [("ext4", 48), ("xfs", 320)])
+def test_the_raw_disk_holds_no_destroyed_key(tmp_path, kind, size):
+    with mounted(tmp_path, kind, size) as (place, lose_power):
+        store = filled(place / "orders")
+        seqs, keys = dict(store._models["demand"].seqs), slots(place / "orders")
+        subprocess.run(["sync"], check=True)
+        raw = written(tmp_path / "disk.img")
+        assert all(key in raw for key in keys.values())  # the search can find
+        store.forget(owner="person 3")
+        store.close()
+        (place / "not synced").write_bytes(b"x" * 4096)
+        lose_power()
+        assert not (place / "not synced").exists()  # it does lose what was not synced
+        raw = written(tmp_path / "disk.img")
+        gone = {seqs[f"order-{k}"] for k in range(3, 40, 8)}
+        assert {seq for seq, key in keys.items() if key not in raw} == gone
+
+
+def written(path):
+    """All that was ever written to a sparse file."""
+    parts, at = [], 0
+    with open(path, "rb") as file:
+        while True:
+            try:
+                start = os.lseek(file.fileno(), at, os.SEEK_DATA)
+            except OSError:  # nothing but holes from here on
+                return b"".join(parts)
+            at = os.lseek(file.fileno(), start, os.SEEK_HOLE)
+            parts.append(os.pread(file.fileno(), at - start, start))

@@ -58,6 +58,10 @@ def init(
         Path | None,
         typer.Option(help="File elsewhere for the heads of the receipts.", metavar="FILE"),
     ] = None,
+    mirror: Annotated[
+        Path | None,
+        typer.Option(help="Folder on another disk for a copy of the keys.", metavar="DIR"),
+    ] = None,
     public_key: Annotated[
         Path | None,
         typer.Option(help="File for the public key of the receipts.", metavar="FILE"),
@@ -74,7 +78,8 @@ def init(
     if is_store(folder):
         raise InvalidValue(f"'{folder}' is a store already: name another folder.")
     key = read_key(master_key, master_key_command)
-    with Store(folder, rows, master_key=key, destroyed=destroyed, anchor=anchor) as opened:
+    places: dict[str, Any] = {"destroyed": destroyed, "anchor": anchor, "mirror": mirror}
+    with Store(folder, rows, master_key=key, **places) as opened:
         status = opened.status()
     if public_key is not None:
         public_key.write_text(f"{status['public_key']}\n", encoding="ascii")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, final
+from typing import Any, Literal, Self, final
 
 import numpy as np
 
@@ -18,11 +18,10 @@ from efface.errors import (
     DamagedStore,
     StoreStopped,
     TooManyDue,
-    UnknownId,
     UnknownOwner,
     invalid,
 )
-from efface.inputs.ids import AnyId, Id, RequestedRows, as_id, requested, some_ids
+from efface.inputs.ids import AnyId, Id, as_id, requested, some_ids
 from efface.inputs.parameters import choice
 from efface.models.held import Held
 from efface.models.intervals import Interval, MethodName
@@ -39,7 +38,7 @@ from efface.store.receipts import Receipt, subject
 from efface.store.rotation import rotate
 from efface.store.single_model import SingleModel
 from efface.store.stored_fleet import StoredFleet
-from efface.store.stored_models import Definition, StoredModel
+from efface.store.stored_models import Definition, StoredModel, refuse_unknown, resolved
 from efface.store.writer import Writer
 
 SECRET = 32  # bytes of the secret of a request
@@ -52,7 +51,8 @@ class Store:
     A folder that does not exist, or is empty, becomes a new store. ``rows`` is the address of a
     PostgreSQL database for a new store, None for a SQLite file in the folder. ``master_key`` wraps
     the keys of rows. ``destroyed`` names a file elsewhere to which the numbers of destroyed keys
-    are written, ``anchor`` one for the heads of the chain of receipts; the store remembers them.
+    are written, ``anchor`` one for the heads of the chain of receipts, ``mirror`` a folder on
+    another disk for a second copy of the keys (False: no longer). The store remembers them.
 
     A method returns once its change is durable. Threads may call all methods: rows that wait while
     another thread commits share the next commit. One process owns a store.
@@ -81,6 +81,7 @@ class Store:
         master_key: bytes | None = None,
         destroyed: str | os.PathLike[str] | None = None,
         anchor: str | os.PathLike[str] | None = None,
+        mirror: str | os.PathLike[str] | Literal[False] | None = None,
     ) -> None:
         self.path, master = Path(path), MasterKey(master_key)
         self._closed = True
@@ -90,6 +91,8 @@ class Store:
             self._disk = StoreDisk(self.path, master, rows)
         try:
             with failures(str(path)):
+                if mirror is not None:
+                    self._disk.use_mirror(mirror)
                 self._writer = Writer(self._disk)
                 places = {"destroyed": destroyed, "anchor": anchor}
                 self._disk.keep_logs({k: v for k, v in places.items() if v is not None})
@@ -210,7 +213,7 @@ class Store:
             drawn = os.urandom(SECRET) if secret is None else secret
             repeated = self._disk.chain.find(subject(drawn, *wanted)) is not None
             if not lenient and not repeated:
-                _refuse_unknown(wanted, chosen)
+                refuse_unknown(wanted, chosen)
             return self._writer.forget(wanted, chosen, drawn, forever=forever)
 
     def expire(self, now: Any = None, *, force: bool = False) -> dict[str, int]:
@@ -249,7 +252,7 @@ class Store:
     def resolve(self, names: Sequence[str], *, owners: bool = True) -> list[Id]:
         """Texts as the live rows have them: whole numbers where rows have the number."""
         with self._committed():
-            return [_resolved(name, list(self._models.values()), owners) for name in names]
+            return [resolved(name, list(self._models.values()), owners) for name in names]
 
     # -- answers ---------------------------------------------------------------------------------
 
@@ -368,6 +371,16 @@ class Store:
             with failures(str(self.path)):
                 rotate(self._disk, master)
 
+    def rotate_signing_key(self) -> Receipt:
+        """Sign receipts by a new key; return the record of the change, signed by both keys.
+
+        Publish the record and the new public key: receipts of the old key verify with them.
+        """
+        with self._committed(), self._writer.or_stop(), failures(str(self.path)):
+            record = self._disk.change_signing_key()
+            self._writer.finish()
+            return record
+
     # -- the end ---------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -410,21 +423,3 @@ class Store:
             self._queue.commit()
             self._writer.refuse_stopped()
             yield
-
-
-def _resolved(name: str, models: Sequence[StoredModel], owners: bool) -> Id:
-    if not name.removeprefix("-").isdecimal():
-        return name
-    known = [each.owns if owners else each.knows for each in models]
-    return int(name) if any(has(int(name)) for has in known) else name
-
-
-def _refuse_unknown(wanted: RequestedRows, models: Sequence[StoredModel]) -> None:
-    """Raise if a request names an id or an owner that no model has."""
-    for id in wanted.ids:
-        if not any(stored.knows(id) for stored in models):
-            raise UnknownId("'ids' has one that no live row has: pass missing='ok' to allow that.")
-    for owner in wanted.owners:
-        if not any(stored.owns(owner) for stored in models):
-            text = "'owner' has no live row: nothing is held about them"
-            raise UnknownOwner(f"{text}; pass missing='ok' for a receipt of 0 rows.")

@@ -142,6 +142,19 @@ def verify_chain(receipts: Iterable[Receipt], public_key: str | None = None) -> 
     return count
 
 
+def linked_keys(public_key: str, changes: Iterable[Receipt]) -> set[str]:
+    """The keys that records of changes, each signed by both keys, link to a published one."""
+    known, pairs = {public_key}, []
+    for record in changes:
+        fields = record.fields
+        if "next_key" in fields:
+            record.verify()
+            pairs.append({str(fields["key"]), str(fields["next_key"])})
+    while grown := [pair for pair in pairs if pair & known and not pair <= known]:
+        known = known.union(*grown)
+    return known
+
+
 @final
 class SigningKey:
     """The private key of a store."""

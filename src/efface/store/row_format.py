@@ -20,6 +20,7 @@ policy: how many rows had come since rows last left.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -62,8 +63,9 @@ def encode(rows: StoredRows) -> list[bytes]:
     ([64], ['ann'])
     """
     count = len(rows)
-    layout = (0 if rows.times is None else _TIME) | (0 if rows.untils is None else _PLACE)
-    layout |= 0 if rows.phases is None else _PHASE
+    if count == 1:
+        return [_encode_one(rows)]
+    layout = _layout(rows)
     head = np.zeros(count, _head(rows.X.shape[1], layout))
     head["x"], head["y"], head["weight"] = rows.X, rows.y, rows.weights
     head["flags"] = _put_times(head, rows) | layout
@@ -74,6 +76,43 @@ def encode(rows: StoredRows) -> list[bytes]:
         head["kinds"][:, j] = kinds
         head["lengths"][:, j] = list(map(len, texts)) if texts else 0
     return _joined(head, [texts for _, texts in names if texts])
+
+
+def _layout(rows: StoredRows) -> int:
+    """The flags of what rows have a place for."""
+    layout = (0 if rows.times is None else _TIME) | (0 if rows.untils is None else _PLACE)
+    return layout | (0 if rows.phases is None else _PHASE)
+
+
+def _encode_one(rows: StoredRows) -> bytes:
+    """The same for a single row, where arrays take longer than the row."""
+    layout, kind = _layout(rows), kind_of(rows.times) or kind_of(rows.untils)
+    flags = layout | (_CALENDAR if kind is int else 0)
+    if rows.untils is not None and rows.untils[0] != never(kind):
+        flags |= _END
+    columns = (None if names is None else names[0] for names in (rows.ids, rows.owners, rows.keys))
+    names = [_encode_name(name) for name in columns]
+    times = [each.view(np.int64).item() for each in _times(rows)]
+    values = *times, *rows.X[0].tolist()
+    head = _one(rows.X.shape[1], len(times)).pack(
+        flags,
+        *(kind for kind, _ in names),
+        *(len(text) for _, text in names),
+        rows.y.item(),
+        rows.weights.item(),
+        *values,
+    )
+    text = b"".join([head, *(text for _, text in names)])
+    return text + _ZEROS[-len(text) % BLOCK]
+
+
+def _times(rows: StoredRows) -> list[Any]:
+    return [each for each in (rows.times, rows.untils, rows.phases) if each is not None]
+
+
+@cache
+def _one(width: int, times: int) -> struct.Struct:
+    return struct.Struct(f"<4B3H2d{times}q{width}d")
 
 
 def refuse_long(names: Names | None, subject: str) -> None:
@@ -137,7 +176,10 @@ def _encode_uuids(names: Sequence[str]) -> list[bytes]:
 
 
 def _uuid_texts(content: bytes) -> list[str]:
-    """The texts of many UUIDs."""
+    """The texts of UUIDs; of a single one without arrays."""
+    if len(content) == _UUID_BYTES:
+        text = content.hex()
+        return [f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"]
     digits = np.frombuffer(content.hex().encode("ascii"), np.uint8).reshape(-1, 32)
     texts = np.full((len(digits), _UUID_TEXT), ord("-"), np.uint8)
     texts[:, _DIGITS] = digits

@@ -30,6 +30,7 @@ _AT_ONCE = 128  # rows of one statement: at each other threads may take the inte
 _INSERT_MANY = _INSERT + ", (?, ?, ?)" * (_AT_ONCE - 1)
 _FULL = 2
 _CACHE = -8_192  # KiB: new rows lie together, and the system caches the file
+_LOG = 4_000  # pages of the log: a commit that moves them to the file takes longer than others
 
 
 @final
@@ -61,6 +62,7 @@ class SqliteRows(RowDatabase):
         run("pragma synchronous=full")
         run("pragma secure_delete=off")
         run(f"pragma cache_size={_CACHE}")
+        run(f"pragma wal_autocheckpoint={_LOG}")
         if mode != "wal" or run("pragma synchronous").fetchone()[0] != _FULL:
             text = f"'{self._path.name}' cannot be made durable: expected WAL and synchronous=FULL"
             raise StorageFailure(f"{text}; use a local disk.")

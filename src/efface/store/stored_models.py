@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.diagnostics.audit import Audit
-from efface.errors import invalid
+from efface.errors import UnknownId, UnknownOwner, invalid
 from efface.inputs.arrays import as_matrix
 from efface.inputs.frames import FrameColumns
-from efface.inputs.ids import Id
+from efface.inputs.ids import Id, RequestedRows
 from efface.models.base import Keys
 from efface.models.held import Held
 from efface.models.intervals import Interval, MethodName
@@ -260,3 +260,22 @@ class StoredModel(ABC):
         name = self.definition.name.encode("utf-8") + b"\0"
         parts = (np.asarray(each, dtype="<f8").tobytes() for each in (len(self), *values))
         return name + b"".join(parts)
+
+
+def resolved(name: str, models: Sequence[StoredModel], owners: bool) -> Id:
+    """A text as live rows have it, as owner or as id: a whole number where rows have that."""
+    if not name.removeprefix("-").isdecimal():
+        return name
+    known = [each.owns if owners else each.knows for each in models]
+    return int(name) if any(has(int(name)) for has in known) else name
+
+
+def refuse_unknown(wanted: RequestedRows, models: Sequence[StoredModel]) -> None:
+    """Raise if a request names an id or an owner that no model has."""
+    for id in wanted.ids:
+        if not any(stored.knows(id) for stored in models):
+            raise UnknownId("'ids' has one that no live row has: pass missing='ok' to allow that.")
+    for owner in wanted.owners:
+        if not any(stored.owns(owner) for stored in models):
+            text = "'owner' has no live row: nothing is held about them"
+            raise UnknownOwner(f"{text}; pass missing='ok' for a receipt of 0 rows.")

@@ -61,6 +61,7 @@ class Writer:
         models, rows = read_models(disk, contents)
         notes = notes_in(contents)
         steps = recovery_steps(disk.found(rows, notes))
+        disk.open_mirror()  # the keys are those of the rows
         for name, content in contents.items():
             if name.startswith(PREFIX):
                 disk.left.enter(name, content)
@@ -69,7 +70,7 @@ class Writer:
         if notes:
             self._commit(self._change())
         used = set((rows // SLOTS).tolist())
-        disk.keys.remove_empty(used | {disk.state.next_seq // SLOTS})
+        disk.remove_empty(used | {disk.state.next_seq // SLOTS})
         return models
 
     # -- changes ---------------------------------------------------------------------------------
