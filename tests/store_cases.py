@@ -21,13 +21,17 @@ def data(count, seed=0, width=WIDTH):
     return X, X.sum(axis=1) + rng.normal(size=count)
 
 
-def filled(folder, count=40, *, model=None, owners=8, **options):
-    """An open store with rows 0, 1, ... of the owners "person 0", "person 1", ... in turn."""
+def filled(folder, count=40, *, model=None, owners=8, keyed=False, **options):
+    """An open store with rows 0, 1, ... of the owners "person 0", "person 1", ... in turn.
+
+    If ``keyed`` there is one model for each of three shops, to which rows come in turn.
+    """
     store = Store(folder, **options)
-    store.add("demand", model or Ridge(), features=NAMES)
+    store.add("demand", model or Ridge(), features=NAMES, keyed=keyed)
     X, y = data(count)
-    people = [f"person {k % owners}" for k in range(count)]
-    store.learn("demand", X, y, ids=[f"order-{k}" for k in range(count)], owners=people)
+    about = {"owners": [f"person {k % owners}" for k in range(count)]}
+    about |= {"keys": [f"shop {k % 3}" for k in range(count)]} if keyed else {}
+    store.learn("demand", X, y, ids=[f"order-{k}" for k in range(count)], **about)
     return store
 
 
