@@ -14,11 +14,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from store_cases import KEYED
 
 from efface.store import Store
 
 PEOPLE, SHOPS = 6, 4
-KEYED = "shops"  # the name of a model with one model per shop
 
 
 def work(folder, seed, clock, log, rows):

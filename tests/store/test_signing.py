@@ -44,7 +44,7 @@ STEPS = {  # what fails, and whether the change is in the chain by then
     "replace_file": (signing, False),
     "append": (ReceiptChain, False),
     "write": (About, True),
-    "_overwrite": (signing, True),
+    "overwrite": (signing, True),
     "sync_folder": (signing, True),
 }
 

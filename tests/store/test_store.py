@@ -17,19 +17,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from store_cases import NAMES, copied, data, filled, row_needles, slots, traces
-from store_writer import KEYED, Writers
+from store_cases import NAMES, Twins, copied, data, filled, row_needles, slots, traces
+from store_writer import Writers
 
-from efface import AddDrop, Ridge
+from efface import Ridge
 from efface.errors import DamagedStore
-from efface.live import fleet_file
-from efface.live.snapshot import same
 from efface.store import Store
 from efface.store.layout import About
-from efface.store.opening import without_rows
 from efface.store.receipts import verify_chain
 from efface.store.row_cipher import RowCipher
-from efface.store.stored_models import Definition
 
 IDS = [f"order-{k}" for k in range(40)]
 
@@ -183,15 +179,11 @@ def test_a_new_row_lives_after_the_newest_was_forgotten_and_a_crash(tmp_path):
 # Crashes
 
 
-SINGLE, COUNTING = Ridge(window=200), Ridge(window=AddDrop(7, 4, 9))
-
-
-class Twin:
+class Followed:
     """The library's models under the calls that writers logged, and the receipts that they owe."""
 
     def __init__(self):
-        self.model, self.receipts, self.seen, self.clock = SINGLE.empty(2), 0, 0, 0.0
-        self.fleet = without_rows(Definition.of(1, KEYED, COUNTING, 2, keyed=True)).fleet
+        self.twins, self.receipts, self.seen, self.clock = Twins(200, 2), 0, 0, 0.0
 
     def follow(self, folder, lines, store):
         """Apply what was acknowledged; the last call may have happened or not."""
@@ -201,11 +193,11 @@ class Twin:
             self.apply(call)
         found = store.receipts()
         assert verify_chain(found) == len(found)
-        if doubtful is not None and not self.equals(store):
+        if doubtful is not None and not self.twins.equal(store):
             self.apply(doubtful)
         elif doubtful is not None and doubtful["what"] == "forget":
             self.receipts = max(self.receipts, min(len(found), self.receipts + 1))  # of no row
-        assert self.equals(store)
+        assert self.twins.equal(store)
         assert len(found) == self.receipts
         assert len(slots(folder)) == store.status()["rows"]
         assert all(each.holds for each in store.audit().values())
@@ -213,39 +205,20 @@ class Twin:
     def apply(self, call):
         what = call.pop("what")
         if what == "learn":
-            (self.fleet.learn if call.pop("name") == KEYED else self.model.partial_fit)(**call)
+            self.twins.learn(**call)
             self.clock, self.seen = call["at"][-1], self.seen + len(call["ids"])
         elif what == "forget":
-            for model in (self.model, self.fleet):
-                model.forget(owner=call["owner"], missing="ok")
+            self.twins.forget(owner=call["owner"], missing="ok")
             self.receipts += 1
         elif what == "expire":
-            self.model.expire(call["now"])
-            self.fleet.expire(call["now"])
-
-    def equals(self, store):
-        """Whether the store has the same live rows, to the last bit, in the same order."""
-        models = store._models
-        if KEYED in models and content(self.fleet) != content(models[KEYED].fleet):
-            return False
-        return same(self.model._snapshot(), models["demand"].model._snapshot())
-
-
-def content(fleet):
-    """The bytes of the file of a fleet: rows and phases of all keys."""
-    return b"".join(fleet_file.encode(fleet._snapshot()))
-
-
-def add_models(store):
-    store.add("demand", SINGLE, features=2)
-    store.add(KEYED, COUNTING, features=2, keyed=True)
+            self.twins.expire(call["now"])
 
 
 def killed_rounds(folder, rounds, seed):
     """Kill a writer at random moments; after each the store must be whole."""
-    draw, twin, writers, log = random.Random(seed), Twin(), Writers(), Path(f"{folder}.log")
+    draw, twin, writers, log = random.Random(seed), Followed(), Writers(), Path(f"{folder}.log")
     with Store(folder) as store:
-        add_models(store)
+        twin.twins.add_to(store)
     try:
         for round in range(rounds):
             writer = writers.start(folder, seed + round, twin.clock)
@@ -316,10 +289,10 @@ def image(tmp_path):
 def powerless_rounds(image, rounds, seed):
     """Let a writer lose its disk at random moments; after each the store must be whole."""
     place, lose_power = image
-    draw, twin, writers, folder = random.Random(seed), Twin(), Writers(), place / "orders"
+    draw, twin, writers, folder = random.Random(seed), Followed(), Writers(), place / "orders"
     log = place.parent / "writer.log"
     with Store(folder) as store:
-        add_models(store)
+        twin.twins.add_to(store)
     try:
         for round in range(rounds):
             writer = writers.start(folder, seed + round, twin.clock, log=log)

@@ -7,11 +7,10 @@ import pytest
 from fleet_histories import histories, models
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from store_cases import NAMES, copied, data, filled
+from store_cases import NAMES, content, copied, data, filled
 
 from efface import AddDrop, AutoRidge, Fleet, Ridge
 from efface.errors import DamagedStore, InvalidValue, RepeatedId, UnknownKey
-from efface.live import fleet_file
 from efface.models.base import Keys
 from efface.store import Store, restore
 from efface.store.opening import without_rows
@@ -19,11 +18,6 @@ from efface.store.row_format import decode, encode
 from efface.store.stored_fleet import StoredFleet
 from efface.store.stored_models import Definition
 from efface.store.stored_rows import StoredRows
-
-
-def content(fleet):
-    """The bytes of its file: rows and phases of all keys."""
-    return b"".join(fleet_file.encode(fleet._snapshot()))
 
 
 class Disk:

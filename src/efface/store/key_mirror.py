@@ -6,18 +6,10 @@ once it was found to belong to the rows, opening a store makes the mirror equal 
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from efface.errors import InvalidValue, StorageFailure
-from efface.store.durable_files import (
-    FOLDER_MODE,
-    open_file,
-    replace_file,
-    sync,
-    sync_folder,
-    write_all,
-)
+from efface.store.durable_files import FOLDER_MODE, overwrite, replace_file, sync_folder
 from efface.store.file_systems import refuse_unsafe
 from efface.store.key_segments import KeySegments
 
@@ -45,17 +37,17 @@ def open_mirror(folder: Path, keys: KeySegments) -> KeySegments:
     names = {keys.path(segment).name for segment in keys.segments}
     for path in folder.glob("*.bin"):
         if path.name not in names:
-            _overwrite(path, bytes(path.stat().st_size))
+            overwrite(path)
             path.unlink()
     for name in sorted(names):
         content = (keys.folder / name).read_bytes()
         there = folder / name
         if not there.exists() or there.stat().st_size != len(content):
             if there.exists():
-                _overwrite(there, bytes(there.stat().st_size))
+                overwrite(there)
             replace_file(there, content)
         elif there.read_bytes() != content:
-            _overwrite(there, content)
+            overwrite(there, content)
     sync_folder(folder)
     return KeySegments(folder, keys.epoch, keys.master)
 
@@ -66,10 +58,3 @@ def take_from_mirror(mirror: KeySegments, folder: Path) -> None:
     for segment in mirror.segments:
         path = mirror.path(segment)
         replace_file(folder / path.name, path.read_bytes())
-
-
-def _overwrite(path: Path, content: bytes) -> None:
-    """Write in place: what the file held is gone from the disk."""
-    with open_file(path, os.O_WRONLY) as descriptor:
-        write_all(descriptor, content, 0)
-        sync(descriptor)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from efface.errors import DamagedStore
 from efface.store.durable_files import (
     FILE_MODE,
-    open_file,
+    overwrite,
     replace_file,
     sync,
     sync_folder,
@@ -231,9 +231,7 @@ def remove_other_epochs(folder: Path, epoch: int) -> None:
     names = ((path, _NAME.fullmatch(path.name)) for path in folder.iterdir())
     others = [path for path, name in names if name and int(name[1]) != epoch]
     for path in others:
-        with open_file(path, os.O_RDWR) as descriptor:
-            write_all(descriptor, bytes(os.fstat(descriptor).st_size), 0)
-            sync(descriptor)
+        overwrite(path)
         path.unlink()
     if others:
         sync_folder(folder)

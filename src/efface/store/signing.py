@@ -12,7 +12,7 @@ import secrets
 from dataclasses import replace
 from pathlib import Path
 
-from efface.store.durable_files import open_file, replace_file, sync, sync_folder, write_all
+from efface.store.durable_files import overwrite, replace_file, sync_folder
 from efface.store.layout import RECEIPTS, SECRET, SIGNING, About
 from efface.store.receipts import Receipt, ReceiptChain, SigningKey
 
@@ -38,7 +38,7 @@ def finish_change(folder: Path, about: About) -> About:
         key = SigningKey(content)
         if _newest_key(folder / RECEIPTS) == key.public:
             return _install(folder, about, key)
-    _overwrite(folder / NEXT)
+    overwrite(folder / NEXT)
     (folder / NEXT).unlink()
     sync_folder(folder)
     return about
@@ -47,16 +47,10 @@ def finish_change(folder: Path, about: About) -> About:
 def _install(folder: Path, about: About, key: SigningKey) -> About:
     made = replace(about, signer=key.public)
     made.write(folder)
-    _overwrite(folder / SIGNING)
+    overwrite(folder / SIGNING)
     os.replace(folder / NEXT, folder / SIGNING)
     sync_folder(folder)
     return made
-
-
-def _overwrite(path: Path) -> None:
-    with open_file(path, os.O_WRONLY) as descriptor:
-        write_all(descriptor, bytes(os.fstat(descriptor).st_size), 0)
-        sync(descriptor)
 
 
 def _newest_key(receipts: Path) -> str | None:
