@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from efface.batch.rolling import rolling as rolling_arrays
 from efface.batch.fleet import Fleet
+from efface.batch.rolling import rolling as rolling_arrays
 from efface.errors import invalid
 from efface.spark.key_chunks import chunks, first_run, whole_keys
 from efface.spark.schemas import one_row, require_key, require_numbers, spark_schema, type_of
@@ -92,11 +92,11 @@ def rolling(
     ids: str | Sequence[str] = (),
     **options: Any,
 ) -> DataFrame:
-    """Fit a regression to the last ``window`` rows of each key, at every row; see ``efface.rolling``.
+    """Fit a regression to the last ``window`` rows of the key, at every row.
 
-    Columns are as in ``replay``. ``options`` are those of ``efface.rolling``, such as alpha, stats,
-    outputs, min_rows, missing, interval, halflife and sample_weight. An executor holds all rows of
-    one key.
+    Columns are as in ``replay``, results as in ``efface.rolling``. ``options`` are those of
+    ``efface.rolling``, such as alpha, stats, outputs, min_rows, missing, interval, halflife and
+    sample_weight. An executor holds all rows of one key.
     """
     columns = _columns(df, key, y, x, at, ids, options)
     told = {"window": window, **options}
@@ -125,8 +125,8 @@ def replay_keys(
 def _replayed(
     fleet: Fleet, rows: Any, columns: BackfillColumns, options: Mapping[str, Any]
 ) -> Iterator[Any]:
-    given = {"y": columns.y, "x": columns.x, "at": columns.at}
-    result = fleet.replay(X=rows, by=columns.key, **given, **options)
+    told: Any = {**options, "y": columns.y, "x": columns.x, "at": columns.at}
+    result = fleet.replay(X=rows, by=columns.key, **told)
     yield from _labelled(rows, result.to_frame(), columns)
 
 
@@ -135,8 +135,8 @@ def roll_keys(
 ) -> Iterator[Any]:
     """Fit the windows of rows that are sorted by key and time."""
     for rows in whole_keys(batches, columns.key):
-        given = {"y": columns.y, "x": columns.x, "at": columns.at}
-        result = rolling_arrays(rows, by=columns.key, threads=1, **given, **options)
+        told: Any = {**options, "y": columns.y, "x": columns.x, "at": columns.at}
+        result = rolling_arrays(rows, by=columns.key, threads=1, **told)
         yield from _labelled(rows, result.to_frame(), columns)
 
 
@@ -177,12 +177,12 @@ def _columns(
 def _by_key(
     df: DataFrame, columns: BackfillColumns, run: Callable[[Batches], Iterator[Any]]
 ) -> DataFrame:
-    """Let ``run`` go through the rows of each key; a trial on one row tells the columns it makes."""
-    from pyspark.sql import functions as F
+    """Let ``run`` go through the rows of each key; a trial on one row tells its columns."""
+    from pyspark.sql import functions as fn
 
     plain = {*columns.labels, *columns.others, *columns.texts}
     names = list(dict.fromkeys([*columns.labels, columns.y, *columns.x, *columns.others]))
-    doubles = (F.col(name) if name in plain else F.col(name).cast("double") for name in names)
+    doubles = (fn.col(name) if name in plain else fn.col(name).cast("double") for name in names)
     rows = df.select(*(each.alias(name) for each, name in zip(doubles, names, strict=True)))
     made = next(run([one_row({name: type_of(rows, name) for name in names})])).schema
     schema = spark_schema(made, {name: type_of(df, name) for name in columns.labels})

@@ -34,7 +34,7 @@ def apply_settings(spark: SparkSession) -> None:
 
 
 def readable_remains(spark: SparkSession) -> list[str]:
-    """Why a forgotten row would stay readable in checkpoints of this session; empty if it would not.
+    """Why a forgotten row would stay readable in checkpoints of this session; empty if none.
 
     A query has the settings that its session had when it started.
     """

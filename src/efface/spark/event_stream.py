@@ -37,15 +37,15 @@ def stream(
 ) -> DataFrame:
     """Predict each event by the model of its key, then learn it; forget rows on request.
 
-    The arguments name columns of ``events``. ``kind`` is "learn", "predict" or "forget". Where it is
-    null, or there is no such column, an event with a response is learned and one without is
+    The arguments name columns of ``events``. ``kind`` is "learn", "predict" or "forget". Where it
+    is null, or there is no such column, an event with a response is learned and one without is
     predicted. A request to forget names an ``id``, an ``owner`` or both, within its key; see
     ``to_keys`` for requests without a key. ``at`` is a timestamp.
 
     The result has one row per event: the key, ``id``, ``at``, ``kind``, ``status``, ``prediction``,
-    ``lower`` and ``upper`` (null without ``interval``), ``n_rows`` and ``forgotten``. No event stops
-    the stream; ``status`` says what happened (``efface.spark.key_state`` lists the values). Events
-    of a key within a batch are applied in the order of their times.
+    ``lower`` and ``upper`` (null without ``interval``), ``n_rows`` and ``forgotten``. No event
+    stops the stream; ``status`` says what happened (``efface.spark.key_state`` lists the values).
+    Events of a key within a batch are applied in the order of their times.
 
     With ``timers``, rows leave when the clock of Spark says that they are too old or due, even if
     no event of their key comes. Pass False to replay events of the past: rows then leave when a
@@ -57,7 +57,7 @@ def stream(
     ``CHECKPOINT_SETTINGS`` are set in the session of ``events``, so that checkpoints of queries
     that start afterwards keep no forgotten row.
     """
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as fn
 
     from efface.spark.key_processor import KeyProcessor
 
@@ -72,18 +72,18 @@ def stream(
     apply_settings(events.sparkSession)
 
     def column(name: str | None, of: str) -> Column:
-        return F.lit(None).cast(of) if name is None else F.col(name).cast(of)
+        return fn.lit(None).cast(of) if name is None else fn.col(name).cast(of)
 
     names = type_of(events, id), "string" if owner is None else type_of(events, owner)
     rows = events.select(
-        F.col(key).alias("key"),
+        fn.col(key).alias("key"),
         column(kind, "string").alias("kind"),
-        F.col(id).alias("id"),
+        fn.col(id).alias("id"),
         _micros(events, at).alias("at"),
-        F.array(*(column(name, "double") for name in features)).alias("x"),
+        fn.array(*(column(name, "double") for name in features)).alias("x"),
         column(y, "double").alias("y"),
         column(owner, names[1]).alias("owner"),
-        (F.lit(None).cast("bigint") if until is None else _micros(events, until)).alias("until"),
+        (fn.lit(None).cast("bigint") if until is None else _micros(events, until)).alias("until"),
         column(sample_weight, "double").alias("weight"),
     )
     schema = (
@@ -92,9 +92,9 @@ def stream(
     )
     processor, mode = KeyProcessor(settings, timers), "ProcessingTime" if timers else "None"
     found = rows.groupBy("key").transformWithState(processor, schema, "Append", mode)
-    times = F.timestamp_micros("at").alias(at)
-    others = [F.col(name) for name in schema_names(schema) if name not in ("key", "id", "at")]
-    return found.select(F.col("key").alias(key), F.col("id").alias(id), times, *others)
+    times = fn.timestamp_micros("at").alias(at)
+    others = [fn.col(name) for name in schema_names(schema) if name not in ("key", "id", "at")]
+    return found.select(fn.col("key").alias(key), fn.col("id").alias(id), times, *others)
 
 
 def schema_names(schema: str) -> list[str]:
@@ -108,14 +108,14 @@ def schema_names(schema: str) -> list[str]:
 
 def _micros(events: DataFrame, name: str) -> Column:
     """A timestamp as microseconds since 1970."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as fn
 
     if type_of(events, name) != "timestamp":
         raise BadTime(
             f"'{name}' is of the type {type_of(events, name)}: expected timestamp; "
             "cast it with to_timestamp."
         )
-    return F.unix_micros(F.col(name))
+    return fn.unix_micros(fn.col(name))
 
 
 def _try_out(settings: KeySettings, until: object, weight: object) -> None:
@@ -136,14 +136,14 @@ def to_keys(events: DataFrame, keys: DataFrame, *, key: str, kind: str, owner: s
     column ``owner``, a request by owner goes to the keys of that owner only. Spark reads the table
     anew for each batch. A request that reaches no key has the status "unknown".
     """
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as fn
 
     for name, column in (("key", key), ("kind", kind), ("owner", owner)):
         if column not in events.columns:
             raise invalid(name, column, f"one of {events.columns}", "name a column of the events")
-    everywhere = F.col(key).isNull() & (F.col(kind) == FORGET)
-    known = F.broadcast(keys.select(*{key, *(name for name in (owner,) if name in keys.columns)}))
+    everywhere = fn.col(key).isNull() & (fn.col(kind) == FORGET)
+    known = fn.broadcast(keys.select(*{key, *(name for name in (owner,) if name in keys.columns)}))
     requests = events.where(everywhere).drop(key)
     sent = requests.join(known, owner, "left") if owner in keys.columns else requests.join(known)
-    rest = events.where(~F.coalesce(everywhere, F.lit(False)))
+    rest = events.where(~fn.coalesce(everywhere, fn.lit(False)))
     return rest.unionByName(sent.select(*events.columns))

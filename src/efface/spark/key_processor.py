@@ -29,7 +29,7 @@ class KeyProcessor(StatefulProcessor):
         self._handle = handle
         self._stored = handle.getValueState(STATE, STATE_SCHEMA)
 
-    def handleInputRows(self, key: Any, rows: Iterable[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
+    def handleInputRows(self, key: Any, rows: Iterable[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802
         """Apply the events of a key; one row per event."""
         events = [_event(row) for row in rows]
         if key[0] is None:  # no model: requests find nothing, rows belong nowhere
@@ -46,8 +46,8 @@ class KeyProcessor(StatefulProcessor):
     def handleExpiredTimer(  # noqa: N802
         self,
         key: Any,
-        timerValues: Any,  # noqa: N803
-        expiredTimerInfo: Any,  # noqa: N803
+        timerValues: Any,
+        expiredTimerInfo: Any,
     ) -> Iterator[Any]:
         """Let rows leave whose time is up."""
         state, _ = self._read()

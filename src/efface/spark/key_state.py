@@ -22,7 +22,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -218,7 +218,7 @@ class KeyState:
             told.n_rows.tolist(),
         )
         rows = zip(run, *columns, strict=True)
-        return [EventResult(*_own(event), status, *found, 0) for event, *found in rows]
+        return [EventResult(*_own(event), status, p, a, b, n, 0) for event, p, a, b, n in rows]
 
     def _predict(self, event: Event) -> EventResult:
         rows, at = np.array([event.x], dtype=np.float64), event.at
@@ -243,9 +243,8 @@ class KeyState:
         return self._result(event, "forgotten" if count else "unknown", forgotten=count)
 
     def _result(self, event: Event, status: str, **told: Any) -> EventResult:
-        known: dict[str, Any] = dict.fromkeys(("prediction", "lower", "upper"))
-        counts = {"n_rows": self.model.n_rows_, "forgotten": 0}
-        return EventResult(*_own(event), status, **{**known, **counts, **told})
+        plain = EventResult(*_own(event), status, None, None, None, self.model.n_rows_, 0)
+        return plain._replace(**told)
 
     # -- time ------------------------------------------------------------------------------------
 
@@ -277,7 +276,7 @@ def _order(event: Event) -> tuple[Any, ...]:
     return at, event.task == FORGET, str(event.id), str(event.owner), repr(event)
 
 
-def _own(event: Event) -> tuple[Any, ...]:
+def _own(event: Event) -> tuple[Id | None, int | None, str | None]:
     return event.id, event.at, event.task or event.kind
 
 
