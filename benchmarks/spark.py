@@ -20,7 +20,9 @@ import numpy as np
 from benchmarks.report import Goal, Report, Table, figure
 from benchmarks.settings import Settings
 
+ROOT = Path(__file__).parent.parent
 KEYS, WINDOW, FEATURES = 1_000, 100, 5
+ROUNDS = 3
 NAMES = [f"x{j}" for j in range(FEATURES)]
 RESULT = "key long, id long, prediction double"
 
@@ -32,8 +34,10 @@ def run(settings: Settings) -> Report:
         return Report("spark", [Table("spark: skipped", ("why",), [(text,)])])
     rows = 100_000 if settings.quick else 1_000_000
     with tempfile.TemporaryDirectory() as folder, session() as spark:
-        place = write_rows(Path(folder), rows)
-        return backfill(spark, place, rows, settings.rounds)
+        place = write_rows(Path(folder) / "rows", rows)
+        found = backfill(spark, place, rows)
+        found.tables.append(stream(spark, Path(folder)))
+        return found
 
 
 @contextmanager
@@ -43,7 +47,9 @@ def session() -> Iterator[Any]:
 
     if hasattr(os, "sched_setaffinity"):  # two tasks need two cores, whatever --threads says
         os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    os.environ["PYTHONPATH"] = paths  # Python processes of Spark import this module
     builder = SparkSession.builder.master("local[2]").appName("efface")
     for name, value in {
         "spark.driver.bindAddress": "127.0.0.1",
@@ -68,6 +74,7 @@ def write_rows(folder: Path, count: int) -> str:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    folder.mkdir()
     rng = np.random.default_rng(0)
     keys, X = rng.integers(0, KEYS, count), rng.normal(size=(count, FEATURES))
     y = X @ np.arange(1.0, FEATURES + 1) + rng.normal(size=count)
@@ -96,7 +103,7 @@ def per_group(frame: Any) -> Any:
     return ordered[["key", "id"]].assign(prediction=found.prediction)
 
 
-def backfill(spark: Any, place: str, rows: int, rounds: int) -> Report:
+def backfill(spark: Any, place: str, rows: int) -> Report:
     """Both contenders, in turn; each result is counted by a sink that keeps nothing."""
     import efface
     from efface.spark import replay
@@ -106,7 +113,7 @@ def backfill(spark: Any, place: str, rows: int, rounds: int) -> Report:
     theirs = df.groupBy("key").applyInPandas(per_group, RESULT)
     contenders = {"efface.spark.replay": ours, "groupBy.applyInPandas": theirs}
     times: dict[str, list[float]] = {name: [] for name in contenders}
-    for turn in range(rounds + 1):  # the first starts Python processes and loads kernels
+    for turn in range(ROUNDS + 1):  # the first starts Python processes and loads kernels
         for name, found in contenders.items():
             seconds = timed(lambda found=found: consume(found))
             if turn:
@@ -156,3 +163,50 @@ def report(best: dict[str, float], error: float, rows: int) -> Report:
     return Report(
         "spark", [Table(title, ("contender", "rows/s"), lines, note)], goals, measurements
     )
+
+
+STREAM_KEYS, SIZES = 2_000, (1, 1, 10)  # events per key in each batch; the first starts processes
+EVENTS = "key long, id long, at timestamp, y double, " + ", ".join(f"{n} double" for n in NAMES)
+
+
+def write_events(folder: Path) -> None:
+    """One file of events per batch."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder.mkdir()
+    rng, first = np.random.default_rng(1), 0
+    for batch, size in enumerate(SIZES):
+        count = STREAM_KEYS * size
+        ids = np.arange(first, first + count)
+        X = {name: rng.normal(size=count) for name in NAMES}
+        times = pa.array(ids * 1_000_000, pa.timestamp("us", "UTC"))
+        keys = {"key": ids % STREAM_KEYS, "id": ids, "at": times, "y": rng.normal(size=count)}
+        path = folder / f"{batch}.parquet"
+        pq.write_table(pa.table({**keys, **X}), path)
+        os.utime(path, (1_000_000 + batch, 1_000_000 + batch))
+        first += count
+
+
+def stream(spark: Any, folder: Path) -> Table:
+    """Events per second of a stream, for batches with one and with ten events per key."""
+    import efface
+    from efface.spark import stream as stream_events
+
+    write_events(folder / "events")
+    source = spark.readStream.schema(EVENTS).option("maxFilesPerTrigger", 1)
+    found = stream_events(
+        source.parquet(str(folder / "events")),
+        **{"key": "key", "y": "y", "x": NAMES, "id": "id", "at": "at", "timers": False},
+        model=efface.Ridge(window=20),
+    )
+    sink = found.writeStream.format("noop").option("checkpointLocation", str(folder / "state"))
+    query = sink.trigger(availableNow=True).start()
+    query.awaitTermination()
+    lines: list[tuple[str, ...]] = []
+    for size, progress in list(zip(SIZES, query.recentProgress, strict=False))[1:]:
+        seconds = progress["durationMs"]["addBatch"] / 1_000
+        rates = STREAM_KEYS * size / seconds, 1e3 * 2 * seconds / STREAM_KEYS
+        lines.append((f"{size} per key", f"{rates[0]:,.0f}", f"{rates[1]:.2f} ms"))
+    title = f"spark: stream, {STREAM_KEYS:,} keys in each batch, Ridge(window=20), local[2]"
+    return Table(title, ("events", "events/s", "core time per key"), lines)

@@ -32,7 +32,9 @@ def results(spark, folder, model, **options):
 
     source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
     events = source.json(str(Path(folder) / "in"))
-    return efface.spark.stream(events, model=model, kind="kind", **COLUMNS, **options)
+    found = efface.spark.stream(events, model=model, kind="kind", **COLUMNS, **options)
+    spark.conf.set("spark.sql.streaming.stateStore.maintenanceInterval", "200ms")
+    return found
 
 
 def start(found, folder, **trigger):

@@ -110,7 +110,6 @@ def files_with(place, *needles):
 
 SECRET, NAME = 1234.56789, "row-of-ann-7351"
 NEEDLES = struct.pack("<d", SECRET), NAME.encode()
-MAINTENANCE = "spark.sql.streaming.stateStore.maintenanceInterval"
 
 
 def held_ids(spark, place, model):
@@ -127,7 +126,6 @@ def test_a_forgotten_row_is_in_no_file_of_the_checkpoint(spark, tmp_path, clean)
     model = Ridge(window=50)
     found = streams.results(spark, tmp_path, model, timers=False)
     assert readable_remains(spark) == []
-    spark.conf.set(MAINTENANCE, "200ms")
     if not clean:
         for name in ("rocksdb.compactOnCommit", "rocksdb.changelogCheckpointing.enabled"):
             spark.conf.unset(f"spark.sql.streaming.stateStore.{name}")
@@ -152,7 +150,10 @@ def test_a_forgotten_row_is_in_no_file_of_the_checkpoint(spark, tmp_path, clean)
             wait_for(lambda number=number: number in streams.batches(tmp_path))
             if number == 0:
                 there = files_with(place, *NEEDLES)
-        time.sleep(1.0)  # some rounds of maintenance
+        if clean:
+            wait_for(lambda: not files_with(place, *NEEDLES), seconds=20)
+        else:
+            time.sleep(2.0)  # ten rounds of maintenance
         remains = files_with(place, *NEEDLES)
     finally:
         query.stop()

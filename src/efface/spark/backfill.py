@@ -32,7 +32,7 @@ class BackfillColumns(NamedTuple):
     at: str | None
     ids: list[str]  # repeated in the result, and decide the order at equal times
     others: list[str]  # further columns that an option names
-    texts: list[str]  # features that are not numbers
+    levels: dict[str, list[Any]]  # of the features that are not numbers
 
     @property
     def order(self) -> list[str]:
@@ -171,7 +171,7 @@ def _columns(
     require_numbers(df, [y, *(name for name in features if name not in levels)])
     for name in [*names, *others, *([] if at is None else [at])]:
         type_of(df, name)
-    return BackfillColumns(key, y, features, at, names, others, list(levels))
+    return BackfillColumns(key, y, features, at, names, others, dict(levels))
 
 
 def _by_key(
@@ -180,11 +180,13 @@ def _by_key(
     """Let ``run`` go through the rows of each key; a trial on one row tells its columns."""
     from pyspark.sql import functions as fn
 
-    plain = {*columns.labels, *columns.others, *columns.texts}
+    plain = {*columns.labels, *columns.others, *columns.levels}
     names = list(dict.fromkeys([*columns.labels, columns.y, *columns.x, *columns.others]))
     doubles = (fn.col(name) if name in plain else fn.col(name).cast("double") for name in names)
     rows = df.select(*(each.alias(name) for each, name in zip(doubles, names, strict=True)))
-    made = next(run([one_row({name: type_of(rows, name) for name in names})])).schema
+    types = {name: type_of(rows, name) for name in names}
+    trial = one_row(types, {name: each[0] for name, each in columns.levels.items()})
+    made = next(run([trial])).schema
     schema = spark_schema(made, {name: type_of(df, name) for name in columns.labels})
     ordered = rows.repartition(columns.key).sortWithinPartitions(columns.key, *columns.order)
     return ordered.mapInArrow(run, schema)

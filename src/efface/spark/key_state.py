@@ -5,7 +5,7 @@ No event stops a stream: what cannot be used changes nothing, and its status say
 =============  =========================================================================
 ``learned``    predicted, then learned
 ``late``       the same, at its place in time: a later row was learned before
-``outdated``   predicted; it is older than the window, so it was not learned
+``outdated``   predicted; it is older than the window, or due, so it was not learned
 ``predicted``  predicted: the event has no response
 ``repeated``   the id is that of a live row; nothing changed
 ``refused``    the id or the owner was forgotten at or after the time of the row
@@ -37,6 +37,7 @@ from efface.models.regression import Model
 from efface.spark.tombstones import Tombstones
 
 LEARN, PREDICT, FORGET = KINDS = ("learn", "predict", "forget")
+_LATEST = 2**63 - 2  # nanoseconds: the year 2262
 _CENTURY = 100 * 366 * 86_400 * 10**9
 
 
@@ -62,7 +63,7 @@ class Event(NamedTuple):
     @property
     def usable(self) -> bool:
         """Is everything there that its kind needs?"""
-        if self.task is None or self.at is None:
+        if self.task is None or self.at is None or abs(self.at) > _LATEST:
             return False
         if self.task == FORGET:
             return self.id is not None or self.owner is not None
@@ -149,7 +150,9 @@ class KeyState:
         if not event.usable or event.task != LEARN or event.id in self.model:
             return False
         assert event.at is not None
-        return (newest is None or event.at >= newest) and not self._is_refused(event)
+        due = event.until is not None and event.until <= event.at
+        late = newest is not None and event.at < newest
+        return not due and not late and not self._is_refused(event)
 
     @property
     def _newest(self) -> int | None:
@@ -205,7 +208,7 @@ class KeyState:
             ids=[event.id for event in run],
             at=_times([event.at for event in run]),
             owners=_some([event.owner for event in run]),
-            until=_times([event.until for event in run]),
+            until=_times([_end_of(event) for event in run]),
             sample_weight=_weights([event.weight for event in run]),
             interval=self.settings.interval,
             method=self.settings.method,
@@ -286,6 +289,11 @@ def _end(policy: KeepFor, time: int) -> int:
         return time + policy.length
     later = range(time, time + _CENTURY)  # months differ in length
     return later[bisect_left(later, time, key=lambda now: int(policy.limits(np.array([now]))[0]))]
+
+
+def _end_of(event: Event) -> int | None:
+    """The end of a row; one that is later than all times is none."""
+    return None if event.until is None or event.until > _LATEST else max(event.until, -_LATEST)
 
 
 def _times(times: list[int | None]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -47,13 +47,17 @@ def require_numbers(df: DataFrame, names: Iterable[str]) -> None:
             raise invalid(name, found, "a column of numbers", "cast it to double")
 
 
-def one_row(types: dict[str, str]) -> Any:
+def one_row(types: dict[str, str], known: Mapping[str, Any] | None = None) -> Any:
     """A record batch of one row, for columns of these types as Spark spells them.
+
+    ``known`` has the values of some columns.
 
     >>> one_row({"shop": "string", "day": "date", "x": "double"}).to_pylist()
     [{'shop': '', 'day': datetime.date(1970, 1, 1), 'x': 1.0}]
     """
-    return pa.record_batch([_ONE.get(kind, pa.nulls(1)) for kind in types.values()], list(types))
+    given = {name: pa.array([value]) for name, value in (known or {}).items()}
+    arrays = [given.get(name, _ONE.get(kind, pa.nulls(1))) for name, kind in types.items()]
+    return pa.record_batch(arrays, list(types))
 
 
 def spark_schema(schema: Any, known: dict[str, str]) -> str:
