@@ -72,6 +72,9 @@ class Fleet:
             raise invalid("model", model, f"a model: one of {names}", "pass Fleet(Ridge())")
         self._model: Model = clone(model)
         self._model._start(1)  # checks its parameters
+        if self._model.halflife is not None:
+            advice = "give the models a window instead, or keep a dict of models"
+            raise invalid("halflife", self._model.halflife, "None in a Fleet", advice)
         self._threads = (os.cpu_count() or 1) if threads is None else whole("threads", threads, 1)
         self._held: KeyedModels | None = None
 
@@ -369,6 +372,11 @@ class Fleet:
     def nbytes(self) -> int:
         """The bytes of the arrays that hold rows, keys and ids; texts are not counted."""
         return 0 if self._held is None else self._held.rows.nbytes
+
+    @property
+    def keyed_models(self) -> KeyedModels:
+        """The rows of all keys, for code that plans a change before it is made."""
+        return self._alive()
 
     def _alive(self) -> KeyedModels:
         if self._held is None:

@@ -12,9 +12,8 @@ from efface.inputs.types import Ints
 from efface.live.fleet_file import FleetSnapshot
 from efface.live.keyed_models import KeyedModels
 from efface.live.keyed_rows import KeyedRows
-from efface.live.policies import from_plain
 from efface.live.snapshot import Snapshot
-from efface.models.base import plain_parameter
+from efface.models.base import given_parameters, plain_parameters
 from efface.models.held import Held, readable_ends, readable_times
 from efface.models.linear import MODELS
 from efface.models.regression import Model
@@ -33,8 +32,7 @@ def fleet_snapshot(model: Model, rows: KeyedRows) -> FleetSnapshot:
 def restored(snapshot: FleetSnapshot, source: str) -> tuple[Model, KeyedModels]:
     """A model with the parameters of a snapshot, and the rows of all keys."""
     try:
-        given = {**snapshot.parameters, "window": from_plain(snapshot.parameters["window"])}
-        model = MODELS[snapshot.model](**given)
+        model = MODELS[snapshot.model](**given_parameters(snapshot.parameters))
         held = KeyedModels(model._start(snapshot.rows.width))
     except (KeyError, TypeError, ValueError) as error:
         text = f"'{source}' is damaged: it describes no model ({error}); restore a backup."
@@ -83,8 +81,7 @@ def held_by_keys(model: Model, held: KeyedModels, owner: Id) -> Held:
 
 
 def _parameters(model: Model) -> dict[str, Any]:
-    parameters = model.get_params(deep=False)
-    return {name: plain_parameter(name, value) for name, value in parameters.items()}
+    return plain_parameters(model.get_params(deep=False))
 
 
 def _features(model: Model) -> list[str] | None:

@@ -42,6 +42,7 @@ from efface.engine.sums.sliding import first_weighted
 
 MOST_FEATURES = 48  # with more, LAPACK's decomposition is faster
 _MOST, _LEAST = 1e100, 1e-100  # of deviations: squares of others lose digits
+_MOST_WEIGHT, _LEAST_WEIGHT = 1e90, 1e-90  # of all rows, for the same reason
 
 few_state, _STATE = record(
     floats=[
@@ -107,9 +108,10 @@ def select_few(
     if few.origin.size != state.width:
         return False
     few.state.kept = 1
-    _count(few, r)
     centred = state.has_intercept == 1 or options.standardizes == 1
-    if not (_scale(few, r, centred, options.standardizes == 0) and _respond(few, state, r)):
+    if not (_count(few, r) and _scale(few, r, centred, options.standardizes == 0)):
+        return False
+    if not _respond(few, state, r):
         return False
     n = few.state.count
     if not decompose_rows(part(few.directions, 0, n), few.pull, few.squares):
@@ -121,21 +123,22 @@ def select_few(
     few.state.independent = min(few.state.independent, n - state.has_intercept)
     state.penalty, state.rank = 0.0, 0
     if few.state.scatter > 0.0:
-        state.penalty, state.rank = (
-            _penalty(few, g, max(few.state.weight - state.has_intercept, 0.0)),
-            -1,
-        )
+        weight = few.state.weight / state.unit
+        state.rank = -1
+        state.penalty = _penalty(few, g, weight, max(weight - state.has_intercept, 0.0))
     _solve(few, state, coef)
     return True
 
 
 @numba.njit(**INNER)
-def _count(few: FewRows, r: Rows) -> None:
+def _count(few: FewRows, r: Rows) -> bool:
+    """Count the rows with weight; False where their squares would lose digits."""
     few.state.weight, few.state.count = 0.0, 0
     for i in range(r.span.head, r.span.end):
         if r.y[i, WEIGHT] > 0.0:
             few.state.weight += r.y[i, WEIGHT]
             few.state.count += 1
+    return _LEAST_WEIGHT < few.state.weight < _MOST_WEIGHT
 
 
 # -- scaled rows ---------------------------------------------------------------------------------
@@ -221,8 +224,8 @@ def _respond(few: FewRows, state: Record, r: Rows) -> bool:
 
 
 @numba.njit(**INNER)
-def _penalty(few: FewRows, g: Grid, freedom: float) -> float:
-    """The penalty of the mean exponent over the grid."""
+def _penalty(few: FewRows, g: Grid, weight: float, freedom: float) -> float:
+    """The penalty of the mean exponent over the grid; the weight is in those of one row."""
     n, d, length = few.state.count, few.origin.size, 0.0
     for i in range(n):
         length += few.pull[i] * few.pull[i]
@@ -235,7 +238,7 @@ def _penalty(few: FewRows, g: Grid, freedom: float) -> float:
             g.columns[LEFT, k], g.columns[RESIDUAL, k] = 1.0, 1.0
     for k in range(COUNT):
         g.columns[FREE, k] += freedom
-    top = weigh_grid(g, few.state.weight, freedom)
+    top = weigh_grid(g, weight, freedom)
     return base * 2.0 ** mean_exponent(g.columns[WEIGHT_OF], normalise(g, top))
 
 
