@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from efface import AutoRidge
 from efface.engine.events.leverage import GAUGES, HEFT, REACH, SCATTER, SIZE_2, UNEXPLAINED
 from efface.engine.selection.direct import refit_selection
 from efface.engine.selection.few_rows import MOST_FEATURES
@@ -105,6 +106,22 @@ def by_singular_values(solver):
         return end
 
     return measure
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("halflife", [0.5, 3.0])
+def test_rows_that_fade_count_by_what_is_left_of_them(intercept, halflife):
+    X, y, _ = rows_of("plain", 4, 5, 0)
+    model = AutoRidge(halflife=halflife, fit_intercept=intercept)
+    for row, response in zip(X, y, strict=True):
+        model.learn_one(row, float(response))
+    found, solver = (model.coef_, model.intercept_, model.penalty_), model._live.solver
+    stream = open_selection(solver.stores[0])
+    assert stream.few.state.kept == 1
+    refit_selection(*solver.rows.arrays, solver.stores[0])
+    assert found[0] == pytest.approx(stream.coef, rel=1e-9, abs=1e-12)
+    assert found[1] == pytest.approx(stream.state.intercept, rel=1e-9, abs=1e-12)
+    assert found[2] == pytest.approx(stream.state.penalty / solver.unit, rel=1e-9)
 
 
 @pytest.mark.parametrize("unit", [1e-130, 1e130])
