@@ -20,6 +20,7 @@ NAMES = st.one_of(
     st.text(max_size=50),
     st.uuids().map(str),
     st.uuids().map(lambda u: str(u).upper()),
+    st.text(min_size=36, max_size=36),
 )
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 NEVER = np.iinfo(np.int64).max
@@ -32,7 +33,8 @@ def stored_rows(draw):
         draw(arrays(np.float64, shape, elements=FLOATS)) for shape in ((count, width), count, count)
     ]
     names = st.lists(st.none() | NAMES, min_size=count, max_size=count)
-    ids = draw(st.lists(NAMES, min_size=count, max_size=count))
+    each = draw(st.sampled_from([NAMES, st.uuids().map(str), st.text(max_size=50), st.integers()]))
+    ids = draw(st.lists(each, min_size=count, max_size=count))
     calendar = draw(st.booleans())
     times = ends = None
     if draw(st.booleans()):

@@ -107,6 +107,10 @@ def add(
     policy: Annotated[
         str | None, typer.Option(help="Another rule: add-drop:3, keep-all.", metavar="POLICY")
     ] = None,
+    halflife: Annotated[
+        str | None,
+        typer.Option("--half-life", help=OPTIONS["halflife"].help, metavar="ROWS|DURATION"),
+    ] = None,
     alpha: Annotated[float | None, typer.Option(help=OPTIONS["alpha"].help)] = None,
     delta: Annotated[float | None, typer.Option(help=OPTIONS["delta"].help)] = None,
     noise: Annotated[str | None, typer.Option(help=OPTIONS["noise"].help)] = None,

@@ -13,16 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import DamagedStore, invalid
-from efface.store import layout
+from efface.store import layout, left_ids
 from efface.store.durable_files import FolderLock, open_file, sync, write_all
 from efface.store.key_mirror import make_mirror, open_mirror
 from efface.store.key_segments import KeySegments, remove_other_epochs, runs
 from efface.store.layout import About, Secrets
+from efface.store.left_ids import LeftIds
 from efface.store.master_key import MasterKey
 from efface.store.notes import PREFIX, Note
 from efface.store.receipts import Receipt, ReceiptChain
 from efface.store.records import STATE, State
-from efface.store.refusals import LeftIds, RefusedOwners
+from efface.store.refusals import RefusedOwners
 from efface.store.row_cipher import RowCipher
 from efface.store.row_database import RowDatabase
 from efface.store.signing import change_key, finish_change
@@ -215,7 +216,7 @@ class StoreDisk:
         for each in self._copies:
             each.mark_committed(change.state.transaction)
         for name, content in change.puts.items():
-            if name.startswith(LeftIds.PREFIX):
+            if name.startswith(left_ids.PREFIX):
                 self.left.enter(name, content)
 
     def log_destroyed(self, seqs: Iterable[int]) -> None:

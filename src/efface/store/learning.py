@@ -15,7 +15,8 @@ from efface.errors import BadTime, RefusedRow, RepeatedId, invalid
 from efface.inputs.ids import Id
 from efface.inputs.times import kind_of
 from efface.models.base import Keys
-from efface.store.refusals import DAYS, LeftIds, RefusedOwners
+from efface.store.left_ids import DAYS, LeftIds
+from efface.store.refusals import RefusedOwners
 from efface.store.row_format import random_ids, refuse_long
 from efface.store.steps import MOST_ROWS
 from efface.store.stored_models import StoredModel

@@ -38,6 +38,8 @@ _TIME, _CALENDAR, _END, _PLACE, _PHASE = 1, 2, 4, 8, 16
 _LAYOUT = _TIME | _PLACE | _PHASE  # the flags on which the length of the fixed part depends
 _LONGEST = (1 << 16) - 1
 _NONE, _INT, _LARGE, _TEXT, _UUID = range(5)
+_UUID_BYTES, _UUID_TEXT = 16, 36
+_DIGITS = [at for at in range(_UUID_TEXT) if at not in (8, 13, 18, 23)]
 _HALF = 1 << 63
 _ZEROS = [bytes(count) for count in range(BLOCK)]
 
@@ -151,16 +153,44 @@ def _encoded(names: Names | None, count: int) -> tuple[Any, list[bytes]]:
             return _INT, [content[at : at + 8] for at in range(0, 8 * count, 8)]
         except OverflowError:
             pass  # some are larger, one by one
-    if set(map(type, names)) == {str} and 36 not in map(len, names):  # type: ignore[arg-type]
-        return _TEXT, [str.encode(name, "utf-8", "surrogatepass") for name in names]  # type: ignore[arg-type]
+    if set(map(type, names)) == {str}:
+        texts: list[str] = names  # type: ignore[assignment]
+        lengths = set(map(len, texts))
+        if _UUID_TEXT not in lengths:
+            return _TEXT, [name.encode("utf-8", "surrogatepass") for name in texts]
+        if lengths == {_UUID_TEXT} and (uuids := _encode_uuids(texts)):
+            return _UUID, uuids
     pairs = [_encode_name(name) for name in names]
     return [kind for kind, _ in pairs], [text for _, text in pairs]
 
 
+def _encode_uuids(names: Sequence[str]) -> list[bytes]:
+    """The bytes of texts that are all UUIDs; none if one of them is another text."""
+    try:
+        content = bytes.fromhex("".join(names).replace("-", ""))
+    except ValueError:
+        return []
+    if len(content) != _UUID_BYTES * len(names) or _uuid_texts(content) != list(names):
+        return []
+    return [content[at : at + _UUID_BYTES] for at in range(0, len(content), _UUID_BYTES)]
+
+
+def _uuid_texts(content: bytes) -> list[str]:
+    """The texts of UUIDs; of a single one without arrays."""
+    if len(content) == _UUID_BYTES:
+        text = content.hex()
+        return [f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"]
+    digits = np.frombuffer(content.hex().encode("ascii"), np.uint8).reshape(-1, 32)
+    texts = np.full((len(digits), _UUID_TEXT), ord("-"), np.uint8)
+    texts[:, _DIGITS] = digits
+    flat = texts.tobytes().decode("ascii")
+    return [flat[at : at + _UUID_TEXT] for at in range(0, len(flat), _UUID_TEXT)]
+
+
 def _encode_name(name: Id | None) -> tuple[int, bytes]:
     if type(name) is str:
-        if len(name) == 36 and name[8] == name[13] == name[18] == name[23] == "-":
-            return _encode_uuid(name)
+        if len(name) == _UUID_TEXT and (content := _encode_uuids([name])):
+            return _UUID, content[0]
         return _TEXT, name.encode("utf-8", "surrogatepass")
     if name is None:
         return _NONE, b""
@@ -168,22 +198,6 @@ def _encode_name(name: Id | None) -> tuple[int, bytes]:
     if -_HALF <= number < _HALF:
         return _INT, number.to_bytes(8, "little", signed=True)
     return _LARGE, str(number).encode("ascii")
-
-
-def _encode_uuid(name: str) -> tuple[int, bytes]:
-    """A text of the length of a UUID: as a UUID if that gives the same text back."""
-    try:
-        content = bytes.fromhex(name.replace("-", ""))
-    except ValueError:
-        return _TEXT, name.encode("utf-8", "surrogatepass")
-    if _uuid_text(content) == name:
-        return _UUID, content
-    return _TEXT, name.encode("utf-8", "surrogatepass")
-
-
-def _uuid_text(content: bytes) -> str:
-    text = content.hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def decode(texts: Sequence[bytes], width: int) -> StoredRows:
@@ -260,14 +274,14 @@ def _decoded(
     if (kinds == _INT).all():
         numbers: list[Id | None] = np.frombuffer(b"".join(parts), "<i8").tolist()
         return numbers
-    return [_decode_name(kind, part) for kind, part in zip(kinds.tolist(), parts, strict=True)]
+    pairs = list(zip(kinds.tolist(), parts, strict=True))
+    uuids = iter(_uuid_texts(b"".join([part for kind, part in pairs if kind == _UUID])))
+    return [next(uuids) if kind == _UUID else _decode_name(kind, part) for kind, part in pairs]
 
 
 def _decode_name(kind: int, content: bytes) -> Id | None:
     if kind == _TEXT:
         return content.decode("utf-8", "surrogatepass")
-    if kind == _UUID:
-        return _uuid_text(content)
     if kind == _INT:
         return int.from_bytes(content, "little", signed=True)
     return int(content) if kind == _LARGE else None
@@ -282,5 +296,4 @@ def random_ids(count: int, random: bytes) -> list[Id]:
     content = np.frombuffer(random, np.uint8).reshape(count, 16).copy()
     content[:, 6] = content[:, 6] & 0x0F | 0x40
     content[:, 8] = content[:, 8] & 0x3F | 0x80
-    flat = content.tobytes()
-    return [_uuid_text(flat[at : at + 16]) for at in range(0, 16 * count, 16)]
+    return list[Id](_uuid_texts(content.tobytes()))

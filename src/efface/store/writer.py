@@ -19,11 +19,11 @@ from efface.inputs.ids import Id, RequestedRows
 from efface.store.disk import StoreDisk, notes_in, timestamp
 from efface.store.durable_files import failures
 from efface.store.key_segments import SLOT, SLOTS
+from efface.store.left_ids import PREFIX, record_name
 from efface.store.notes import Note
 from efface.store.opening import read_models
 from efface.store.receipts import Receipt, state_digest, subject
 from efface.store.records import MODELS
-from efface.store.refusals import LeftIds
 from efface.store.row_cipher import NONCE, Body
 from efface.store.row_format import encode
 from efface.store.shredding import Shredder
@@ -63,7 +63,7 @@ class Writer:
         steps = recovery_steps(disk.found(rows, notes))
         disk.open_mirror()  # the keys are those of the rows
         for name, content in contents.items():
-            if name.startswith(LeftIds.PREFIX):
+            if name.startswith(PREFIX):
                 disk.left.enter(name, content)
         self._run(steps)
         self._finished = [note.name for note in notes]
@@ -216,7 +216,7 @@ class Writer:
             records[note.name] = note.to_plain()
         if leaving or passing:
             ids = [(stored.definition.number, found) for stored, found in (*leaving, *passing)]
-            records[f"{LeftIds.PREFIX}{after.transaction:020d}"] = disk.left.record(ids, now)
+            records[record_name(after.transaction)] = disk.left.record(ids, now)
         drops = [*self._finished, *disk.left.outdated(now)]
         return Transaction(after, inserts, _numbers(leaving), records, drops)
 
