@@ -324,6 +324,7 @@ def test_every_answer_is_true_after_the_server_was_killed_under_load(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_every_answer_is_true_after_many_kills(tmp_path):
     kill_rounds(tmp_path / "orders", 20, seed=2)
 
