@@ -381,6 +381,11 @@ class Fleet:
         """The bytes of the arrays that hold rows, keys and ids; texts are not counted."""
         return 0 if self._held is None else self._held.rows.nbytes
 
+    @property
+    def keyed_models(self) -> KeyedModels:
+        """The rows of all keys, for code that plans a change before it is made."""
+        return self._alive()
+
     def _alive(self) -> KeyedModels:
         if self._held is None:
             raise self._model._not_fitted()

@@ -25,6 +25,7 @@ from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.half_life import as_half_life
 from efface.live.policies import FIFD, Policy, as_policy
 from efface.models.intervals import Method, MethodName, as_method
+from efface.models.units import warn_of_uneven_features
 
 Output = Literal["coef", "intercept", "rank", "fitted", "prediction", "residual", "error"]
 
@@ -121,6 +122,8 @@ def rolling(
     given = {"groups": _either(groups, by), "at": at, "sample_weight": sample_weight}
     roles = column_roles(X, x, one_hot, y=y, **given)
     rows = as_matrix(roles.X, missing=skip)
+    if regression.alpha and not regression.standardize:
+        warn_of_uneven_features("rolling", rows, depth=3)
     name = y if roles.features is not None and isinstance(y, str) else None
     responses = as_vector(roles.one("y"), len(rows), missing=skip, name=name)
     least = least or rows.shape[1] + regression.fit_intercept
