@@ -318,9 +318,9 @@ def test_intervals_cover_as_often_as_they_say(kind, method):
 def test_standard_errors_count_rows_by_what_is_left_of_them():
     rng = np.random.default_rng(12)
     spread, claimed = [], []
-    for _ in range(200):
-        X = rng.normal(size=(400, 1))
-        y = X[:, 0] + rng.normal(size=400)
+    for _ in range(100):
+        X = rng.normal(size=(300, 1))
+        y = X[:, 0] + rng.normal(size=300)
         model = OLS(halflife=20.0).fit(X, y)
         spread.append(model.coef_[0])
         claimed.append(model.standard_errors().coef[0])
