@@ -160,17 +160,20 @@ def test_a_prediction_sees_the_rows_of_its_time():
 
 names, times = st.sampled_from("abcdef"), st.integers(0, 30)
 values = st.integers(-3, 3).map(float)
-rows = st.builds(Event, st.none(), names, times, st.tuples(values), values, st.sampled_from("uv"))
-asked = st.builds(Event, st.just("predict"), names, times, st.tuples(values))
-by_id = st.builds(Event, st.just("forget"), names, times)
-by_owner = st.builds(
-    lambda at, owner: Event("forget", None, at, owner=owner), times, st.sampled_from("uv")
+people = st.sampled_from("uv")
+rows = st.tuples(names, times, values, values, people).map(
+    lambda drawn: row(drawn[0], drawn[1], drawn[2], drawn[3], owner=drawn[4])
+)
+asked = st.tuples(times, values).map(lambda drawn: Event("predict", None, drawn[0], (drawn[1],)))
+by_id = st.tuples(names, times).map(lambda drawn: Event("forget", *drawn))
+by_owner = st.tuples(times, people).map(
+    lambda drawn: Event("forget", None, drawn[0], owner=drawn[1])
 )
 batches = st.lists(st.lists(st.one_of(rows, rows, asked, by_id, by_owner), max_size=8), max_size=5)
 
 
 @given(batches)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_events_do_what_they_do_to_a_list_of_rows(batches):
     state, twin = KeyState(SETTINGS), ListedRows(window=4, alpha=0.5)
     for events in batches:
