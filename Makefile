@@ -38,11 +38,11 @@ browser: ## install Chromium for the tests of web pages, where that is allowed
 	{ $$as $$install || { $$as apt-get update && $$as $$install; }; } >/dev/null 2>&1 \
 		|| echo "Chromium could not be installed: the tests that need it are skipped"
 
-postgres: ## install PostgreSQL for the tests of the store, where that is allowed
+postgres: ## install PostgreSQL and xfsprogs for the tests of the store, where that is allowed
 	@if ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null; then exit 0; fi; \
 	if ! command -v apt-get >/dev/null; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ]; then as=; elif sudo -n true 2>/dev/null; then as=sudo; else exit 0; fi; \
-	install="env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends postgresql"; \
+	install="env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends postgresql xfsprogs"; \
 	echo "installing PostgreSQL for the tests of the store"; \
 	{ $$as $$install || { $$as apt-get update && $$as $$install; }; } >/dev/null 2>&1 \
 		|| echo "PostgreSQL could not be installed: the tests that need it are skipped"
