@@ -141,6 +141,13 @@ def test_an_end_beyond_all_times_is_none():
     assert statuses(state, row("c", 8, until=-(2**70))) == ["outdated"]
 
 
+def test_rows_that_a_half_life_lets_leave_have_a_timer():
+    state = KeyState(KeySettings(Ridge(halflife="1d"), width=1))
+    list(state.apply([row("a", 0)]))
+    assert state.due == 53 * DAY
+    assert state.expire(53 * DAY).forgotten == 1
+
+
 def test_a_month_ends_on_its_day():
     state = KeyState(KeySettings(Ridge(window=KeepFor("1mo")), width=1))
     list(state.apply([row("a", 30 * DAY)]))  # the 31st of January 1970
