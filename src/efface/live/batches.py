@@ -21,7 +21,8 @@ from efface.engine.linalg.spectrum import conditioning, rank_of
 from efface.engine.sums.precise_windows import NO_DIRECTIONS, null_directions
 from efface.engine.windows.batched_replay import replay_windows
 from efface.engine.windows.systems import MOST_UNKNOWNS
-from efface.live.solver import Solver, departures
+from efface.live.departures import departures
+from efface.live.solver import Solver
 from efface.live.trace import Asked, Gauges, Trace, joined
 
 LONG = 10_000  # rows, from which on a batched replay is worth the time to compile its kernel

@@ -60,7 +60,7 @@ class SelectionSolver(ScaledSolver, TreeSolver):
 
     def _reset(self) -> None:
         self._clear_tree()
-        kernels.reset_selection(self._store, self.penalty.rule)
+        kernels.reset_selection(self._store, self._ruled(self.penalty.rule))
 
     @property
     def _state(self) -> Record:

@@ -47,7 +47,7 @@ class StandardizedSolver(ScaledSolver):
     def _reset(self) -> None:
         self._precise.clear()
         self._note_releases()
-        kernels.reset_standard(self._store, self.penalty.rule)
+        kernels.reset_standard(self._store, self._ruled(self.penalty.rule))
 
     @property
     def _state(self) -> Record:
