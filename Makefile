@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo serve browser postgres test test-slow check docs gallery bench paper lock clean
+.PHONY: help setup demo serve browser postgres java test test-slow test-spark check docs gallery bench paper lock clean
 
 BIN := .venv/bin
 JOBS ?= 2
@@ -38,14 +38,23 @@ browser: ## install Chromium for the tests of web pages, where that is allowed
 	{ $$as $$install || { $$as apt-get update && $$as $$install; }; } >/dev/null 2>&1 \
 		|| echo "Chromium could not be installed: the tests that need it are skipped"
 
-postgres: ## install PostgreSQL for the tests of the store, where that is allowed
+postgres: ## install PostgreSQL and xfsprogs for the tests of the store, where that is allowed
 	@if ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null; then exit 0; fi; \
 	if ! command -v apt-get >/dev/null; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ]; then as=; elif sudo -n true 2>/dev/null; then as=sudo; else exit 0; fi; \
-	install="env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends postgresql"; \
+	install="env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends postgresql xfsprogs"; \
 	echo "installing PostgreSQL for the tests of the store"; \
 	{ $$as $$install || { $$as apt-get update && $$as $$install; }; } >/dev/null 2>&1 \
 		|| echo "PostgreSQL could not be installed: the tests that need it are skipped"
+
+java: ## install Java for the tests of efface.spark, where that is allowed
+	@if [ -n "$$JAVA_HOME" ] || command -v java >/dev/null; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ]; then as=; elif sudo -n true 2>/dev/null; then as=sudo; else exit 0; fi; \
+	install="apt-get install --yes --no-install-recommends default-jre-headless"; \
+	echo "installing Java for the tests of efface.spark"; \
+	{ $$as $$install || { $$as apt-get update && $$as $$install; }; } >/dev/null 2>&1 \
+		|| echo "Java could not be installed: the tests that need it are skipped"
 
 test: browser postgres .venv/test.stamp ## run the tests and doctests, then those of the engine without compilation
 	$(BIN)/pytest -n $(JOBS)
@@ -53,6 +62,9 @@ test: browser postgres .venv/test.stamp ## run the tests and doctests, then thos
 
 test-slow: .venv/test.stamp ## run the tests marked slow
 	$(BIN)/pytest -n $(JOBS) -m slow
+
+test-spark: java .venv-spark/spark.stamp ## run the tests of efface.spark, in .venv-spark
+	.venv-spark/bin/pytest src/efface/spark tests/spark
 
 check: .venv/test.stamp ## check style, formatting, types and import layers
 	$(BIN)/ruff check
@@ -70,26 +82,28 @@ gallery: .venv/test.stamp ## draw the figures of docs/gallery/ again
 		$(BIN)/python -W error examples/gallery/$$name.py docs/gallery/$$name.png \
 		> docs/gallery/$$name.txt || exit 1; done
 
-bench: .venv/dev.stamp ## measure speed and accuracy of efface and of other packages
+bench: java .venv/dev.stamp .venv-spark/spark.stamp ## measure speed and accuracy of efface and of other packages
 	$(BIN)/python -m benchmarks
+	.venv-spark/bin/python -m benchmarks spark
 
 paper: .venv/test.stamp ## reproduce the paper's figures and findings (half an hour on two cores)
 	$(BIN)/efface reproduce all --reading both --jobs $(JOBS) --out paper
 
 lock: $(BIN)/pip ## refresh requirements/*.lock (LOCK_FLAGS=--upgrade for newer versions)
 	$(BIN)/pip install --quiet uv
-	$(COMPILE) --all-extras --output-file requirements/dev.lock
+	$(COMPILE) --extra dev --output-file requirements/dev.lock
 	$(COMPILE) --extra check --extra demo --extra test \
 		--constraints requirements/dev.lock --output-file requirements/test.lock
 	$(COMPILE) --extra demo --constraints requirements/dev.lock --output-file requirements/demo.lock
 	$(COMPILE) --extra docs --constraints requirements/dev.lock --output-file requirements/docs.lock
+	$(COMPILE) --extra spark-test --output-file requirements/spark.lock
 
 COMPILE = $(BIN)/uv pip compile --quiet --no-config --universal --python-version 3.11 \
 	--generate-hashes --no-annotate --custom-compile-command "make lock" $(LOCK_FLAGS) \
 	pyproject.toml --group build
 
 clean: ## remove .venv, caches and build products
-	rm -rf .venv build dist site .hypothesis .numba_cache .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-spark build dist site .hypothesis .numba_cache .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # demo.lock, docs.lock and test.lock are subsets of dev.lock with the same versions, so they share one .venv.
@@ -98,6 +112,11 @@ clean: ## remove .venv, caches and build products
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
+.venv-spark/spark.stamp: requirements/spark.lock pyproject.toml | .venv-spark/bin/pip
+	.venv-spark/bin/pip install --quiet --require-hashes --requirement $<
+	.venv-spark/bin/pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
 # Debian ships venv without ensurepip: then the system's pip installs pip into .venv.
-$(BIN)/pip:
-	$(PYTHON) -m venv .venv || $(PYTHON) -m pip --python $(BIN)/python install --quiet pip
+.venv/bin/pip .venv-spark/bin/pip: %/bin/pip:
+	$(PYTHON) -m venv $* || $(PYTHON) -m pip --python $*/bin/python install --quiet pip

@@ -7,9 +7,11 @@ core spin, and operations on small matrices then take many times as long.
 """
 
 import os
+from importlib.util import find_spec
 
 from numba_cache import use_cache_folder
 
 use_cache_folder()
+collect_ignore = [] if find_spec("pyspark") else ["src/efface/spark/key_processor.py"]
 for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")

@@ -13,7 +13,7 @@ from numba_cache import use_cache_folder
 SUITES = (
     *("rolling", "replay", "diagnostics", "event", "forget", "growth", "forecast", "memory"),
     *("startup", "accuracy", "statistics", "frames", "intervals", "penalty", "scaling", "job"),
-    *("cliffs", "experiments", "store", "fleet", "service"),
+    *("cliffs", "experiments", "store", "fleet", "service", "spark"),
 )
 
 

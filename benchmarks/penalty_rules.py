@@ -9,18 +9,33 @@ import numpy as np
 from benchmarks.workloads import Array
 
 EXPONENTS = np.arange(-30.0, 11.0, 2.0)
+# A feature is divided by its standard deviation to this power.
+SCALINGS = {"": 0.0, " std": 1.0, " half": 0.5}
+SCANNED = ("GCV", "REML", "GCV std", "REML std", "REML half")
 
 
-def gcv_and_reml(X: Array, y: Array, row: Array, intercept: bool) -> tuple[float, float]:
+def scan(X: Array, y: Array, row: Array, intercept: bool) -> list[float]:
+    """Predictions of a row by the rules of ``SCANNED``."""
+    found = {}
+    for suffix, power in SCALINGS.items():
+        predictions = gcv_and_reml(X, y, row, intercept, power)
+        found |= {f"{name}{suffix}": each for name, each in zip(SCANNED, predictions, strict=False)}
+    return [found[name] for name in SCANNED]
+
+
+def gcv_and_reml(
+    X: Array, y: Array, row: Array, intercept: bool, power: float
+) -> tuple[float, float]:
     """Predictions of a row with the penalty of the grid that each criterion likes best.
 
-    Scaling and grid are those of AutoRidge, so that the rules alone differ.
+    The grid is that of AutoRidge; with the power 1/2 the scaling is, too, so that the rules alone
+    differ.
     """
     n, d = X.shape
     mean, level = (X.mean(axis=0), y.mean()) if intercept else (np.zeros(d), 0.0)
     Z, t, freedom = X - mean, y - level, n - intercept
     spread = np.sqrt((Z**2).mean(axis=0))
-    scale = np.where(spread > 0.0, np.where(spread > 0.0, spread, 1.0) ** -0.5, 0.0)
+    scale = np.where(spread > 0.0, np.where(spread > 0.0, spread, 1.0) ** -power, 0.0)
     left, sigma, directions = np.linalg.svd(Z * scale, full_matrices=False)
     pull, squares = left.T @ t, sigma**2
     lam = squares.sum() / d * 2.0 ** EXPONENTS[:, np.newaxis]

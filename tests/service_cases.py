@@ -96,6 +96,21 @@ def add_demand(folder, count=20, **parameters):
             )
 
 
+def add_sales(folder, count=12):
+    """The keyed model "sales" of a store, with rows of three shops."""
+    with Store(folder) as store:
+        store.add("sales", Ridge(window=5), features=FEATURES, keyed=True)
+        content = rows(count, seed=1)
+        store.learn(
+            "sales",
+            [row["x"] for row in content],
+            [row["y"] for row in content],
+            ids=[f"s{k}" for k in range(count)],
+            owners=[row["owner"] for row in content],
+            keys=[f"shop {k % 3}" for k in range(count)],
+        )
+
+
 def fingerprint(folder):
     """The digest of every file of a store; the log of the database counts as part of it."""
     return {

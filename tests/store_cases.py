@@ -8,10 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from efface import Ridge
+from efface import AddDrop, Ridge
+from efface.live import fleet_file
+from efface.live.snapshot import same
 from efface.store import Store
+from efface.store.opening import without_rows
+from efface.store.stored_models import Definition
 
 WIDTH = 3
+KEYED = "shops"  # the name of a model with one model per shop
 NAMES = ["temp", "hum", "wind"]
 
 
@@ -21,13 +26,17 @@ def data(count, seed=0, width=WIDTH):
     return X, X.sum(axis=1) + rng.normal(size=count)
 
 
-def filled(folder, count=40, *, model=None, owners=8, **options):
-    """An open store with rows 0, 1, ... of the owners "person 0", "person 1", ... in turn."""
+def filled(folder, count=40, *, model=None, owners=8, keyed=False, **options):
+    """An open store with rows 0, 1, ... of the owners "person 0", "person 1", ... in turn.
+
+    If ``keyed`` there is one model for each of three shops, to which rows come in turn.
+    """
     store = Store(folder, **options)
-    store.add("demand", model or Ridge(), features=NAMES)
+    store.add("demand", model or Ridge(), features=NAMES, keyed=keyed)
     X, y = data(count)
-    people = [f"person {k % owners}" for k in range(count)]
-    store.learn("demand", X, y, ids=[f"order-{k}" for k in range(count)], owners=people)
+    about = {"owners": [f"person {k % owners}" for k in range(count)]}
+    about |= {"keys": [f"shop {k % 3}" for k in range(count)]} if keyed else {}
+    store.learn("demand", X, y, ids=[f"order-{k}" for k in range(count)], **about)
     return store
 
 
@@ -67,3 +76,41 @@ def slots(folder):
         for slot in np.flatnonzero(words.any(axis=1)).tolist():
             found[65_536 * segment + slot] = content[32 * slot : 32 * slot + 32]
     return found
+
+
+def content(fleet):
+    """The bytes of the file of a fleet: rows and phases of all keys."""
+    return b"".join(fleet_file.encode(fleet._snapshot()))
+
+
+class Twins:
+    """The library's models of a store with the models "demand" and ``KEYED``."""
+
+    def __init__(self, window, width, counting=None):
+        self.single = Ridge(window=window)
+        self.counting = counting or Ridge(window=AddDrop(7, 4, 9))
+        self.width, self.model = width, self.single.empty(width)
+        made = Definition.of(2, KEYED, self.counting, width, keyed=True)
+        self.fleet = without_rows(made).fleet
+
+    def add_to(self, store):
+        store.add("demand", self.single, features=self.width)
+        store.add(KEYED, self.counting, features=self.width, keyed=True)
+
+    def learn(self, name, X, y, **about):
+        (self.fleet.learn if name == KEYED else self.model.partial_fit)(X=X, y=y, **about)
+
+    def forget(self, *, forever=False, **about):
+        for model in (self.model, self.fleet):
+            model.forget(**about)
+
+    def expire(self, now):
+        self.model.expire(now)
+        self.fleet.expire(now)
+
+    def equal(self, store):
+        """Whether the store has the same live rows, to the last bit, in the same order."""
+        models = store._models
+        return content(self.fleet) == content(models[KEYED].fleet) and same(
+            self.model._snapshot(), models["demand"].model._snapshot()
+        )

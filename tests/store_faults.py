@@ -13,11 +13,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from store_cases import data, slots
+from store_cases import KEYED, Twins, data, slots
 
-from efface import Ridge
+from efface import AddDrop, Ridge
 from efface.errors import EffaceError, StoreError
-from efface.live.snapshot import same
 from efface.store import Store
 from efface.store.receipts import verify_chain
 
@@ -32,50 +31,60 @@ def calls():
     for X, y, ids in rows:
         people = [f"{len(ids)} p{k % 3}" for k in range(len(ids))]
         about, person = {"ids": ids, "owners": people}, {"owner": people[1], "missing": "ok"}
-        yield (
-            lambda store, X=X, y=y, about=about: store.learn("demand", X, y, **about),
-            lambda twin, X=X, y=y, about=about: twin.partial_fit(X, y, **about),
-        )
-        yield (
-            lambda store, person=person: store.forget(**person, forever=True),
-            lambda twin, person=person: twin.forget(**person),
-        )
+        keys = [f"shop {k % 2}" for k in range(len(ids))]
+        models = (("demand", {}), (KEYED, {"keys": keys}))
+        for name, more in models if len(ids) == 5 else models[:1]:
+            yield lambda each, X=X, y=y, name=name, about={**about, **more}: each.learn(
+                name, X, y, **about
+            )
+        yield lambda each, person=person: each.forget(**person, forever=True)
+
+
+def prepared(store, twins):
+    """Both models have rows."""
+    X, y = data(5, seed=99)
+    about = {"ids": list(range(5)), "owners": ["p0", "p1", "p2", "p0", "p1"]}
+    for each in (store, twins):
+        each.learn("demand", X, y, **about)
+        each.learn(KEYED, X, y, **about, keys=["shop 0"] * 5)
 
 
 def prepare(folder, window):
+    twins = both(window)
     with Store(folder) as store:
-        store.add("demand", Ridge(window=window), features=3)
-        X, y = data(5, seed=99)
-        store.learn("demand", X, y, ids=list(range(5)), owners=["p0", "p1", "p2", "p0", "p1"])
+        twins.add_to(store)
+        prepared(store, twins)
+
+
+def both(window):
+    return Twins(window, 3, Ridge(window=AddDrop(2, 1)))
 
 
 def attempt(faults, folder, window, kind, after, code):
     """Whether the script went through before call number ``after`` of a kind failed."""
-    twin, pending = Ridge(window=window).empty(3), None
-    X, y = data(5, seed=99)
-    twin.partial_fit(X, y, ids=list(range(5)), owners=["p0", "p1", "p2", "p0", "p1"])
+    twins, pending = both(window), None
+    prepared(both(window), twins)
     armed = [-1, -1, -1]
     armed[FAULTS[kind]] = after
     faults.arm(*armed, code)
     failed = True
     try:
         with Store(folder) as store:
-            for ask, follow in calls():
-                pending = follow
-                ask(store)
-                follow(twin)
+            for call in calls():
+                pending = call
+                call(store)
+                call(twins)
                 pending = None
         failed = False
     except StoreError:
         pass
     faults.arm(-1, -1, -1, 0)
     with Store(folder) as store:
-        found = store._models["demand"].model
-        if not same(found._snapshot(), twin._snapshot()):
+        if not twins.equal(store):
             assert pending is not None, "an acknowledged call is lost"
-            pending(twin)
-        assert same(found._snapshot(), twin._snapshot())
-        assert found.n_rows_ == len(slots(folder))
+            pending(twins)
+        assert twins.equal(store)
+        assert store.status()["rows"] == len(slots(folder))
         receipts = store.receipts()
         assert verify_chain(receipts) == len(receipts)
         assert all(audit.holds for audit in store.audit().values())

@@ -14,10 +14,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from store_cases import KEYED
 
 from efface.store import Store
 
-PEOPLE = 6
+PEOPLE, SHOPS = 6, 4
 
 
 def work(folder, seed, clock, log, rows):
@@ -28,6 +29,7 @@ def work(folder, seed, clock, log, rows):
         os.write(log, json.dumps({"what": what, **about}).encode() + b"\n")
 
     store = Store(folder, rows)
+    names = list(store.models())
     tell("open")
     while True:
         kind = rng.choice(["learn", "learn", "learn", "forget", "expire"])
@@ -35,6 +37,7 @@ def work(folder, seed, clock, log, rows):
             count = int(rng.integers(1, 40))
             X = rng.normal(size=(count, 2))
             clock += count
+            name = names[int(rng.integers(len(names)))]
             batch = {
                 "X": X.tolist(),
                 "y": X.sum(axis=1).tolist(),
@@ -43,8 +46,10 @@ def work(folder, seed, clock, log, rows):
                 "at": (clock + np.arange(count, dtype=float)).tolist(),
                 "until": (clock + rng.uniform(20.0, 400.0, count)).tolist(),
             }
-            tell("learn", **batch)
-            store.learn("demand", **batch)
+            if name == KEYED:
+                batch["keys"] = [f"shop {rng.integers(SHOPS)}" for _ in range(count)]
+            tell("learn", name=name, **batch)
+            store.learn(name, **batch)
         elif kind == "forget":
             owner = f"p{rng.integers(PEOPLE)}"
             tell("forget", owner=owner)

@@ -52,6 +52,7 @@ def test_the_page_has_the_walks():
         "One file: `efface replay`",
         "A durable row: `Store.learn` and `Store.forget`",
         "One request: `efface serve`",
+        "A key on Spark: a backfill and a stream",
     ]
     for walk in walks:
         assert len(re.findall(r"`efface\.[\w.]+`", walk)) >= 4

@@ -16,6 +16,7 @@ PAGES = sorted(
     str(path.relative_to(ROOT))
     for pattern in ("*.md", "docs/**/*.md", "paper/*.md")
     for path in ROOT.glob(pattern)
+    if path.name != "spark.md"  # run where Spark is: tests/spark/test_spark.py
 )
 PLAIN = {  # `text` blocks that are not the output of a code block
     "CONTRIBUTING.md": 2,  # the pictures of the layers, checked by test_project.py

@@ -52,10 +52,31 @@ def test_a_fixed_relation_is_learned_from_all_rows():
 def test_calendar_times_are_tuned_by_duration():
     at = np.datetime64("2024-01-01T00") + np.arange(N)
     found = tune(X, Y, models=[OLS()], at=at)
-    assert [trial.label for trial in found.trials] == ["1d", "3d", "7d", "14d", "all rows"]
+    fading = ["half-life 6h in 60h", "half-life 1d in 10d", "half-life 3d in 30d"]
+    windows = ["1d", "3d", "7d", "14d", "all rows"]
+    assert [trial.label for trial in found.trials] == [*windows, *fading]
     by_rows = tune(X, Y, models=[OLS()])
-    assert [trial.model.window for trial in by_rows.trials] == [50, 100, 200, 500, None]
+    kept = [50, 100, 200, 500, None, 200, 500, 1_000]
+    assert [trial.model.window for trial in by_rows.trials] == kept
+    assert [trial.model.halflife for trial in by_rows.trials[5:]] == [20, 50, 100]
     assert by_rows.trials[3].label == "500 rows"
+    assert by_rows.trials[5].label == "half-life 20 rows in 200 rows"
+
+
+def test_half_lives_count_rows_by_what_is_left_of_them():
+    found = tune(X, Y, models=[OLS(), Ridge(alpha=0.1)], halflives=[10.0, 60.0])
+    assert [trial.model.halflife for trial in found.trials] == [10.0, 60.0] * 2
+    first = found.trials[0]
+    assert first.mae == np.abs(replay(OLS(halflife=10.0), X, Y).prediction - Y)[N // 5 :].mean()
+    assert first.counted_rows == pytest.approx(1 / (1 - 2**-0.1), rel=1e-6)
+    assert first.live_rows == pytest.approx(505, abs=30)
+    ax = found.plot()
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == ["OLS, half-life", "Ridge(alpha=0.1), half-life"]
+    mpl.pyplot.close("all")
+    at = np.datetime64("2024-01-01T00") + np.arange(N)
+    timed = tune(X, Y, models=[OLS()], halflives=["10h"], at=at).trials[0]
+    assert (timed.mae, timed.counted_rows) == pytest.approx((first.mae, first.counted_rows))
 
 
 def test_blocks_allow_for_errors_that_are_alike():

@@ -10,6 +10,7 @@ from samples import data
 from twins import regression as naive
 
 from efface import OLS
+from efface.batch.groups import RowArrays
 from efface.batch.varying_windows import (
     PlannedDepartures,
     Regression,
@@ -65,7 +66,7 @@ def test_planned_departures():
 def test_the_interval_of_the_row_after_a_window(name):
     X, y = data(70, 2)
     w, method = np.linspace(0.5, 2.0, 69), as_method(0.8, name)
-    found = interval_after(X[69], X[:69], y[:69], w, Regression(0.0, True), method)
+    found = interval_after(X[69], RowArrays(X[:69], y[:69], w), Regression(0.0, True), method)
     model = OLS().fit(X[:69], y[:69], sample_weight=w)
     model = model.predict_interval(X[69:], level=0.8, method=name)
     assert found == pytest.approx((model.lower[0], model.upper[0]), rel=1e-9)

@@ -65,6 +65,23 @@ def test_forged_and_altered_receipts_do_not_verify(verify, tmp_path):
     assert "altered" in text
 
 
+def test_a_receipt_of_an_earlier_key_verifies_with_the_record_of_its_change(verify, tmp_path):
+    with Store(tmp_path / "orders") as store:
+        record = store.rotate_signing_key()
+        new = store.status()["public_key"]
+    (tmp_path / "changes.jsonl").write_text(f"{record.json}\n")
+    assert verify("ann.json", "--public-key", new)[0] == 2
+    code, text = verify("ann.json", "--public-key", new, "--changes", "changes.jsonl")
+    assert code == 0
+    assert "signed by a key that was changed to this one" in text
+    chain = ("--changes", "orders/receipts.jsonl")
+    assert verify("ann.json", "--public-key", new, *chain)[0] == 0
+    assert verify("ann.json", "--public-key", "00" * 32, *chain)[0] == 2
+    (tmp_path / "change.json").write_text(record.json)
+    assert f"changes to {new}" in verify("change.json", "--public-key", verify.key)[1]
+    assert verify("orders", group=("receipts", "check"))[0] == 0
+
+
 def test_the_chain_of_a_store_is_checked_while_it_is_open(verify, tmp_path):
     group = ("receipts", "check")
     with Store(tmp_path / "orders") as store:

@@ -21,7 +21,7 @@ import pyarrow.parquet
 import pytest
 from command_line import COMMAND, here, run
 
-from efface import OLS, AdaptiveRidge, AddDrop, AutoRidge, SwitchingRidge, load, replay
+from efface import OLS, AdaptiveRidge, AddDrop, AutoRidge, Ridge, SwitchingRidge, load, replay
 
 RNG = np.random.default_rng(2)
 N = 300
@@ -87,6 +87,25 @@ def test_weights_and_scaling_equal_the_library(place, monkeypatch, capsys):
         np.testing.assert_array_equal(found[name].to_numpy(), getattr(expected, name))
     shown = " ".join(capsys.readouterr().out.split())
     assert "predicting y, theta_max = 5.0, features standardised, rows weighted by hours" in shown
+
+
+@pytest.mark.parametrize("typed", [["--half-life", "12"], ["--half-life", "12", "--window", "50"]])
+def test_a_half_life_gives_the_rows_of_the_library(place, monkeypatch, capsys, typed):
+    table()
+    options = ["--target", "y", "--model", "ridge", *typed, "--save", "faded.efface"]
+    assert here("replay", "rows.csv", *options, monkeypatch=monkeypatch) == 0
+    found = pyarrow.parquet.read_table(place / "rows-replay" / "predictions.parquet")
+    window = 50 if "--window" in typed else None
+    model = Ridge(window, halflife=12.0)
+    wanted = {"diagnostics": True, "interval": 0.95, "method": "local"}
+    expected = replay(model, X, Y, **wanted)
+    for name in ("prediction", "n_rows", "lower", "upper", "frt"):  # the file comes in parts
+        np.testing.assert_allclose(found[name].to_numpy(), getattr(expected, name), rtol=1e-9)
+    summary = json.loads((place / "rows-replay" / "summary.json").read_text())
+    assert summary["model"]["halflife"] == 12.0
+    assert summary["model"]["window"] == (window or 636)
+    assert "half-life 12.0" in " ".join(capsys.readouterr().out.split())
+    assert load("faded.efface").ids_ == model.ids_
 
 
 def comma(text):
@@ -461,6 +480,9 @@ def test_a_bad_file_gives_one_line_exit_code_2_and_no_folder(place, monkeypatch,
             ["--keep", "3", "--time", "a", "--alpha", "2"],
             "'--alpha' has no meaning for --model auto",
         ),
+        (["--half-life", "3d"], "'--half-life' needs the age of rows: name their --time"),
+        (["--half-life", "3", "--group", "a"], "'halflife' is 3.0: expected None in a Fleet"),
+        (["--half-life", "-3"], "'halflife' is -3.0: expected a finite number above 0"),
         (["--window", "0"], "'rows' is 0: expected a whole number of at least 1"),
         (["--interval", "95"], "'interval' is 95.0: expected"),
         (["--lower", "3", "--upper", "1"], "'lower' is 3.0: expected less than 'upper', 1.0"),

@@ -13,7 +13,7 @@ from efface.cli.app import app
 from efface.store import Store
 
 GROUP = ("init", "add", "learn", "predict", "forget", "held", "expire", "audit")
-GROUP += ("backup", "restore", "rotate", "status")
+GROUP += ("backup", "restore", "mirror", "rotate", "status")
 ROWS = 60
 
 
@@ -66,6 +66,28 @@ def test_a_file_is_learned_and_can_be_repeated(efface, orders):
     code, out, _ = efface("store", "status", "orders", "--json")
     assert json.loads(out)["models"]["demand"]["rows"] == 40
     assert "demand  Ridge, 40 rows" in efface("store", "status", "orders")[1]
+    assert efface("store", "audit", "orders")[0] == 0
+
+
+def test_a_keyed_model_is_learned_and_predicted_by_the_column_of_keys(efface, orders):
+    added = efface("store", "add", "orders", "people", "--features", "temp", "--keyed")
+    assert added[0] == 0
+    assert "on temp, one per key" in added[1]
+    learn = ("store", "learn", "orders", "people", "rows.csv", "--target", "bikers", "--id", "id")
+    code, out, _ = efface(*learn, "--key", "person", "--json")
+    assert (code, json.loads(out)["learned"]) == (0, 60)
+    assert json.loads(efface(*learn, "--key", "person", "--json")[1])["skipped"] == 60
+    assert "people  AutoRidge, 60 rows of 7 keys" in efface("store", "status", "orders")[1]
+    predict = ("store", "predict", "orders", "people", "next.csv", "--key", "person")
+    (orders.parent / "next.csv").write_text("person,temp\n3,1.0\n4,1.0\n")
+    code, out, _ = efface(*predict)
+    assert code == 0
+    with Store(orders) as store:
+        wanted = store.predict("people", [[1.0], [1.0]], keys=["3", "4"])
+    assert [float(line.split(",")[0]) for line in out.splitlines()[1:]] == wanted.tolist()
+    (orders.parent / "next.csv").write_text("person,temp\nnobody,1.0\n")
+    assert efface(*predict)[0] == 2
+    assert efface(*learn)[0] == 2  # without keys
     assert efface("store", "audit", "orders")[0] == 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 
 import pytest
 from command_line import here
@@ -61,3 +62,32 @@ def test_the_master_key_is_rotated_and_removed(efface, tmp_path):
     assert efface("rotate", "orders", *key)[0] == 2
     assert "epoch 3" in efface("rotate", "orders", *key, "--remove-master-key")[1]
     assert efface("status", "orders")[0] == 0
+
+
+def test_the_signing_key_is_changed_and_the_record_published(efface, tmp_path):
+    with filled(tmp_path / "orders") as store:
+        (tmp_path / "ann.json").write_text(store.forget(owner="person 1").json)
+    about = ("--signing-key", "--public-key", "new.pub", "--changes", "changes.jsonl")
+    code, out, _ = efface("rotate", "orders", *about)
+    assert code == 0
+    with Store(tmp_path / "orders") as store:
+        key = store.status()["public_key"]
+    assert key in out
+    assert (tmp_path / "new.pub").read_text() == f"{key}\n"
+    assert len((tmp_path / "changes.jsonl").read_text().splitlines()) == 1
+    assert efface("rotate", "orders", "--signing-key", "--remove-master-key")[0] == 2
+
+
+def test_the_keys_are_mirrored_and_restored_from_the_mirror(efface, tmp_path):
+    filled(tmp_path / "orders").close()
+    assert efface("mirror", "orders", "second") == (0, "second  mirrors the keys\n", "")
+    shutil.rmtree(tmp_path / "orders" / "keys")
+    assert efface("status", "orders")[0] == 2
+    code, out, _ = efface("restore", "orders", "--mirror", "second", "--yes", "--json")
+    assert (code, json.loads(out)["kept"]) == (0, 40)
+    assert json.loads(efface("status", "orders", "--json")[1])["mirror"]
+    assert efface("mirror", "orders", "--stop")[0] == 0
+    assert not json.loads(efface("status", "orders", "--json")[1])["mirror"]
+    assert efface("mirror", "orders")[0] == 2
+    assert efface("init", "other", "--mirror", "third")[0] == 0
+    assert list((tmp_path / "third").glob("*.bin"))

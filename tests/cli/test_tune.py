@@ -38,21 +38,39 @@ def test_the_recommendation_for_the_bike_data_is_verified_by_a_replay(place, mon
         return np.abs(prediction - y)[len(y) // 5 :].mean()
 
     recommended = errors(shlex.split(line)[1:], "recommended")
-    name = re.search(r"Recommended: (.*), (\S+?)\.", " ".join(shown.split())).groups()
-    stated = re.search(rf"{name[0]} +{name[1]} +([\d.]+) ±", shown)[1]
-    assert recommended == pytest.approx(float(stated), rel=1e-3)
+    chosen = re.search(r"Recommended: (.*?)\.\s", shown)[1]
+    cells = [re.split(r"\s{2,}", line.strip()) for line in shown.splitlines()]
+    (stated,) = [each[2] for each in cells if ", ".join(each[:2]) == chosen]
+    assert recommended == pytest.approx(float(stated.split()[0]), rel=1e-3)
     assert recommended < errors(["replay", *arguments, "--keep", "90d"], "longer")
     assert recommended < errors(["replay", *arguments, "--keep", "3d"], "shorter")
     summary = json.loads((place / "recommended" / "summary.json").read_text())
-    assert summary["model"]["keep"] == name[1]
+    words = shlex.split(line)
+    assert summary["model"]["keep"] == words[words.index("--keep") + 1]
+    assert summary["model"]["halflife"] == words[words.index("--half-life") + 1]
+    assert chosen == "OLS, half-life 3d in 30d"  # better than all windows
 
 
-def test_windows_can_be_named(place):
+@pytest.fixture
+def small(place):
     rng = np.random.default_rng(0)
     rows = [f"{x},{2 * x + e}\n" for x, e in rng.normal(size=(200, 2))]
     (place / "rows.csv").write_text("x,y\n" + "".join(rows))
-    found = run("tune", "rows.csv", "--target", "y", "--windows", "20,all")
+    return "rows.csv"
+
+
+def test_half_lives_can_be_named(small):
+    found = run("tune", small, "--target", "y", "--half-lives", "20,50")
+    assert found.returncode == 0, found.stderr
+    assert "half-life 20 rows" in found.stdout
+    assert "all rows" not in found.stdout
+    assert "--half-life" in found.stdout.splitlines()[-1]
+    assert "--policy" not in found.stdout
+
+
+def test_windows_can_be_named(small):
+    found = run("tune", small, "--target", "y", "--windows", "20,all")
     assert found.returncode == 0, found.stderr
     assert "20 rows" in found.stdout
     assert "all rows" in found.stdout
-    assert run("tune", "rows.csv", "--target", "z").returncode == 2
+    assert run("tune", small, "--target", "z").returncode == 2

@@ -249,6 +249,13 @@ def test_a_reader_chooses_the_feature_and_the_group_of_the_coefficients(browser,
     assert visit.console_errors == []
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_report_without_groups_asks_for_none(browser, report, width):
+    page = drawn(Visit(browser, report, width=width)).page
+    assert page.locator("#path-feature").is_visible()
+    assert not page.locator("#path-group").is_visible()
+
+
 def test_a_reader_chooses_the_group_of_the_errors(browser, regions):
     path, summary = regions
     visit = drawn(Visit(browser, path))

@@ -20,10 +20,13 @@ def table(tmp_path):
 
 
 def test_features_come_in_the_order_of_the_model(table):
-    (X,) = feature_rows(table, ["temp", "slot=b", "slot=c"], LEVELS)
+    ((X, _),) = feature_rows(table, ["temp", "slot=b", "slot=c"], LEVELS)
     assert X.tolist() == [[2.0, 0.0, 0.0], [4.0, 0.0, 1.0], [6.0, 1.0, 0.0]]
-    (X,) = feature_rows(table, ["hum"], {})
+    ((X, keys),) = feature_rows(table, ["hum"], {})
     assert X.tolist() == [[1.0], [3.0], [5.0]]
+    assert keys is None
+    ((X, keys),) = feature_rows(table, ["hum"], {}, "slot")
+    assert keys == ["a", "c", "b"]
 
 
 def test_wrong_columns_are_named(table):

@@ -51,3 +51,6 @@ def test_the_command_names_every_option():
     line = command(Ridge(window=50, alpha=0.1, standardize=True), plain)
     assert line.endswith("--model ridge --alpha 0.1 --standardize --window 50")
     assert command(Ridge(), plain).endswith("--model ridge --policy keep-all")
+    assert command(Ridge(halflife=20), plain).endswith("--model ridge --half-life 20")
+    fading = command(AutoRidge(window="30d", halflife="3d"), plain)
+    assert fading.endswith("--model auto --half-life 3d --keep 30d")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from efface.live.departures import plan_departures
+from efface.live.departures import departures, plan_departures
 from efface.live.policies import FIFD, AddDrop, KeepAll, KeepFor
 
 POLICIES = [FIFD(3), FIFD(50), KeepFor(4.0), AddDrop(3, 2, 2), KeepAll()]
@@ -51,3 +51,12 @@ def test_calendar_months_leave_for_all_keys():
     found = plan_departures(KeepFor("1mo"), bounds, none, none, np.tile(days, 2))
     plan = KeepFor("1mo").schedule(0, 3, 0, days)
     assert found.before.tolist() == [*np.cumsum(plan.before), *(3 + np.cumsum(plan.before))]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_departures_are_those_after_a_row_and_before_the_next(seed):
+    rng = np.random.default_rng(seed)
+    before, after = rng.integers(0, 4, size=(2, 9))
+    expected = [after[t] + (before[t + 1] if t < 8 else 0) for t in range(9)]
+    assert departures(before, after).tolist() == expected
+    assert after.sum() + before[1:].sum() == departures(before, after).sum()

@@ -3,17 +3,8 @@ import pytest
 
 from efface.live.event_solver import EventSolver
 from efface.live.penalties import Fixed, Lemma3
-from efface.live.solver import Solver, departures
+from efface.live.solver import Solver
 from efface.live.standardized_solver import StandardizedSolver
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_departures_are_those_after_a_row_and_before_the_next(seed):
-    rng = np.random.default_rng(seed)
-    before, after = rng.integers(0, 4, size=(2, 9))
-    expected = [after[t] + (before[t + 1] if t < 8 else 0) for t in range(9)]
-    assert departures(before, after).tolist() == expected
-    assert after.sum() + before[1:].sum() == departures(before, after).sum()
 
 
 @pytest.mark.parametrize("kind", [EventSolver, StandardizedSolver])

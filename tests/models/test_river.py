@@ -176,6 +176,23 @@ def test_weights_are_passed_as_w():
     assert alike._live.solver.rows.weights.tolist() == [2.0, 2.0, 2.0]
 
 
+def test_rows_fade_while_features_come_and_go():
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    regressor, plain = Regressor(Ridge(halflife=3.0)), Ridge(halflife=3.0)
+    for t in range(60):
+        named = {"a": X[t, 0], "b": X[t, 1]} if t % 20 > 4 else {"a": X[t, 0]}
+        row = np.array([X[t, 0], named.get("b", 0.0)])
+        regressor.learn_one(named, y[t], w=0.5 + t % 3)
+        plain.learn_one(row, y[t], weight=0.5 + t % 3)
+        if t == 40:
+            regressor.forget(31)
+            plain.forget(31)
+    assert regressor.predict_one({"a": 1.0, "b": 2.0}) == pytest.approx(
+        plain.predict_one([1.0, 2.0]), rel=1e-12
+    )
+
+
 def test_a_weight_passes_through_a_pipeline():
     model = compose.Select("a") | Regressor(Ridge())
     model.learn_one({"a": 1.0, "b": 2.0}, 1.0, w=3.0)

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from efface import OLS, AdaptiveRidge, AutoRidge, Ridge, SwitchingRidge, replay
+from efface import OLS, AdaptiveRidge, AutoRidge, Ridge, SwitchingRidge, replay, rolling
 from efface.errors import UnevenFeatures
 from efface.models.units import ROWS, warn_of_uneven_features
 
@@ -55,3 +55,15 @@ def test_features_of_similar_spread_and_constant_ones_are_silent():
     Ridge().fit(EVEN, Y)
     Ridge().fit(np.column_stack([EVEN, np.ones(200)]), Y)
     assert not warn_of_uneven_features("Ridge", UNEVEN[:1])
+
+
+def test_a_penalised_rolling_regression_warns_at_the_line_of_its_call():
+    gaps = UNEVEN.copy()
+    gaps[3, 0] = np.nan
+    for X, missing in ((UNEVEN, "raise"), (gaps, "skip")):
+        with pytest.warns(UnevenFeatures, match="'rolling' shrinks features") as seen:
+            rolling(X, Y, 20, alpha=1.0, missing=missing)
+        assert seen[0].filename == __file__
+    rolling(UNEVEN, Y, 20)
+    rolling(UNEVEN, Y, 20, alpha="auto")
+    rolling(UNEVEN, Y, 20, alpha=1.0, standardize=True)

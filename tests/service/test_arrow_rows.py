@@ -42,6 +42,12 @@ def test_times_and_weights_are_columns_too():
     assert (found.until, found.sample_weight.tolist()) == ([None, 2.0], [1.0, 2.0])
 
 
+def test_a_keyed_model_has_a_column_of_keys():
+    found = arrow_request("m", stream({**COLUMNS, "key": ["shop 1", "shop 2"]}), ["temp", "hum"])
+    assert found.keys == ["shop 1", "shop 2"]
+    assert arrow_request("m", stream(COLUMNS), ["temp", "hum"]).keys is None
+
+
 @pytest.mark.parametrize("codec", ["lz4", "zstd"])
 def test_compressed_tables_are_refused_before_they_are_read(codec):
     bomb = stream({"temp": np.zeros(2_000_000)}, compression=codec)

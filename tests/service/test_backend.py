@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from service_cases import FEATURES, Running, add_demand, rows
+from service_cases import FEATURES, Running, add_demand, add_sales, rows
 
 from efface import Ridge
 from efface.errors import InvalidValue, StoreStopped, UnknownModel
@@ -140,6 +140,32 @@ def test_coverage_is_looked_at_now_and_then(tmp_path):
     first, *later = with_backend(tmp_path / "orders", use)
     assert 0.5 < first <= 1.0
     assert later == [None, None]
+
+
+def test_the_models_of_keys_are_published_as_they_change(tmp_path):
+    add_sales(tmp_path / "orders")
+
+    async def use(backend):
+        X, y, keys = np.ones((2, 2)), np.array([1.0, 2.0]), ["shop 1", "new"]
+        predicted = backend._store.predict
+        await backend.learn(LearnRequest("sales", X, y, keys=keys, owners=["ann", "ann"]))
+        model = backend.model("sales")
+        assert np.allclose(model.predict(X, keys), predicted("sales", X, keys=keys), rtol=1e-12)
+        assert (model.rows, len(model.fits)) == (14, 4)
+        await backend.forget(Erasure(owner="ann"))
+        after = backend.model("sales")
+        assert "new" not in after.fits
+        assert np.allclose(
+            after.predict(X[:1], ["shop 1"]), predicted("sales", X[:1], keys=["shop 1"])
+        )
+        await backend.forget(Erasure(ids=["s0"], model="sales"))
+        assert backend.model("sales").fits["shop 0"].rows == 3
+        points = backend.past.of("sales")["points"]
+        assert [point["rows"] for point in points] == [11]
+        details = await backend.details("sales")
+        assert (details["keys"], details["next_due"], details["rank"]) == (3, None, None)
+
+    with_backend(tmp_path / "orders", use)
 
 
 def test_predictions_do_not_wait_for_the_writer(tmp_path):

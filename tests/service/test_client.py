@@ -10,7 +10,7 @@ import pytest
 from service_cases import Running
 
 from efface import Ridge
-from efface.errors import InvalidValue, RefusedRow, RepeatedId, StoreError, UnknownOwner
+from efface.errors import InvalidValue, RefusedRow, RepeatedId, StoreError, UnknownKey, UnknownOwner
 from efface.service import Client
 from efface.store import Store
 from efface.store.receipts import verify_chain
@@ -68,6 +68,28 @@ def test_the_verbs_are_those_of_the_store(opened):
     status = opened.status()
     assert (status["rows"], status["receipts"], status["head"]) == (20, 1, receipt.head)
     assert verify_chain(opened.receipts(), status["public_key"]) == 1
+
+
+def test_a_keyed_model_has_one_model_per_key(opened):
+    (X, y), keys = data(), [f"shop {k % 3}" for k in range(30)]
+    opened.add("sales", Ridge(), features=NAMES, keyed=True)
+    opened.learn("sales", X, y, keys=keys, owners=keys)
+    alone = Ridge().fit(X[1::3], y[1::3])
+    asked = ["shop 1"] * 3
+    assert np.allclose(opened.predict("sales", X[:3], keys=asked), alone.predict(X[:3]))
+    found = opened.predict_interval("sales", X[:3], 0.9, keys=asked)
+    assert np.allclose(found.upper, alone.predict_interval(X[:3], 0.9).upper)
+    coefficients, intercept = opened.coefficients("sales", "shop 1")
+    assert np.allclose([*coefficients.values(), intercept], [*alone.coef_, alone.intercept_])
+    assert opened.held("shop 2")["sales"].keys == ["shop 2"] * 10
+    assert opened.forget(owner="shop 1").rows == 10
+    assert (opened.models()["sales"]["keys"], opened.models()["sales"]["rows"]) == (2, 20)
+    with pytest.raises(UnknownKey):
+        opened.predict("sales", X[:1], keys=["shop 1"])
+    assert opened.predict("sales", X[:1], keys=["shop 1"], missing="ok") == [0.0]
+    with pytest.raises(InvalidValue):
+        opened.predict("sales", X[:1])
+    assert opened.audit()["sales"].holds
 
 
 def test_the_errors_are_those_of_the_store(opened):

@@ -154,6 +154,33 @@ def test_names_are_shown_as_text_and_run_nothing(browser, tmp_path):
         tab.check()
 
 
+def test_the_model_of_a_key_is_shown_and_names_may_be_numbers(browser, tmp_path):
+    with Running(tmp_path / "orders") as running:
+        api = running.client()
+        body = {"kind": "Ridge", "features": ["temp", "hum"], "keyed": True}
+        api.put("/models/sales", json=body).raise_for_status()
+        content = [{**row, "key": 7, "owner": 42} for row in rows(9)]
+        content += [{**row, "key": "<b>shop</b>"} for row in rows(4, first=20)]
+        api.post("/models/sales/rows", json={"rows": content}).raise_for_status()
+        tab = Tab(browser, running, running.all, width=390)
+        tab.page.wait_for_selector(".model")
+        tab.expect("[data-figure=keys]", "2")
+        for key, shown in (("7", "7: 9 rows"), ("<b>shop</b>", "<b>shop</b>: 4 rows")):
+            tab.page.fill(".key input", key)
+            tab.page.keyboard.press("Enter")
+            tab.expect(".of-key p", re.compile(f"^{re.escape(shown)}, penalty 1"))
+        assert tab.page.locator(".of-key tr").count() == 3
+        api.post("/erasures", json={"ids": [row["id"] for row in content[9:]]}).raise_for_status()
+        tab.expect(".of-key p", re.compile("has no live row"))
+        overflow = tab.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert overflow <= 0
+        tab.look_up("42")
+        tab.page.wait_for_selector("#held")
+        assert tab.page.locator("#held tbody tr").count() == 9
+        tab.errors = [text for text in tab.errors if "404" not in text]  # of texts that are numbers
+        tab.check()
+
+
 def test_a_token_without_the_role_sees_no_button_and_is_refused(browser, tmp_path):
     add_demand(tmp_path / "orders", 10)
     with Running(tmp_path / "orders") as running:

@@ -19,6 +19,7 @@ def test_the_document_describes_every_route_and_body(tmp_path):
         "/models",
         "/models/{name}",
         "/models/{name}/history",
+        "/models/{name}/keys",
         "/models/{name}/rows",
         "/models/{name}/predictions",
         "/models/{name}/events",

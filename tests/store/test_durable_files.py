@@ -8,7 +8,7 @@ import os
 import pytest
 
 from efface.errors import StorageFailure, StoreInUse
-from efface.store.durable_files import FolderLock, failures, replace_file, write_all
+from efface.store.durable_files import FolderLock, failures, overwrite, replace_file, write_all
 
 
 def test_a_file_is_replaced_and_readable_by_its_owner_alone(tmp_path):
@@ -48,3 +48,13 @@ def test_one_process_owns_a_folder(tmp_path):
 def test_errors_of_the_system_name_what_failed():
     with pytest.raises(StorageFailure, match="'orders' failed: No space left"), failures("orders"):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_file_is_overwritten_where_it_lies(tmp_path):
+    path = tmp_path / "key"
+    path.write_bytes(b"secret")
+    place = path.stat().st_ino
+    overwrite(path)
+    assert path.read_bytes() == bytes(6)
+    overwrite(path, b"others")
+    assert (path.read_bytes(), path.stat().st_ino) == (b"others", place)

@@ -10,9 +10,7 @@ from store_cases import NAMES, data, filled
 
 from efface import Ridge
 from efface.errors import BadTime, InvalidValue, RefusedRow, RepeatedId
-from efface.live.arrivals import Arrivals
 from efface.store import Store
-from efface.store.learning import joined, taken
 
 
 def test_a_row_that_is_there_is_skipped_and_one_with_other_content_refused(tmp_path):
@@ -106,28 +104,3 @@ def test_invalid_rows_are_refused_before_anything_changed(tmp_path):
             with pytest.raises(InvalidValue):
                 wrong()
         assert store.status()["rows"] == 40
-
-
-def arrivals(ids, times=None, owners=None, untils=None):
-    count = len(ids)
-    return Arrivals(
-        np.ones((count, 1)), np.ones(count), ids, times, False, np.ones(count), owners, untils
-    )
-
-
-def test_batches_are_joined_in_their_order():
-    ends = np.array([5.0])
-    one, two = arrivals(["a", "b"], owners=["x", None]), arrivals(["c"], untils=ends)
-    both = joined([one, two])
-    assert both.ids == ["a", "b", "c"]
-    assert both.owners == ["x", None, None]
-    assert both.untils.tolist() == [np.inf, np.inf, 5.0]
-    assert joined([one]) is one
-    assert joined([arrivals(["a"], np.array([1.0])), two]) is None
-
-
-def test_some_rows_of_a_batch():
-    some = taken(arrivals(["a", "b", "c"], np.arange(3.0), ["x", None, "z"]), np.array([0, 2]))
-    assert some.ids == ["a", "c"]
-    assert some.owners == ["x", "z"]
-    assert some.times.tolist() == [0.0, 2.0]

@@ -1,11 +1,11 @@
-"""Owners that must not come back, and ids of rows that left."""
+"""Owners that must not come back."""
 
 from __future__ import annotations
 
 import pytest
 
 from efface.errors import DamagedStore
-from efface.store.refusals import HEADER, KEPT, LeftIds, RefusedOwners
+from efface.store.refusals import HEADER, RefusedOwners
 
 SECRET = b"b" * 32
 
@@ -54,17 +54,3 @@ def test_altered_entries_do_not_count_and_another_file_is_refused(tmp_path):
     path.write_bytes(b"something else")
     with pytest.raises(DamagedStore):
         refused(tmp_path)
-
-
-def test_ids_that_left_are_known_for_seven_days():
-    left = LeftIds(SECRET)
-    first = left.record([(1, ["a", 7]), (2, ["b"])], now=1_000)
-    left.enter("left 1", first)
-    left.enter("left 2", left.record([(1, ["c", "a"])], now=2_000))
-    assert left.among(1, ["x", "a", 7, "7", "b"]) == [1, 2]
-    assert left.among(2, ["b", "a"]) == [0]
-    assert left.outdated(1_000 + KEPT - 1) == []
-    assert left.outdated(1_000 + KEPT) == ["left 1"]
-    assert left.among(1, ["a", 7, "c"]) == [0, 2]  # "a" left again later
-    assert left.outdated(10_000 + KEPT) == ["left 2"]
-    assert len(left) == 0

@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from efface.errors import InvalidValue
-from efface.store.row_format import BLOCK, StoredRows, decode, encode, random_ids, refuse_long
+from efface.store.row_format import BLOCK, decode, encode, random_ids, refuse_long
+from efface.store.stored_rows import StoredRows
 
 NAMES = st.one_of(
     st.integers(),
     st.text(max_size=50),
     st.uuids().map(str),
     st.uuids().map(lambda u: str(u).upper()),
+    st.text(min_size=36, max_size=36),
 )
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 NEVER = np.iinfo(np.int64).max
@@ -31,7 +33,8 @@ def stored_rows(draw):
         draw(arrays(np.float64, shape, elements=FLOATS)) for shape in ((count, width), count, count)
     ]
     names = st.lists(st.none() | NAMES, min_size=count, max_size=count)
-    ids = draw(st.lists(NAMES, min_size=count, max_size=count))
+    each = draw(st.sampled_from([NAMES, st.uuids().map(str), st.text(max_size=50), st.integers()]))
+    ids = draw(st.lists(each, min_size=count, max_size=count))
     calendar = draw(st.booleans())
     times = ends = None
     if draw(st.booleans()):
@@ -42,7 +45,8 @@ def stored_rows(draw):
         values = st.just(none) | (st.integers(-(2**62), 2**62) if calendar else FLOATS)
         ends = draw(arrays(np.int64 if calendar else np.float64, count, elements=values))
     owners, keys = (draw(st.none() | names) for _ in range(2))
-    return StoredRows(*numbers, ids, times, ends, owners, keys)
+    phases = draw(st.none() | arrays(np.int64, count, elements=st.integers(0, 2**40)))
+    return StoredRows(*numbers, ids, times, ends, owners, keys, phases)
 
 
 def none_if_all(values, none):
@@ -54,12 +58,17 @@ def none_if_all(values, none):
 def test_rows_come_back_bit_for_bit(rows):
     texts = encode(rows)
     assert all(len(text) % BLOCK == 0 for text in texts)
+    alone = [encode(rows.take(np.array([k])))[0] for k in range(len(rows))]
+    assert alone == texts  # a single row is encoded on a way of its own
     back = decode(texts, rows.X.shape[1])
     for name in ("X", "y", "weights"):
         assert getattr(back, name).tobytes() == getattr(rows, name).tobytes()
     assert back.ids == rows.ids
     assert back.owners == none_if_all(rows.owners, None)
     assert back.keys == none_if_all(rows.keys, None)
+    assert (None if rows.phases is None else rows.phases.tolist()) == (
+        None if back.phases is None else back.phases.tolist()
+    )
     if rows.times is None:
         assert back.times is None
     else:

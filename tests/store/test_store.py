@@ -12,16 +12,16 @@ import sqlite3
 import struct
 import subprocess
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from store_cases import NAMES, copied, data, filled, row_needles, slots, traces
+from store_cases import NAMES, Twins, copied, data, filled, row_needles, slots, traces
 from store_writer import Writers
 
 from efface import Ridge
 from efface.errors import DamagedStore
-from efface.live.snapshot import same
 from efface.store import Store
 from efface.store.layout import About
 from efface.store.receipts import verify_chain
@@ -64,23 +64,26 @@ def leave_by_owner(folder):
 WAYS = {"id": leave_by_id, "owner": leave_by_owner}
 
 
+@pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("way", WAYS)
-def test_no_file_holds_a_forgotten_row_or_its_key(tmp_path, way):
-    filled(tmp_path / "orders").close()
+def test_no_file_holds_a_forgotten_row_or_its_key(tmp_path, way, keyed):
+    filled(tmp_path / "orders", keyed=keyed).close()
     gone = IDS[3::8] if way == "owner" else ["order-3", "order-11"]
     keys = keys_of(tmp_path / "orders", gone)
     assert len(traces(tmp_path / "orders", keys)) == len(gone)  # the search can find
     assert WAYS[way](tmp_path / "orders") == gone
     assert traces(tmp_path / "orders", [*keys, *needles(gone)]) == []
-    assert traces(tmp_path / "orders", [b"order-", b"person"]) == []
+    assert traces(tmp_path / "orders", [b"order-", b"person", b"shop "]) == []
 
 
-def test_no_file_holds_rows_that_a_full_window_let_go(tmp_path):
-    with filled(tmp_path / "orders", model=Ridge(window=30)) as store:
+@pytest.mark.parametrize("keyed", [False, True])
+def test_no_file_holds_rows_that_a_full_window_let_go(tmp_path, keyed):
+    with filled(tmp_path / "orders", model=Ridge(window=10 if keyed else 30), keyed=keyed) as store:
         assert len(slots(tmp_path / "orders")) == 30  # ten never entered
         seqs = sorted(store._models["demand"].seqs.values())
         keys = [slots(tmp_path / "orders")[seq] for seq in seqs[:5]]
-        store.learn("demand", *data(5, seed=1))
+        about = {"keys": ["shop 1", "shop 2", "shop 0"] * 2} if keyed else {}
+        store.learn("demand", *data(6, seed=1), **about)
         wait_for(lambda: len(slots(tmp_path / "orders")) == 30)
         assert traces(tmp_path / "orders", keys) == []
     assert traces(tmp_path / "orders", [*keys, *needles(IDS[:15])]) == []
@@ -94,14 +97,16 @@ def wait_for(condition):
         time.sleep(0.01)
 
 
-def test_no_file_holds_rows_whose_time_was_up(tmp_path):
+@pytest.mark.parametrize("keyed", [False, True])
+def test_no_file_holds_rows_whose_time_was_up(tmp_path, keyed):
     now = datetime.now(UTC)
     X, y = data(4)
     with Store(tmp_path / "orders") as store:
-        store.add("demand", Ridge(window="2d"), features=NAMES)
+        store.add("demand", Ridge(window="2d"), features=NAMES, keyed=keyed)
         at = [now - timedelta(hours=47), now, now, now]
         until = [None, now + timedelta(hours=1), None, None]
-        store.learn("demand", X, y, at=at, until=until)
+        keys = ["a", "b", "a", "b"] if keyed else None
+        store.learn("demand", X, y, at=at, until=until, keys=keys)
         before = slots(tmp_path / "orders")
         assert store.expire(now + timedelta(hours=2)) == {"demand": 2}
         assert slots(tmp_path / "orders") == {seq: before[seq] for seq in (2, 3)}
@@ -174,11 +179,11 @@ def test_a_new_row_lives_after_the_newest_was_forgotten_and_a_crash(tmp_path):
 # Crashes
 
 
-class Twin:
-    """The library's model under the calls that writers logged, and the receipts that they owe."""
+class Followed:
+    """The library's models under the calls that writers logged, and the receipts that they owe."""
 
     def __init__(self):
-        self.model, self.receipts, self.seen, self.clock = Ridge(window=200).empty(2), 0, 0, 0.0
+        self.twins, self.receipts, self.seen, self.clock = Twins(200, 2), 0, 0, 0.0
 
     def follow(self, folder, lines, store):
         """Apply what was acknowledged; the last call may have happened or not."""
@@ -188,36 +193,32 @@ class Twin:
             self.apply(call)
         found = store.receipts()
         assert verify_chain(found) == len(found)
-        if doubtful is not None and not self.equals(store):
+        if doubtful is not None and not self.twins.equal(store):
             self.apply(doubtful)
         elif doubtful is not None and doubtful["what"] == "forget":
             self.receipts = max(self.receipts, min(len(found), self.receipts + 1))  # of no row
-        assert self.equals(store)
+        assert self.twins.equal(store)
         assert len(found) == self.receipts
         assert len(slots(folder)) == store.status()["rows"]
-        assert store.audit()["demand"].holds
+        assert all(each.holds for each in store.audit().values())
 
     def apply(self, call):
         what = call.pop("what")
         if what == "learn":
-            self.model.partial_fit(**call)
+            self.twins.learn(**call)
             self.clock, self.seen = call["at"][-1], self.seen + len(call["ids"])
         elif what == "forget":
-            self.model.forget(owner=call["owner"], missing="ok")
+            self.twins.forget(owner=call["owner"], missing="ok")
             self.receipts += 1
         elif what == "expire":
-            self.model.expire(call["now"])
-
-    def equals(self, store):
-        """Whether the store has the same live rows, to the last bit, in the same order."""
-        return same(self.model._snapshot(), store._models["demand"].model._snapshot())
+            self.twins.expire(call["now"])
 
 
 def killed_rounds(folder, rounds, seed):
     """Kill a writer at random moments; after each the store must be whole."""
-    draw, twin, writers, log = random.Random(seed), Twin(), Writers(), Path(f"{folder}.log")
+    draw, twin, writers, log = random.Random(seed), Followed(), Writers(), Path(f"{folder}.log")
     with Store(folder) as store:
-        store.add("demand", Ridge(window=200), features=2)
+        twin.twins.add_to(store)
     try:
         for round in range(rounds):
             writer = writers.start(folder, seed + round, twin.clock)
@@ -250,18 +251,18 @@ def test_a_writer_that_is_killed_300_times_loses_nothing(tmp_path):
 SHUTDOWN, NO_FLUSH = 0x8004587D, 2  # the ioctl FS_IOC_SHUTDOWN, and not even the journal is written
 
 
-@pytest.fixture
-def image(tmp_path):
-    """Mounts a file as an ext4 disk; ``lose_power`` forgets all that was not synced."""
-    if os.geteuid() != 0 or shutil.which("mkfs.ext4") is None:
-        pytest.skip("needs root and mkfs.ext4, to mount an image and let it lose its power")
-    disk, place = tmp_path / "disk.img", tmp_path / "mounted"
+@contextmanager
+def mounted(folder, kind, size):
+    """Mounts a file as a disk; ``lose_power`` forgets all that was not synced."""
+    if os.geteuid() != 0 or shutil.which(f"mkfs.{kind}") is None:
+        pytest.skip(f"needs root and mkfs.{kind}, to mount an image and let it lose its power")
+    disk, place = folder / "disk.img", folder / "mounted"
     place.mkdir()
     with open(disk, "wb") as file:
-        file.truncate(48 << 20)
-    subprocess.run(["mkfs.ext4", "-q", disk], check=True)
+        file.truncate(size << 20)
+    subprocess.run([f"mkfs.{kind}", "-q", disk], check=True)
     if subprocess.run(["mount", "-o", "loop", disk, place], capture_output=True).returncode:
-        pytest.skip("loop mounts are not allowed here")
+        pytest.skip(f"loop mounts of {kind} are not allowed here")
 
     def lose_power():
         descriptor = os.open(place, os.O_RDONLY)
@@ -272,17 +273,26 @@ def image(tmp_path):
         subprocess.run(["umount", place], check=True)
         subprocess.run(["mount", "-o", "loop", disk, place], check=True)
 
-    yield place, lose_power
-    subprocess.run(["umount", place], check=True)
+    try:
+        yield place, lose_power
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+@pytest.fixture
+def image(tmp_path):
+    """A small disk with ext4."""
+    with mounted(tmp_path, "ext4", 48) as disk:
+        yield disk
 
 
 def powerless_rounds(image, rounds, seed):
     """Let a writer lose its disk at random moments; after each the store must be whole."""
     place, lose_power = image
-    draw, twin, writers, folder = random.Random(seed), Twin(), Writers(), place / "orders"
+    draw, twin, writers, folder = random.Random(seed), Followed(), Writers(), place / "orders"
     log = place.parent / "writer.log"
     with Store(folder) as store:
-        store.add("demand", Ridge(window=200), features=2)
+        twin.twins.add_to(store)
     try:
         for round in range(rounds):
             writer = writers.start(folder, seed + round, twin.clock, log=log)
@@ -311,18 +321,32 @@ def test_many_losses_of_power_lose_nothing(image):
     powerless_rounds(image, 60, seed=5_000)
 
 
-def test_the_raw_disk_holds_no_destroyed_key(image, tmp_path):
-    place, lose_power = image
-    store = filled(place / "orders")
-    seqs, keys = dict(store._models["demand"].seqs), slots(place / "orders")
-    subprocess.run(["sync"], check=True)
-    raw = (tmp_path / "disk.img").read_bytes()
-    assert all(key in raw for key in keys.values())  # the search can find
-    store.forget(owner="person 3")
-    store.close()
-    (place / "not synced").write_bytes(b"x" * 4096)
-    lose_power()
-    assert not (place / "not synced").exists()  # it does lose what was not synced
-    raw = (tmp_path / "disk.img").read_bytes()
-    gone = {seqs[f"order-{k}"] for k in range(3, 40, 8)}
-    assert {seq for seq, key in keys.items() if key not in raw} == gone
+@pytest.mark.parametrize(("kind", "size"), [("ext4", 48), ("xfs", 320)])
+def test_the_raw_disk_holds_no_destroyed_key(tmp_path, kind, size):
+    with mounted(tmp_path, kind, size) as (place, lose_power):
+        store = filled(place / "orders")
+        seqs, keys = dict(store._models["demand"].seqs), slots(place / "orders")
+        subprocess.run(["sync"], check=True)
+        raw = written(tmp_path / "disk.img")
+        assert all(key in raw for key in keys.values())  # the search can find
+        store.forget(owner="person 3")
+        store.close()
+        (place / "not synced").write_bytes(b"x" * 4096)
+        lose_power()
+        assert not (place / "not synced").exists()  # it does lose what was not synced
+        raw = written(tmp_path / "disk.img")
+        gone = {seqs[f"order-{k}"] for k in range(3, 40, 8)}
+        assert {seq for seq, key in keys.items() if key not in raw} == gone
+
+
+def written(path):
+    """All that was ever written to a sparse file."""
+    parts, at = [], 0
+    with open(path, "rb") as file:
+        while True:
+            try:
+                start = os.lseek(file.fileno(), at, os.SEEK_DATA)
+            except OSError:  # nothing but holes from here on
+                return b"".join(parts)
+            at = os.lseek(file.fileno(), start, os.SEEK_HOLE)
+            parts.append(os.pread(file.fileno(), at - start, start))

@@ -23,3 +23,10 @@ def windows(times, window, halflife, weights):
         ages = times[t] - times[: t + 1]
         rows = np.flatnonzero(ages < min(window, 53 * halflife))
         yield rows, weights[rows] * 2.0 ** (-ages[rows] / halflife)
+
+
+def fading_weights(weights, halflife, times=None):
+    """Weights of live rows, oldest first: halved with each half-life since the newest of them."""
+    n = len(weights)
+    ages = [n - 1 - i for i in range(n)] if times is None else [times[-1] - t for t in times]
+    return np.array([w * 0.5 ** (age / halflife) for w, age in zip(weights, ages, strict=True)])

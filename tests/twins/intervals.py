@@ -152,18 +152,21 @@ def local(window, x, level):
     scale = max(errors.mean(), 1e-300)
     errors = errors / scale
 
+    square = 2 * np.sqrt(errors + 0.05)
+    square = square - square.mean()
+    fit = _bounded((hat @ square - np.diag(hat) * square) / (1 - np.diag(hat)))
+    at = _bounded((x - window.mean) @ inverse @ (rows * roots[:, None] ** 2).T @ square)
+    columns = np.column_stack([fit, fit**2, *fixed])
+    new = np.array([at, min(at**2, (fit**2).max()), *fixed_new]) - columns.mean(axis=0)
+    columns = columns - columns.mean(axis=0)
+    products = columns.T @ columns
+    products[np.diag_indices(5)] *= 1 + 1e-9
+    products[np.diag_indices(5)] += np.diag(products) < 1e-300
+    inner = np.linalg.inv(products)
+
     def regress(target):
         middle = target.mean()
         target = target - middle
-        fit = _bounded((hat @ target - np.diag(hat) * target) / (1 - np.diag(hat)))
-        at = _bounded((x - window.mean) @ inverse @ (rows * roots[:, None] ** 2).T @ target)
-        columns = np.column_stack([fit, fit**2, *fixed])
-        new = np.array([at, min(at**2, (fit**2).max()), *fixed_new]) - columns.mean(axis=0)
-        columns = columns - columns.mean(axis=0)
-        products = columns.T @ columns
-        products[np.diag_indices(5)] *= 1 + 1e-9
-        products[np.diag_indices(5)] += np.diag(products) < 1e-300
-        inner = np.linalg.inv(products)
         coef = inner @ columns.T @ target
         explained = coef @ columns.T @ target
         variance = max(target @ target - explained, 0.0) / (m - 6)
@@ -174,12 +177,12 @@ def local(window, x, level):
         own = np.diag(smoother)
         others = _bounded(middle + (smoother @ target - own * target) / (1 - own))
         noise = variance * max(new @ np.diag(kept) @ inner @ new - kept.sum() / m, 0.0)
-        return others, middle + new @ (kept * coef), noise
+        return _bounded(middle + smoother @ target), others, middle + new @ (kept * coef), noise
 
-    first, _, _ = regress(_root(errors + 0.05))
+    first, _, _, _ = regress(_root(errors + 0.05))
     ratios = errors / _spread(first)
     ratios = np.minimum(ratios / max(ratios.mean(), 1e-300), 4.0)
-    roots_of, at, noise = regress(first + (ratios - 1) * (1 + first / 16))
+    _, roots_of, at, noise = regress(first + (ratios - 1) * (1 + first / 4))
     scores = errors / _spread(roots_of)
     normal = stats.norm.ppf(1 - alpha / 2)
     student = stats.t.ppf(1 - alpha / 2, window.freedom())
@@ -189,15 +192,15 @@ def local(window, x, level):
 
 
 def _root(value):
-    return 16 * (value ** (1 / 16) - 1)
+    return 4 * (value**0.25 - 1)
 
 
 def _spread(root):
-    return (1 + root / 16) ** 16
+    return (1 + root / 4) ** 4
 
 
 def _bounded(root):
-    return np.clip(root, -4.0, 16 / 3)
+    return np.clip(root, 4 * (0.01**0.25 - 1), 4 * (100**0.25 - 1))
 
 
 METHODS = {

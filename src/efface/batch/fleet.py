@@ -21,11 +21,10 @@ from efface.live import fleet_file
 from efface.live.fleet_file import FleetSnapshot
 from efface.live.keyed_arrivals import RowMarksGiven
 from efface.live.keyed_models import KeyedModels, Plan, Wanted
-from efface.live.policies import from_plain
 from efface.live.range_replay import KeyFits
 from efface.live.snapshot import Snapshot
 from efface.live.trace import Asked
-from efface.models.base import plain_parameter
+from efface.models.base import given_parameters, plain_parameters
 from efface.models.held import Held, readable_ends, readable_times
 from efface.models.intervals import Interval, MethodName, as_method
 from efface.models.linear import MODELS
@@ -68,6 +67,9 @@ class Fleet:
             raise invalid("model", model, f"a model: one of {names}", "pass Fleet(Ridge())")
         self._model: Model = clone(model)
         self._model._start(1)  # checks its parameters
+        if self._model.halflife is not None:
+            advice = "give the models a window instead, or keep a dict of models"
+            raise invalid("halflife", self._model.halflife, "None in a Fleet", advice)
         self._threads = (os.cpu_count() or 1) if threads is None else whole("threads", threads, 1)
         self._held: KeyedModels | None = None
 
@@ -379,6 +381,11 @@ class Fleet:
         """The bytes of the arrays that hold rows, keys and ids; texts are not counted."""
         return 0 if self._held is None else self._held.rows.nbytes
 
+    @property
+    def keyed_models(self) -> KeyedModels:
+        """The rows of all keys, for code that plans a change before it is made."""
+        return self._alive()
+
     def _alive(self) -> KeyedModels:
         if self._held is None:
             raise self._model._not_fitted()
@@ -397,13 +404,13 @@ class Fleet:
 
     def _snapshot(self) -> FleetSnapshot:
         parameters = self._model.get_params(deep=False)
-        plain = {name: plain_parameter(name, value) for name, value in parameters.items()}
+        plain = plain_parameters(parameters)
         return FleetSnapshot(type(self._model).__name__, plain, self._names(), self._alive().rows)
 
     @classmethod
     def _from_snapshot(cls, snapshot: FleetSnapshot, source: str) -> Self:
         try:
-            given = {**snapshot.parameters, "window": from_plain(snapshot.parameters["window"])}
+            given = given_parameters(snapshot.parameters)
             fleet = cls(MODELS[snapshot.model](**given))
             fleet._held = fleet._start(snapshot.rows.width)
         except (KeyError, TypeError, ValueError) as error:
@@ -432,7 +439,7 @@ class Fleet:
         parameters = self._model.get_params(deep=False)
         return Snapshot(
             model=type(self._model).__name__,
-            parameters={name: plain_parameter(name, value) for name, value in parameters.items()},
+            parameters=plain_parameters(parameters),
             phase=int(held.rows.phases(slots)[0]),
             features=self._names(),
             ids=_known(held.rows.ids.decode(rows.ids)),

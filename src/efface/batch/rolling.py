@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from efface.batch.groups import GroupedRows, RowArrays, group_rows, take_or_missing
-from efface.batch.half_life import as_half_life
 from efface.batch.results import Rolling
 from efface.batch.statistics import Statistics, statistics
 from efface.batch.varying_windows import Regression, WindowFits, interval_after
@@ -23,8 +22,10 @@ from efface.inputs.parameters import boolean, choice, non_negative, whole
 from efface.inputs.roles import ColumnRoles, column_roles
 from efface.inputs.times import as_times, kind_of
 from efface.inputs.types import Ints, Matrix, Vector
+from efface.live.half_life import as_half_life
 from efface.live.policies import FIFD, Policy, as_policy
 from efface.models.intervals import Method, MethodName, as_method
+from efface.models.units import warn_of_uneven_features
 
 Output = Literal["coef", "intercept", "rank", "fitted", "prediction", "residual", "error"]
 
@@ -113,8 +114,6 @@ def rolling(
     if halflife is not None:
         fading, policy = as_half_life(halflife, policy)
         least = min(least, policy.rows) if isinstance(policy, FIFD) else least
-        if interval is not None:
-            raise invalid("interval", interval, "None beside halflife", "leave one of them out")
     wanted = _wanted(outputs, regression.penalised)
     limits: Any = {"lower": lower, "upper": upper, "subject": "interval"}
     intervals = None if interval is None else as_method(interval, method, **limits)
@@ -123,6 +122,8 @@ def rolling(
     given = {"groups": _either(groups, by), "at": at, "sample_weight": sample_weight}
     roles = column_roles(X, x, one_hot, y=y, **given)
     rows = as_matrix(roles.X, missing=skip)
+    if regression.alpha and not regression.standardize:
+        warn_of_uneven_features("rolling", rows, depth=3)
     name = y if roles.features is not None and isinstance(y, str) else None
     responses = as_vector(roles.one("y"), len(rows), missing=skip, name=name)
     least = least or rows.shape[1] + regression.fit_intercept
@@ -258,8 +259,9 @@ class _Report(NamedTuple):
         if upto is not None and before is not None:
             starts = window_starts(self.task.policy, self.grouped)
             for t in np.flatnonzero((upto == before) & ~np.isnan(prediction)):
-                window = rows.at(slice(starts[before[t]], before[t] + 1))[:3]
-                bounds = interval_after(self.X[t], *window, self.task.regression, method)
+                window = rows.at(slice(starts[before[t]], before[t] + 1))
+                way = self.task.regression, method, self.task.halflife
+                bounds = interval_after(self.X[t], window, *way)
                 lower[t], upper[t] = bounds
         for bound in (lower, upper):
             bound[np.isnan(prediction)] = np.nan

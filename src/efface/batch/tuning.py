@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,8 @@ from efface.errors import invalid
 from efface.inputs.arrays import as_matrix, as_vector
 from efface.inputs.parameters import whole
 from efface.inputs.times import as_times
-from efface.inputs.types import Vector
+from efface.inputs.types import Ints, Vector
+from efface.live.half_life import remembering
 from efface.models.coefficient_plots import COLOURS, axes, tidy
 from efface.models.linear import OLS, AutoRidge, Ridge
 from efface.models.regression import Model
@@ -24,14 +25,17 @@ _ROWS = (50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000
 _DURATIONS = {"1d": 1, "3d": 3, "7d": 7, "14d": 14, "30d": 30, "60d": 60, "90d": 90}
 _DURATIONS |= {"180d": 180, "365d": 365, "730d": 730, "1825d": 1825}
 _DAY = 86_400_000_000_000  # in nanoseconds
+_HALFLIFE_ROWS = (20, 50, *_ROWS[1:])  # in rows
+_SHORTEST = {"6h": 0.25, **_DURATIONS}
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A model with a window, and its prequential errors: each row predicted, then learned."""
+    """A model with a window or half-life, and its errors: each row predicted, then learned."""
 
     model: Model
     live_rows: float  # the mean number of live rows that predicted
+    counted_rows: float  # the same, each row by what a half-life leaves of it
     mae: float
     error: float  # the standard error of the mae
     excess: float  # the mae minus that of the best trial
@@ -39,9 +43,11 @@ class Trial:
 
     @property
     def label(self) -> str:
-        """The window in words."""
-        window = self.model.window
-        return "all rows" if window is None else f"{window:,} rows" if _counts(window) else window
+        """The window and the half-life in words."""
+        window, halflife = (_in_words(each) for each in (self.model.window, self.model.halflife))
+        if halflife is None:
+            return "all rows" if window is None else window
+        return f"half-life {halflife}" + ("" if window is None else f" in {window}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,20 +88,33 @@ class Tuning:
         names = list(dict.fromkeys(name_of(trial.model) for trial in self.trials))
         for name, colour in zip(names, COLOURS, strict=False):
             mine = [trial for trial in self.trials if name_of(trial.model) == name]
-            mine.sort(key=lambda trial: trial.live_rows)
-            x, y, wide = (
-                [getattr(trial, field) for trial in mine] for field in ("live_rows", "mae", "error")
-            )
-            ax.errorbar(x, y, yerr=wide, fmt="o-", color=colour, label=name, capsize=3, ms=4)
-        ax.axvline(self.recommended.live_rows, color="#5b6675", linestyle="--", linewidth=1)
-        text = f" recommended: {name_of(self.recommended.model)}, {self.recommended.label}"
-        place = ax.get_xaxis_transform()
-        ax.text(self.recommended.live_rows, 0.98, text, transform=place, va="top")
+            fading = [trial for trial in mine if trial.model.halflife is not None]
+            for trials, style in (([t for t in mine if t not in fading], "o-"), (fading, "s:")):
+                _draw(ax, trials, style, colour, name)
+        chosen = self.recommended
+        ax.axvline(chosen.counted_rows, color="#5b6675", linestyle="--", linewidth=1)
+        text = f" recommended: {name_of(chosen.model)}, {chosen.label} "
+        left, right = (f(trial.counted_rows for trial in self.trials) for f in (min, max))
+        late = chosen.counted_rows > np.sqrt(left * right)
+        place, side = ax.get_xaxis_transform(), "right" if late else "left"
+        ax.text(chosen.counted_rows, 0.98, text, transform=place, va="top", ha=side)
         ax.set_xscale("log")
-        ax.set_xlabel("live rows")
+        ax.set_xlabel("live rows, each by what a half-life leaves of it")
         ax.set_ylabel("mean absolute error of predicting the next row")
         ax.legend(frameon=False)
         return tidy(ax)
+
+
+def _draw(ax: Any, trials: list[Trial], style: str, colour: str, name: str) -> None:
+    """Draw the errors of trials with one kind of memory."""
+    if not trials:
+        return
+    trials = sorted(trials, key=lambda trial: trial.counted_rows)
+    x, y, wide = (
+        [getattr(trial, field) for trial in trials] for field in ("counted_rows", "mae", "error")
+    )
+    label = f"{name}, half-life" if trials[0].model.halflife is not None else name
+    ax.errorbar(x, y, yerr=wide, fmt=style, color=colour, label=label, capsize=3, ms=4)
 
 
 def tune(
@@ -104,16 +123,20 @@ def tune(
     *,
     models: Iterable[Model] | None = None,
     windows: Iterable[Any] | None = None,
+    halflives: Iterable[Any] | None = None,
     at: Any = None,
     sample_weight: Any = None,
     warm_up: int | None = None,
 ) -> Tuning:
-    """Replay the rows with every model and window, and compare how they predict the next row.
+    """Replay the rows with every model and memory, and compare how they predict the next row.
 
-    ``models`` are AutoRidge, standardised Ridge and OLS by default. ``windows`` are round numbers
-    of rows, or durations if ``at`` has calendar times, and None. The first ``warm_up`` rows (a
-    fifth by default) are not scored. Standard errors are those of means of blocks of sqrt(n)
-    rows, so that they allow for errors that are alike from row to row.
+    ``models`` are AutoRidge, standardised Ridge and OLS by default. A memory is a window or a
+    half-life: if neither ``windows`` nor ``halflives`` is given, round numbers of rows, or
+    durations if ``at`` has calendar times, and the window None. These half-lives come with a window
+    of ten of them, so that rows of a thousandth of their weight need not be kept.
+
+    The first ``warm_up`` rows (a fifth by default) are not scored. Standard errors are those of
+    means of blocks of sqrt(n) rows, so that they allow for errors that are alike from row to row.
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(600, 1))
@@ -127,10 +150,11 @@ def tune(
     first = max(n // 5, 1) if warm_up is None else whole("warm_up", warm_up, 0)
     if n - first < 20:
         raise invalid("X", f"{n} rows", f"at least {first + 20}", "pass more rows")
+    memories = _memories(windows, halflives, n, d, at)
     candidates = [
-        clone(model).set_params(window=window)
+        clone(model).set_params(**memory)
         for model in (_default_models() if models is None else models)
-        for window in (_default_windows(n, d, at) if windows is None else list(windows))
+        for memory in memories
     ]
     if not candidates:
         raise invalid("windows", "empty", "at least one model and window", "name some")
@@ -142,33 +166,69 @@ def _default_models() -> list[Model]:
     return [AutoRidge(), Ridge(standardize=True), OLS()]
 
 
-def _default_windows(n: int, d: int, at: Any) -> list[Any]:
-    """Round numbers of rows, or of days, that hold enough rows and less than half of them."""
+def _memories(windows: Any, halflives: Any, n: int, d: int, at: Any) -> list[dict[str, Any]]:
+    """The windows and half-lives to try, as parameters of a model."""
+    if windows is None and halflives is None:
+        windows = [*_defaults(_ROWS, _DURATIONS, 2, n, d, at), None]
+        found = _defaults(_HALFLIFE_ROWS, _SHORTEST, 8, n, d, at)
+        fading = [{"halflife": each, "window": _ten_times(each)} for each in found]
+    else:
+        fading = [{"halflife": each} for each in halflives or []]
+    return [*({"window": each} for each in windows or []), *fading]
+
+
+def _ten_times(halflife: Any) -> Any:
+    if isinstance(halflife, int):
+        return 10 * halflife
+    count, unit = int(halflife[:-1]), halflife[-1]
+    return f"{10 * count}{unit}"
+
+
+def _defaults(
+    rows: Sequence[int], durations: Mapping[str, float], share: int, n: int, d: int, at: Any
+) -> list[Any]:
+    """Numbers of rows, or durations, that hold enough rows, at most one in ``share`` of them."""
     times = None if at is None else as_times(at, n)
     if times is None or times.dtype != np.int64:
-        return [*(rows for rows in _ROWS if d + 2 <= rows <= n // 2), None]
+        return [count for count in rows if d + 2 <= count <= n // share]
     days = max(int(times[-1] - times[0]) / _DAY, 1e-9)
-    kept = [name for name, length in _DURATIONS.items() if n * length / days >= d + 2]
-    return [*(name for name in kept if _DURATIONS[name] <= days / 2), None]
+    kept = [name for name, length in durations.items() if n * length / days >= d + 2]
+    return [name for name in kept if durations[name] <= days / share]
 
 
 def _errors(
     model: Model, X: Any, y: Vector, at: Any, sample_weight: Any, first: int
-) -> tuple[Vector, float]:
-    """The absolute errors of the scored rows, and the mean number of live rows."""
+) -> tuple[Vector, float, float]:
+    """The absolute errors of the scored rows, and the mean number of live and of counted rows."""
     result = replay(model, X, y, at=at, sample_weight=sample_weight)
-    return np.abs(result.prediction - y)[first:], float(result.n_rows[first:].mean())
+    alive = result.n_rows
+    counted = _counted(model, alive, at)[first:].mean()
+    return np.abs(result.prediction - y)[first:], float(alive[first:].mean()), float(counted)
+
+
+def _counted(model: Model, alive: Ints, at: Any) -> Vector:
+    """How many rows predicted each row, each by what a half-life leaves of it."""
+    halflife, _ = remembering(model.window, model.halflife)
+    if halflife is None:
+        return alive.astype(np.float64)
+    times = None if at is None else as_times(at, alive.size)
+    halvings = halflife.halvings(alive.size, times)
+    counted = np.zeros(alive.size)
+    for t in range(1, alive.size):
+        counted[t] = 1.0 + counted[t - 1] * 2.0 ** (halvings[t - 2] - halvings[t - 1])
+        counted[t] = min(counted[t], alive[t])
+    return counted
 
 
 def _compared(
-    models: Sequence[Model], found: Sequence[tuple[Vector, float]], scored: int
+    models: Sequence[Model], found: Sequence[tuple[Vector, float, float]], scored: int
 ) -> Tuning:
-    best = int(np.argmin([errors.mean() for errors, _ in found]))
+    best = int(np.argmin([errors.mean() for errors, *_ in found]))
     trials = []
-    for model, (errors, live_rows) in zip(models, found, strict=True):
+    for model, (errors, alive, counted) in zip(models, found, strict=True):
         excess = errors - found[best][0]
         figures = *mean_with_error(errors), *mean_with_error(excess)
-        trials.append(Trial(_unfitted(model), live_rows, *figures))
+        trials.append(Trial(_unfitted(model), alive, counted, *figures))
     near = [trial for trial in trials if trial.excess <= trial.excess_error]
     shortest = min(near, key=lambda trial: (trial.live_rows, trial.mae))
     return Tuning(tuple(trials), trials[best], shortest, scored)
@@ -192,14 +252,15 @@ def mean_with_error(values: Vector) -> tuple[float, float]:
 
 
 def name_of(model: Model) -> str:
-    """A model without its window, as its repr has it.
+    """A model without its window and half-life, as its repr has it.
 
     >>> name_of(Ridge(window=30, alpha=0.1))
     'Ridge(alpha=0.1)'
     """
-    plain = clone(model).set_params(window=None)
+    plain = clone(model).set_params(window=None, halflife=None)
     return repr(plain).removesuffix("()")
 
 
-def _counts(window: Any) -> bool:
-    return isinstance(window, int | np.integer)
+def _in_words(memory: Any) -> str | None:
+    counts = isinstance(memory, int | float | np.number)
+    return f"{memory:,} rows" if counts else None if memory is None else str(memory)

@@ -6,15 +6,18 @@ are replayed: each row is learned, then the rows leave that its window does not 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from efface.batch.groups import RowArrays
 from efface.engine.windows.inference import Inference
 from efface.engine.windows.robust_errors import RobustVariances
 from efface.inputs.times import Times
 from efface.inputs.types import Ints, Matrix, Vector
+from efface.live.half_life import HalfLife
 from efface.live.live_rows import LiveRows
 from efface.live.penalties import Fixed, Penalty
 from efface.live.policies import KeepAll, Policy, Schedule
@@ -56,11 +59,11 @@ class Regression(NamedTuple):
         """Is there a penalty, so that the rank is not known?"""
         return self.alpha is None or self.alpha > 0.0
 
-    def start(self, width: int, policy: Policy) -> LiveRows:
+    def start(self, width: int, policy: Policy, halflife: HalfLife | None = None) -> LiveRows:
         """A model of ``width`` features without rows."""
         penalty: Penalty = Selected() if self.alpha is None else Fixed(self.alpha)
         way = {"intercept": self.fit_intercept, "standardize": self.standardize}
-        return LiveRows(width, penalty, policy=policy, **way)
+        return LiveRows(width, penalty, policy=policy, halflife=halflife, **way)
 
 
 @final
@@ -89,18 +92,19 @@ def fit_varying_windows(
     regression: Regression,
     method: Method | None = None,
     weights: Vector | None = None,
+    fading: tuple[HalfLife | None, Times | None] = (None, None),
 ) -> WindowFits:
     """Fit the rows ``starts[t]`` to t, for every row t; ``starts`` must not decrease.
 
-    The rank is None if there is a penalty.
+    The rank is None if there is a penalty. ``fading`` is a half-life with the times of the rows.
 
     >>> X, y = np.ones((3, 1)), np.array([1.0, 3.0, 7.0])
     >>> fit_varying_windows(X, y, np.array([0, 0, 1]), Regression(0.0, False)).coef.ravel()
     array([1., 2., 5.])
     """
-    n, d = X.shape
-    live = regression.start(d, PlannedDepartures(np.diff(starts, prepend=0)))
-    arrivals = live.arrivals(X, y, None, None, weights)
+    (n, d), (halflife, times) = X.shape, fading
+    live = regression.start(d, PlannedDepartures(np.diff(starts, prepend=0)), halflife)
+    arrivals = replace(live.arrivals(X, y, None, None, weights), times=times)
     trace = replay_rows(live, arrivals, coef=True, diagnostics=False, intervals=method)
     if not n:
         none = np.zeros(0)
@@ -117,10 +121,15 @@ def fit_varying_windows(
 
 
 def interval_after(
-    x: Vector, X: Matrix, y: Vector, weights: Vector | None, regression: Regression, method: Method
+    x: Vector,
+    rows: RowArrays,
+    regression: Regression,
+    method: Method,
+    halflife: HalfLife | None = None,
 ) -> tuple[float, float]:
-    """The prediction interval of a row ``x`` that follows the rows of X."""
-    live = regression.start(X.shape[1], KeepAll())
-    live.learn(live.arrivals(X, y, None, None, weights))
+    """The prediction interval of a row ``x`` that follows some rows."""
+    live = regression.start(x.size, KeepAll(), halflife)
+    arrivals = live.arrivals(rows.X, rows.y, None, None, rows.weights)
+    live.learn(replace(arrivals, times=rows.times))
     found = method.around(live, x[np.newaxis])
     return float(found.lower[0]), float(found.upper[0])

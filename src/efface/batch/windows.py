@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from efface.batch.fading_windows import fit_fading
 from efface.batch.groups import GroupedRows, RowArrays
-from efface.batch.half_life import HalfLife, fit_fading, fit_penalised
 from efface.batch.varying_windows import Regression, WindowFits, fit_varying_windows
 from efface.engine.standardized.standardized_windows import slide_standardized
 from efface.engine.windows.every_window import slide_windows, solve_windows
@@ -22,6 +22,7 @@ from efface.engine.windows.robust_errors import RobustErrors, RobustVariances, r
 from efface.engine.windows.systems import MOST_UNKNOWNS
 from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.departures import plan_departures
+from efface.live.half_life import HalfLife
 from efface.live.policies import FIFD, KeepAll, Policy
 from efface.live.range_replay import RangeReplay, RowRanges
 from efface.live.threads import share_out
@@ -158,15 +159,20 @@ def _fit_group(task: Task, rows: RowArrays) -> WindowFits:
 
 def _fit_half_life(task: Task, halflife: HalfLife, rows: RowArrays) -> WindowFits:
     (n, d), starts = rows.X.shape, _starts(task.policy, rows)
-    plain = task._replace(halflife=None)
+    plain = task._replace(halflife=None, method=None)
     if task.regression.penalised:
         plain = plain._replace(regression=task.regression._replace(alpha=0.0))
-    found = task.empty(n, d)
+    found = plain.empty(n, d)
     if task.rank or not task.regression.penalised:
         found = fit_fading(rows, starts, halflife, found, lambda part: _fit_group(plain, part))
-    if task.regression.penalised:
-        fits = fit_penalised(rows, starts, halflife, task.regression, task.min_rows)
-        found = found._replace(coef=fits[0], intercept=fits[1])
+    if task.regression.penalised or task.method:
+        way, fading = (task.regression, task.method, rows.weights), (halflife, rows.times)
+        fits = fit_varying_windows(rows.X, rows.y, starts, *way, fading)
+        found = found._replace(lower=fits.lower, upper=fits.upper)
+        if task.regression.penalised:
+            short = np.arange(1, n + 1) - starts < task.min_rows
+            fits.coef[short], fits.intercept[short] = np.nan, np.nan
+            found = found._replace(coef=fits.coef, intercept=fits.intercept)
     return found
 
 

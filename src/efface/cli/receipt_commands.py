@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from efface.store.receipts import Receipt
 
 EXAMPLE = """[bold]Example[/bold]
 
@@ -43,6 +46,13 @@ def verify(
         str | None,
         typer.Option(help="Public key of the store as it was published: the key, or its file."),
     ] = None,
+    changes: Annotated[
+        Path | None,
+        typer.Option(
+            help="Published records of changes of the key, or a chain that has them.",
+            metavar="FILE",
+        ),
+    ] = None,
     secret: Annotated[
         Path | None, typer.Option(help="File of the secret of the request.", metavar="FILE")
     ] = None,
@@ -52,17 +62,23 @@ def verify(
 ) -> None:
     """Verify a receipt offline: who signed it, that it is unaltered, and whom it names."""
     from efface.errors import BadReceipt, InvalidValue
-    from efface.store.receipts import Receipt
+    from efface.store.receipts import Receipt, linked_keys
 
     if owner_stdin is (secret is None):
         raise InvalidValue("'--secret' and '--owner-stdin' belong together: give both or none.")
     found = Receipt.parse(file.read_text("utf-8"), str(file))
     known = None if public_key is None else _published(public_key)
-    found.verify(known)
     about = found.fields
+    if known is not None and changes is not None:
+        linked = linked_keys(known, _lines(changes))
+        known = str(about["key"]) if about["key"] in linked else known
+    found.verify(known)
     counts = ", ".join(f"{name} {count:,}" for name, count in about.get("rows", {}).items())
     print(f"receipt {found.number} of store {about['store']}, {about['time']}")
-    print(f"{found.rows:,} rows forgotten ({counts or 'none'})")
+    if "next_key" in about:
+        print(f"the signing key changes to {about['next_key']}")
+    else:
+        print(f"{found.rows:,} rows forgotten ({counts or 'none'})")
     if secret is not None:
         key, owner = bytes.fromhex(secret.read_text("ascii").strip()), sys.stdin.readline().strip()
         number = int(owner) if owner.removeprefix("-").isdecimal() else owner
@@ -72,7 +88,17 @@ def verify(
     if public_key is None:
         print(f"unaltered; signer unknown: expected --public-key (it names {about['key']})")
         raise typer.Exit(1)
-    print("unaltered, and signed by this key")
+    same = known == _published(public_key)
+    print(
+        f"unaltered, and signed by {'this key' if same else 'a key that was changed to this one'}"
+    )
+
+
+def _lines(file: Path) -> list[Receipt]:
+    from efface.store.receipts import Receipt
+
+    lines = file.read_text("utf-8").splitlines()
+    return [Receipt.parse(line, f"{file}, line {at}") for at, line in enumerate(lines, start=1)]
 
 
 def _published(text: str) -> str:
@@ -87,9 +113,8 @@ def check(
 ) -> None:
     """Check every signature and link of the chain of receipts; the store may be in use."""
     from efface.store.layout import RECEIPTS, About
-    from efface.store.receipts import NO_PAYLOAD, Receipt, verify_chain
+    from efface.store.receipts import NO_PAYLOAD, verify_chain
 
-    about, lines = About.read(folder), (folder / RECEIPTS).read_text("utf-8").splitlines()
-    found = [Receipt.parse(line, f"line {at}") for at, line in enumerate(lines, start=1)]
+    about, found = About.read(folder), _lines(folder / RECEIPTS)
     count = verify_chain(found, about.signer)
     print(f"{count:,} receipts verify, head {found[-1].head if found else NO_PAYLOAD}")

@@ -156,6 +156,10 @@ def replay(
             metavar="POLICY",
         ),
     ] = None,
+    halflife: Annotated[
+        str | None,
+        _model("--half-life", help=OPTIONS["halflife"].help, metavar="ROWS|DURATION"),
+    ] = None,
     alpha: Annotated[float | None, _model(help=OPTIONS["alpha"].help)] = None,
     delta: Annotated[float | None, _model(help=OPTIONS["delta"].help)] = None,
     noise: Annotated[

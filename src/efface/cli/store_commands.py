@@ -16,6 +16,7 @@ from efface.cli.replay_file import as_number, one_hot_levels, split_names
 from efface.cli.store_options import (
     Folder,
     Json,
+    Key,
     KeyCommand,
     KeyFile,
     Name,
@@ -57,6 +58,10 @@ def init(
         Path | None,
         typer.Option(help="File elsewhere for the heads of the receipts.", metavar="FILE"),
     ] = None,
+    mirror: Annotated[
+        Path | None,
+        typer.Option(help="Folder on another disk for a copy of the keys.", metavar="DIR"),
+    ] = None,
     public_key: Annotated[
         Path | None,
         typer.Option(help="File for the public key of the receipts.", metavar="FILE"),
@@ -73,7 +78,8 @@ def init(
     if is_store(folder):
         raise InvalidValue(f"'{folder}' is a store already: name another folder.")
     key = read_key(master_key, master_key_command)
-    with Store(folder, rows, master_key=key, destroyed=destroyed, anchor=anchor) as opened:
+    places: dict[str, Any] = {"destroyed": destroyed, "anchor": anchor, "mirror": mirror}
+    with Store(folder, rows, master_key=key, **places) as opened:
         status = opened.status()
     if public_key is not None:
         public_key.write_text(f"{status['public_key']}\n", encoding="ascii")
@@ -101,6 +107,10 @@ def add(
     policy: Annotated[
         str | None, typer.Option(help="Another rule: add-drop:3, keep-all.", metavar="POLICY")
     ] = None,
+    halflife: Annotated[
+        str | None,
+        typer.Option("--half-life", help=OPTIONS["halflife"].help, metavar="ROWS|DURATION"),
+    ] = None,
     alpha: Annotated[float | None, typer.Option(help=OPTIONS["alpha"].help)] = None,
     delta: Annotated[float | None, typer.Option(help=OPTIONS["delta"].help)] = None,
     noise: Annotated[str | None, typer.Option(help=OPTIONS["noise"].help)] = None,
@@ -113,6 +123,7 @@ def add(
     standardize: Annotated[
         bool | None, typer.Option("--standardize", help=OPTIONS["standardize"].help)
     ] = None,
+    keyed: Annotated[bool, typer.Option("--keyed", help="One model per key.")] = False,
     master_key: KeyFile = None,
     master_key_command: KeyCommand = None,
 ) -> None:
@@ -126,8 +137,8 @@ def add(
     for column, levels in one_hot_levels(one_hot or []).items():
         names += [f"{column}={level}" for level in levels[1:]]
     with open_store(folder, master_key, master_key_command) as opened:
-        opened.add(name, made, features=names)
-    print(f"{name}  {made!r} on {', '.join(names)}")
+        opened.add(name, made, features=names, **({"keyed": True} if keyed else {}))
+    print(f"{name}  {made!r} on {', '.join(names)}{', one per key' if keyed else ''}")
 
 
 @store.command(epilog=example("efface store status orders"))
@@ -144,7 +155,8 @@ def status(
     for name, about in models.items():
         late = found["overdue"].get(name, 0)
         due = f", {late:,} overdue: run 'efface store expire'" if late else ""
-        lines.append(f"{name}  {about['model']}, {about['rows']:,} rows{due}")
+        keys = f" of {about['keys']:,} keys" if about.get("keyed") else ""
+        lines.append(f"{name}  {about['model']}, {about['rows']:,} rows{keys}{due}")
     lines.append(f"{found['receipts']:,} receipts, head {found['head']}")
     show({**found, "models": models}, json, "\n".join(lines))
 
@@ -173,6 +185,7 @@ def learn(
     owner: Annotated[str | None, typer.Option(help="Person of each row.", metavar="COL")] = None,
     until: Annotated[str | None, typer.Option(help="End of each row.", metavar="COL")] = None,
     weight: Annotated[str | None, typer.Option(help="Weight of each row.", metavar="COL")] = None,
+    key: Key = None,
     delimiter: Annotated[str | None, typer.Option(help="Delimiter of CSV values.")] = None,
     time_format: Annotated[str | None, typer.Option(help="Format of other times.")] = None,
     master_key: KeyFile = None,
@@ -201,6 +214,7 @@ def learn(
             weight=weight,
             owner=owner,
             until=until,
+            group=key,
         )
         table = open_table(file, TextFormat(delimiter, time_format))
         schema = resolve_schema(table, roles)
@@ -212,6 +226,7 @@ def learn(
                 for rows in parts(batch):
                     about: dict[str, Any] = {"ids": rows.ids, "owners": rows.owners, "at": rows.at}
                     about |= {"until": rows.until, "sample_weight": rows.weights}
+                    about |= {} if key is None else {"keys": rows.groups}
                     done = opened.learn(name, rows.X, rows.y, left="skip", **about)
                     learned, skipped = learned + done.learned, skipped + done.skipped
                     update(learned + skipped, table.progress())
@@ -237,6 +252,7 @@ def predict(
     file: Annotated[str, typer.Argument(help="File of rows, as for 'efface replay'.")],
     one_hot: OneHot = None,
     interval: Annotated[float, typer.Option(help="Level of the prediction intervals.")] = 0.95,
+    key: Key = None,
     delimiter: Annotated[str | None, typer.Option(help="Delimiter of CSV values.")] = None,
     master_key: KeyFile = None,
     master_key_command: KeyCommand = None,
@@ -252,8 +268,9 @@ def predict(
         table, names = open_table(file, TextFormat(delimiter)), _features(opened, name)
         if not json:
             print(",".join(columns))
-        for X in feature_rows(table, names, one_hot_levels(one_hot or [])):
-            found = opened.predict_interval(name, X, level=interval)
+        for X, keys in feature_rows(table, names, one_hot_levels(one_hot or []), key):
+            about: dict[str, Any] = {} if keys is None else {"keys": keys}
+            found = opened.predict_interval(name, X, level=interval, **about)
             for row in zip(found.prediction, found.lower, found.upper, strict=True):
                 values = [None if abs(value) == float("inf") else float(value) for value in row]
                 if json:

@@ -1,10 +1,12 @@
-"""``efface store backup``, ``restore`` and ``rotate``: copies of a store, and its master key."""
+"""``efface store backup``, ``restore``, ``mirror`` and ``rotate``: copies of a store, and its
+keys.
+"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,7 +22,7 @@ from efface.cli.store_options import (
 )
 
 if TYPE_CHECKING:
-    from efface.store import RestoreCounts
+    from efface.store import RestoreCounts, Store
 
 
 def backup(
@@ -54,6 +56,10 @@ def restore(
     destroyed: Annotated[
         Path | None, typer.Option(help="Log of destroyed numbers, applied first.", metavar="FILE")
     ] = None,
+    mirror: Annotated[
+        Path | None,
+        typer.Option(help="Mirror that has the keys, if those of the store are lost."),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     master_key: KeyFile = None,
     master_key_command: KeyCommand = None,
@@ -71,7 +77,8 @@ def restore(
         return answered
 
     key = read_key(master_key, master_key_command)
-    counts = bring_together(folder, source, destroyed=destroyed, master_key=key, confirm=confirm)
+    places: dict[str, Any] = {"destroyed": destroyed, "mirror": mirror}
+    counts = bring_together(folder, source, **places, master_key=key, confirm=confirm)
     if not answered:
         raise typer.Exit(2)
     show(counts._asdict(), json, f"{counts.kept:,} rows are there")
@@ -96,27 +103,82 @@ def rotate(
     remove: Annotated[
         bool, typer.Option("--remove-master-key", help="Store keys without one from now on.")
     ] = False,
+    signing_key: Annotated[
+        bool, typer.Option("--signing-key", help="Sign receipts by a new key from now on.")
+    ] = False,
+    public_key: Annotated[
+        Path | None,
+        typer.Option(help="File for the public key, with --signing-key.", metavar="FILE"),
+    ] = None,
+    changes: Annotated[
+        Path | None,
+        typer.Option(help="File to which the record is appended, with --signing-key."),
+    ] = None,
     master_key: KeyFile = None,
     master_key_command: KeyCommand = None,
 ) -> None:
-    """Wrap the keys by another master key; without the old one older copies are unreadable."""
+    """Wrap the keys of rows by another master key, or sign receipts by another key."""
     from efface.errors import InvalidValue
     from efface.store.master_key import from_file
 
-    if (new_master_key is None) is not remove:
-        text = "'--new-master-key' or '--remove-master-key'"
-        raise InvalidValue(f"{text}: expected one of them; make a key of 32 random bytes.")
+    if (new_master_key is not None) + remove + signing_key != 1:
+        text = "'--new-master-key', '--remove-master-key' or '--signing-key'"
+        raise InvalidValue(f"{text}: expected one of them; a master key is 32 random bytes.")
     with open_folder(folder, master_key, master_key_command) as store:
+        if signing_key:
+            _change_signer(store, public_key, changes)
+            return
         store.rotate(None if new_master_key is None else from_file(new_master_key))
         epoch = store.status()["epoch"]
     print(f"epoch {epoch} of the keys; destroy the old master key and its copies")
+
+
+def _change_signer(store: Store, public_key: Path | None, changes: Path | None) -> None:
+    record = store.rotate_signing_key()
+    key = record.fields["next_key"]
+    if public_key is not None:
+        public_key.write_text(f"{key}\n", encoding="ascii")
+    if changes is not None:
+        with changes.open("a", encoding="utf-8") as file:
+            file.write(f"{record.json}\n")
+    print(f"public key of receipts  {key}\nrecord {record.number} of the chain is signed by both")
+
+
+def mirror(
+    folder: Folder,
+    place: Annotated[
+        Path | None, typer.Argument(help="New folder on another disk.", metavar="DIR")
+    ] = None,
+    stop: Annotated[bool, typer.Option("--stop", help="Mirror the keys no longer.")] = False,
+    master_key: KeyFile = None,
+    master_key_command: KeyCommand = None,
+) -> None:
+    """Keep a second copy of the keys, which is written and destroyed together with them."""
+    from efface.errors import InvalidValue
+    from efface.store import Store
+    from efface.store.layout import is_store
+
+    if (place is None) is not stop or not is_store(folder):
+        text = "'DIR' or '--stop'"
+        raise InvalidValue(f"{text}: expected one of them, and a store; name a new folder.")
+    chosen: Any = False if place is None else place
+    with Store(folder, master_key=read_key(master_key, master_key_command), mirror=chosen):
+        pass
+    print("the keys are not mirrored; delete the mirror" if stop else f"{place}  mirrors the keys")
 
 
 COMMANDS = (
     (backup, example("efface store backup orders /backup/orders-monday")),
     (restore, example("efface store restore orders --from /backup/orders-monday")),
     (
+        mirror,
+        example("efface store mirror orders /second/orders-keys"),
+    ),
+    (
         rotate,
-        example("efface store rotate orders --master-key old.key --new-master-key new.key"),
+        example(
+            "efface store rotate orders --master-key old.key --new-master-key new.key",
+            "efface store rotate orders --signing-key --public-key orders.pub --changes keys.jsonl",
+        ),
     ),
 )

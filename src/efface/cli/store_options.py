@@ -40,6 +40,9 @@ KeyCommand = Annotated[
     str | None,
     _master("--master-key-command", help="Command that prints it.", metavar="COMMAND"),
 ]
+Key = Annotated[
+    str | None, typer.Option(help="Key of each row, for a keyed model; texts.", metavar="COL")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 OneHot = Annotated[
     list[str] | None,

@@ -40,6 +40,10 @@ def tune(
         str | None,
         typer.Option(help="Windows to try: 100,500,all or 7d,30d,all.", metavar="A,B,C"),
     ] = None,
+    halflives: Annotated[
+        str | None,
+        typer.Option("--half-lives", help="Half-lives to try: 20,100 or 1d,7d.", metavar="A,B,C"),
+    ] = None,
     missing: Annotated[
         str, typer.Option(help="'raise' or 'skip' rows with missing values.")
     ] = "raise",
@@ -50,7 +54,7 @@ def tune(
         Path | None, typer.Option(help="Also draw the errors: a PNG, SVG or PDF.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Compare windows and models by how well they predict each next row, and recommend one."""
+    """Compare windows, half-lives and models by how well they predict each next row."""
     from rich.console import Console
 
     from efface.files.schema import RequestedColumns
@@ -61,9 +65,10 @@ def tune(
     levels, names = one_hot_levels(one_hot or []), split_names(features)
     roles = RequestedColumns(target, names, time=time, one_hot=levels, weight=weight)
     skip: Any = choice("--missing", missing, ("raise", "skip"))
-    job = TuningJob(file, roles, _windows(windows), skip, TextFormat(delimiter))
+    memories = _memories(windows), _memories(halflives)
+    job = TuningJob(file, roles, *memories, skip, TextFormat(delimiter))
     console = Console(stderr=True)
-    with console.status("replaying the rows with every model and window"):
+    with console.status("replaying the rows with every model, window and half-life"):
         found = run_tuning(job)
     Console(highlight=False).print(_screen(found))
     print(command(found.recommended.model, job))  # in one line, to be pasted
@@ -72,7 +77,7 @@ def tune(
         print(chart)
 
 
-def _windows(text: str | None) -> list[Any] | None:
+def _memories(text: str | None) -> list[Any] | None:
     names = split_names(text)
     if names is None:
         return None
@@ -101,7 +106,7 @@ def _screen(found: Tuning) -> Any:
             trial.label,
             f"{trial.mae:.4g} ± {trial.error:.2g}",
             "best" if trial is found.best else excess,
-            Text("█" * max(1, round(8 * trial.mae / most)), "green" if recommended else "cyan"),
+            Text("█" * max(1, round(5 * trial.mae / most)), "green" if recommended else "cyan"),
             style="bold green" if recommended else "",
         )
     chosen = f"{_name(found.recommended.model)}, {found.recommended.label}"

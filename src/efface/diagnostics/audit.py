@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from efface.diagnostics.design import Design
+from efface.diagnostics.faded_rows import faded
 from efface.diagnostics.large_samples import Sample
 from efface.diagnostics.reference import Refit
 from efface.diagnostics.scaled_rows import is_selected
@@ -107,7 +108,7 @@ def audit(
         fresh = from_snapshot(live)
     except ValueError as error:  # no model can have such rows, ids and times
         return _inconsistent(live, alive, str(error))
-    (reference, design), found = _examine(live, fresh.penalty_), model._alive()
+    (reference, design), found = _examine(faded(live), fresh.penalty_), model._alive()
     residues, solver = found.residues(), found.solver.copy()
     case = Case(
         solver=solver,

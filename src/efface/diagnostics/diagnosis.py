@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from efface.diagnostics.design import Design
+from efface.diagnostics.faded_rows import faded
 from efface.diagnostics.selected_refit import refit_model
 from efface.diagnostics.text import aligned, counted
 from efface.inputs.arrays import as_row
@@ -78,11 +79,12 @@ def diagnose(model: Model, x: ArrayLike | None = None) -> Diagnosis:
     (2, 2.0, 1.0, 3.0)
     """
     live = model._snapshot()
-    design, penalty = Design(live), model.penalty_
+    weighted, penalty = faded(live), model.penalty_
+    design = Design(weighted)
     arrival = None if x is None else as_row(x, design.d)
     oldest, new, frt = design.leverages(penalty, arrival)
     smallest, largest = design.eigenvalues
-    reference = refit_model(live, from_snapshot(live).penalty_)
+    reference = refit_model(weighted, from_snapshot(live).penalty_)
     return Diagnosis(
         n_rows=design.n,
         rank=design.rank,

@@ -26,6 +26,7 @@ from efface.diagnostics.deviations import (
     deviations,
     only_rounding,
 )
+from efface.diagnostics.faded_rows import faded
 from efface.diagnostics.scaled_rows import is_selected, scaled_rows
 from efface.inputs.ids import Id
 from efface.inputs.parameters import whole
@@ -92,7 +93,7 @@ def forecast_forgetting(model: Model, steps: int) -> Forecast:
              1  0                     2       2  4
              2  1                     1       1  inf
     """
-    live = model._snapshot()
+    live = faded(model._snapshot())
     n_rows, count = len(live.X), min(whole("steps", steps, 0), len(live.X))
     if live.parameters["standardize"] or is_selected(live):
         states = [_scaled_state(live, first) for first in range(count, -1, -1)]

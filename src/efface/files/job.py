@@ -47,7 +47,8 @@ from efface.files.tables import Table
 from efface.files.text_readers import PLAIN, TextFormat
 from efface.files.window_options import DEFAULT as DEFAULT_WINDOW
 from efface.files.window_options import WindowOptions, written
-from efface.live.policies import FIFD, KeepFor, as_policy
+from efface.live.half_life import remembering
+from efface.live.policies import FIFD, KeepAll, KeepFor
 from efface.models.intervals import MethodName, as_method
 from efface.models.linear import Ridge
 from efface.models.regression import Model
@@ -101,10 +102,15 @@ class Job:
 
     def new_window(self) -> Any:
         """The ``window`` argument of a new model."""
-        policy = self.windows.chosen() or FIFD(DEFAULT_WINDOW)
-        if policy.needs_time and self.roles.time is None:
-            option = "--policy" if self.keep is None else "--keep"
+        halflife = self.options.get("halflife")
+        usual = FIFD(DEFAULT_WINDOW) if halflife is None else KeepAll()
+        policy = self.windows.chosen() or usual
+        fades = isinstance(halflife, str)
+        if (policy.needs_time or fades) and self.roles.time is None:
+            option = "--half-life" if fades else "--policy" if self.keep is None else "--keep"
             raise InvalidValue(f"'{option}' needs the age of rows: name their --time column.")
+        if isinstance(policy, KeepAll) and halflife is not None:
+            return None
         return policy.rows if isinstance(policy, FIFD) else policy
 
 
@@ -220,7 +226,7 @@ class _Models:
     def described(self) -> dict[str, Any]:
         """The model in the summary."""
         model = self.make()
-        policy = as_policy(model.window)
+        policy = remembering(model.window, model.halflife)[1]
         return {
             "name": self.name,
             "window": policy.rows if isinstance(policy, FIFD) else None,

@@ -65,6 +65,11 @@ OPTIONS = {
         "coefficients averaged over penalties",
         False,
     ),
+    "halflife": ModelOption(
+        "Older rows count less, by half after each so many rows, or such a duration: 100, 30d. "
+        "Without --window, --keep and --policy, rows leave after 53 half-lives.",
+        "half-life {}",
+    ),
     "fit_intercept": ModelOption(
         "Fit an intercept (default), or none, as in the paper.", "no intercept", True
     ),
@@ -82,7 +87,7 @@ def flag(option: str) -> str:
     >>> flag("theta_max")
     '--theta-max'
     """
-    typed = "intercept" if option == "fit_intercept" else option
+    typed = {"fit_intercept": "intercept", "halflife": "half-life"}.get(option, option)
     return "--" + typed.replace("_", "-")
 
 

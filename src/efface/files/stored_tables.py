@@ -40,9 +40,9 @@ def parts(rows: RowBatch) -> Iterator[RowBatch]:
 
 
 def feature_rows(
-    table: Table, names: Sequence[str], one_hot: Levels
-) -> Iterator[NDArray[np.float64]]:
-    """The features of the rows of a table, which needs no target."""
+    table: Table, names: Sequence[str], one_hot: Levels, key: str | None = None
+) -> Iterator[tuple[NDArray[np.float64], list[str] | None]]:
+    """The features of the rows of a table, which needs no target, and the texts of ``key``."""
     columns = columns_of(names, one_hot)
     for column in columns:
         wanted = Kind.TEXT if column in one_hot else Kind.NUMBER
@@ -50,11 +50,13 @@ def feature_rows(
             held = f"{table.kind(column).value}: expected {wanted.value}"
             raise BadTable(f"'{table.name}', column {column!r} holds {held}; check its values.")
     types = {column: TEXTS if column in one_hot else NUMBERS for column in columns}
+    if key is not None:
+        types[table.require(key)] = TEXTS
     numbers = [column for column in columns if column not in one_hot]
     if not numbers:
         raise InvalidValue("'features' are all text columns: expected a number among them.")
     # The target of this schema is one of its features: nothing else is there for certain.
-    schema = Schema(numbers[0], tuple(columns), None, None, None, one_hot, types)
+    schema = Schema(numbers[0], tuple(columns), None, None, key, one_hot, types)
     check_features(schema, names)
     for rows in read_rows(table, schema):
-        yield rows.X
+        yield rows.X, rows.groups

@@ -29,7 +29,7 @@ from efface.files.saved_models import SavedModel
 from efface.files.schema import Schema
 from efface.files.scores import Score
 from efface.files.tables import Table
-from efface.live.policies import as_policy
+from efface.live.half_life import remembering
 from efface.models.intervals import MethodName
 from efface.models.regression import Model
 
@@ -50,7 +50,7 @@ class _Stream:
 
     def count_full(self, rows: RowBatch, alive: NDArray[np.int64]) -> None:
         """Count the rows that left as the policy says; ``alive`` rows predicted each of these."""
-        policy = as_policy(self.model.window)
+        policy = remembering(self.model.window, self.model.halflife)[1]
         entered = ~(rows.until <= rows.at)  # type: ignore[operator]  # others are due as they come
         for n_rows in alive[entered].tolist():
             leaving, self.phase = policy.after(n_rows + 1, self.phase)

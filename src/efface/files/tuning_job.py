@@ -22,11 +22,12 @@ from efface.models.regression import Model
 
 @dataclass(frozen=True)
 class TuningJob:
-    """Which file to tune on; ``windows`` None means the usual ones."""
+    """Which file to tune on; without ``windows`` and ``halflives``, the usual ones are tried."""
 
     file: list[str]
     roles: RequestedColumns
     windows: Iterable[Any] | None = None
+    halflives: Iterable[Any] | None = None
     missing: Missing = "raise"
     text: TextFormat = PLAIN
 
@@ -40,7 +41,8 @@ def run_tuning(job: TuningJob) -> Tuning:
         raise InvalidValue(f"'{table.name}' has no complete row: impute missing values.")
     rows = joined(parts)
     with threadpool_limits(limits=1, user_api="blas"):
-        return tune(rows.X, rows.y, at=rows.at, sample_weight=rows.weights, windows=job.windows)
+        memories: Any = {"windows": job.windows, "halflives": job.halflives}
+        return tune(rows.X, rows.y, at=rows.at, sample_weight=rows.weights, **memories)
 
 
 def command(model: Model, job: TuningJob) -> str:
@@ -84,6 +86,8 @@ def _model_words(model: Model) -> list[str]:
         if option in OPTIONS and value != usual[option]:
             words += [flag(option)] if value is True else [flag(option), str(value)]
     window = model.window
+    if window is None and model.halflife is not None:
+        return words
     if window is None:
         return [*words, "--policy", "keep-all"]
     return [*words, "--window" if isinstance(window, int) else "--keep", str(window)]

@@ -24,7 +24,8 @@ from efface.engine.windows.batched_replay import replay_windows
 from efface.engine.windows.many_features import slide_many_features
 from efface.engine.windows.problem import Estimates, Problem
 from efface.engine.windows.systems import MOST_UNKNOWNS
-from efface.live.solver import Solver, departures
+from efface.live.departures import departures
+from efface.live.solver import Solver
 from efface.live.trace import Asked, Gauges, Trace, joined
 
 LONG = 10_000  # rows, from which on a batched replay is worth the time to compile its kernel

@@ -72,3 +72,14 @@ def _by_key(
         after.append(gone)
         last[g] = plan.phase
     return Departures(np.concatenate(before), np.concatenate(after), last)
+
+
+def departures(before: Ints, after: Ints) -> Ints:
+    """How many rows leave once each row is learned; those that leave before the first are gone.
+
+    >>> departures(np.array([5, 0, 1]), np.array([0, 1, 1]))
+    array([0, 2, 1])
+    """
+    leaving = after.copy()
+    leaving[:-1] += before[1:]
+    return leaving

@@ -78,9 +78,9 @@ class EventSolver(TreeSolver):
     def _reset(self) -> None:
         self._precise.clear()
         self._clear_tree()
-        reset(self._store, self.penalty.applied)
+        reset(self._store, self._ruled(self.penalty.applied))
         if self._pilot is not None and self.penalty.pilot is not None:
-            reset(self._pilot, self.penalty.pilot)
+            reset(self._pilot, self._ruled(self.penalty.pilot))
 
     @property
     def _state(self) -> Record:

@@ -183,9 +183,15 @@ def _parse(body: bytes, start: int) -> FleetSnapshot:
         at += values.nbytes
     if at != len(body):
         raise ValueError(f"{len(body) - at} bytes too many")
-    held = KeyedRows(arrays["X"].shape[1])
-    held.apply(_all_rows(held, header, arrays))
+    held = keyed_rows(header, arrays)
     return FleetSnapshot(header["model"], header["parameters"], header["features"], held)
+
+
+def keyed_rows(names: dict[str, Any], arrays: dict[str, Any]) -> KeyedRows:
+    """Rows with the names and the arrays of a file; ValueError if no fleet can have them."""
+    held = KeyedRows(arrays["X"].shape[1])
+    held.apply(_all_rows(held, names, arrays))
+    return held
 
 
 def _all_rows(held: KeyedRows, header: dict[str, Any], arrays: dict[str, Any]) -> KeyedChange:

@@ -13,11 +13,11 @@ from efface.engine.hashing.hash_table import ABSENT
 from efface.engine.jit.views import Ints, Matrix, Vector
 from efface.inputs.ids import Id, as_owners, id_column
 from efface.inputs.times import as_times, as_untils, kind_of
-from efface.live.arrivals import Simulation
+from efface.live.arrivals import Arrivals, Simulation
 from efface.live.consents import refuse_end_kind
 from efface.live.index import RowIndex, refuse_other_kind, repeated
 from efface.live.keyed_rows import KeyedRows, spread
-from efface.live.names import Coded
+from efface.live.names import Coded, IdColumn
 from efface.live.policies import Policy
 from efface.live.row_table import RowTable
 
@@ -51,29 +51,53 @@ def keyed_arrivals(
     given: RowMarksGiven,
 ) -> KeyedArrivals:
     """Check what belongs to rows; ids that are not given are numbered on from the live rows."""
-    (X, y, weights), count = batch, len(batch[1])
+    count = len(batch[1])
     times = None if given.at is None else as_times(given.at, count)
     untils = as_untils(given.until, count)
     if count:
         refuse_kinds(held, policy, kind_of(times), kind_of(untils))
     first = held.next_id()
-    named = np.arange(first, first + count) if given.ids is None else id_column(given.ids, count)
-    ids, owned = held.ids.encode(named), as_owners(given.owners, count)
-    owners = None if owned is None else held.owners.encode(owned)
-    rows = RowTable(
-        X,
-        y,
-        np.ones(count) if weights is None else weights,
-        ids.codes,
-        times,
-        None if owners is None else owners.codes,
-        untils,
-    )
-    coded = held.keys.encode(id_column(keys, count, "key"))
-    new = KeyedArrivals(coded, rows, ids.new, {} if owners is None else owners.new)
+    ids = np.arange(first, first + count) if given.ids is None else id_column(given.ids, count)
+    marks = RowMarksGiven(ids, times, as_owners(given.owners, count), untils)
+    new = _coded(held, id_column(keys, count, "key"), batch, marks)
     if given.ids is not None:
         _refuse_repeated(held, policy, new)
     return new
+
+
+def checked_arrivals(
+    held: KeyedRows, policy: Policy, keys: IdColumn, new: Arrivals
+) -> KeyedArrivals:
+    """The same for rows that were checked; times of other kinds and repeated ids are refused."""
+    if len(new):
+        refuse_kinds(held, policy, kind_of(new.times), kind_of(new.untils))
+    marks = RowMarksGiven(new.ids, new.times, new.owners, new.untils)
+    coded = _coded(held, keys, (new.X, new.y, new.weights), marks)
+    _refuse_repeated(held, policy, coded)
+    return coded
+
+
+def _coded(
+    held: KeyedRows,
+    keys: IdColumn,
+    batch: tuple[Matrix, Vector, Vector | None],
+    marks: RowMarksGiven,
+) -> KeyedArrivals:
+    """Checked rows, with codes for their names."""
+    X, y, weights = batch
+    ids = held.ids.encode(marks.ids)
+    owners = None if marks.owners is None else held.owners.encode(marks.owners)
+    rows = RowTable(
+        X,
+        y,
+        np.ones(len(y)) if weights is None else weights,
+        ids.codes,
+        marks.at,
+        None if owners is None else owners.codes,
+        marks.until,
+    )
+    new_owners = {} if owners is None else owners.new
+    return KeyedArrivals(held.keys.encode(keys), rows, ids.new, new_owners)
 
 
 def refuse_kinds(held: KeyedRows, policy: Policy, kind: type | None, end: type | None) -> None:

@@ -46,6 +46,7 @@ class Plan(NamedTuple):
     change: KeyedChange
     trace: Trace | None  # of a replay, in the order of arrival
     version: int  # of the rows that it was made for
+    arrivals: Ints  # the number of each row that comes, as they lie in ``change``
 
 
 class _Part(NamedTuple):
@@ -99,7 +100,8 @@ class KeyedModels:
             parts.append(self._plan_regular(grouped.part(~odd), wanted))
         if odd.any():
             parts.append(self._plan_irregular(grouped.part(odd), wanted))
-        return Plan(_change(parts, new), _trace(parts, len(new)), self._version)
+        arrivals = np.concatenate([part.grouped.order for part in parts])
+        return Plan(_change(parts, new), _trace(parts, len(new)), self._version, arrivals)
 
     def apply(self, plan: Plan) -> None:
         """Let the rows of a plan come, and rows leave; the plan must be the latest."""
@@ -187,13 +189,17 @@ class KeyedModels:
 
     def forget(self, ids: object, owners: object = (), *, lenient: bool = False) -> int:
         """Rows leave by id and by owner, whatever their keys; return how many."""
-        places = [self._named(some_ids(ids), lenient)]
-        for owner in some_ids(owners, "owner"):
+        return self._remove(self.named(some_ids(ids), some_ids(owners, "owner"), lenient=lenient))
+
+    def named(self, ids: list[Id], owners: list[Id], *, lenient: bool = False) -> Ints:
+        """The places of the rows with these ids or owners."""
+        places = [self._named(ids, lenient)]
+        for owner in owners:
             found = self.rows.owned(int(self.rows.owners.find([owner])[0]))
             if not found.size and not lenient:
                 raise unknown_owner(owner)
             places.append(found)
-        return self._remove(np.unique(np.concatenate(places)))
+        return np.unique(np.concatenate(places))
 
     def _named(self, ids: list[Id], lenient: bool) -> Ints:
         """The places of the rows that have these ids."""
@@ -207,6 +213,10 @@ class KeyedModels:
 
     def expire(self, now: object) -> int:
         """Rows that are too old or due at ``now`` leave, of all keys; return how many."""
+        return self._remove(self.overdue(now))
+
+    def overdue(self, now: object) -> Ints:
+        """The places of the rows that are too old or due at ``now``."""
         time, rows = as_time(now), self.rows
         self.policy.refuse_time(type(time))
         if rows.kind is not None:
@@ -220,7 +230,7 @@ class KeyedModels:
             leave |= rows.table.times[places] <= limit
         if rows.table.untils is not None:
             leave |= rows.table.untils[places] <= time
-        return self._remove(places[leave])
+        return np.asarray(places[leave])
 
     def _remove(self, places: Ints) -> int:
         """The rows at these places leave."""
@@ -267,6 +277,16 @@ class KeyedModels:
         every, keys = held.places(slots), np.repeat(held.codes(slots), held.counts(slots))
         chosen = mine[every]
         return keys[chosen], held.table.take(every[chosen])
+
+    def rows_named(self, ids: list[Id]) -> tuple[Ints, RowTable]:
+        """The rows with these ids, in their order, and the code of the key of each.
+
+        An id without a live row is an error.
+        """
+        held, places, codes = self.rows, self._named(ids, False), self.rows.ids.find(ids)
+        order = np.argsort(held.table.ids[places])
+        found = places[order[np.searchsorted(held.table.ids[places], codes, sorter=order)]]
+        return held.codes(held.slots_of_ids(codes)), held.table.take(found)
 
     def marks(self, rows: RowTable) -> tuple[list[Id | None] | None, Times | None]:
         """The owners and the ends of rows; None if none of them has one."""

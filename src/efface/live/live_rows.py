@@ -1,11 +1,8 @@
 """The live rows of a model: raw values, ids and times, and the policy that plans which rows leave.
 
 The solver (with its row store), the index of ids, the owners and the ends of rows change together
-here, and nowhere else. Every method first checks and plans, then applies. What it refuses, it
-refuses before anything changed.
-
-The clock is the latest time of a live row or of a row that arrives. A row leaves when the clock
-reaches its end (``until``), or earlier if the policy says so.
+here, and nowhere else. Every method first checks and plans (see ``plans``), then applies. What it
+refuses, it refuses before anything changed.
 """
 
 from __future__ import annotations
@@ -13,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from efface.inputs.ids import Id, as_id, as_ids, as_owners, some_ids
 from efface.inputs.times import Time, Times, as_time, as_times, as_untils, kind_of
-from efface.live.arrivals import Arrivals, Simulation, Survivors, survivors_by_time
+from efface.live.arrivals import Arrivals, Survivors
+from efface.live.fading import Fading
+from efface.live.half_life import HalfLife
 from efface.live.index import RowIndex, repeated
 from efface.live.marks import NO_END, UNMARKED, Mark, Owners, RowMarks
 from efface.live.penalties import Penalty
+from efface.live.plans import Outcome, Plans
 from efface.live.policies import Policy, Schedule
 from efface.live.solver import Solver
 from efface.live.solvers import solver_for
@@ -33,16 +33,10 @@ Matrix = NDArray[np.float64]
 Window = tuple[Matrix, Vector, Vector]  # rows, responses, weights
 
 
-class Outcome(NamedTuple):
-    """Which rows leave and which enter when rows are learned, and the phase of the policy then."""
-
-    left: list[Id]  # the ids of live rows that leave
-    entered: NDArray[np.intp]  # which of the new rows are alive in the end, oldest first
-    phase: int
-
-
 class LiveRows:
     """Rows that are learned, expire and are forgotten under a policy."""
+
+    fading: Fading | None = None  # None: weights do not fade
 
     def __init__(
         self,
@@ -52,6 +46,7 @@ class LiveRows:
         intercept: bool,
         policy: Policy,
         standardize: bool = False,
+        halflife: HalfLife | None = None,
     ) -> None:
         fresh = partial(
             solver_for,
@@ -60,8 +55,11 @@ class LiveRows:
             intercept=intercept,
             shrinks=policy.shrinks,
             standardize=standardize,
+            fades=halflife is not None,
         )
         self._begin(fresh, width, policy)
+        if halflife is not None:
+            self.fading = Fading(halflife, self.solver, self.index)
 
     def _begin(self, fresh: Callable[..., Any], width: int, policy: Policy) -> None:
         self._fresh = fresh
@@ -74,6 +72,7 @@ class LiveRows:
         self.index = RowIndex()
         self.solver.walls = self.index.walls
         self.marks = RowMarks()
+        self._plans = Plans(self.index, self.marks, policy)
 
     @property
     def intercept(self) -> bool:
@@ -103,7 +102,10 @@ class LiveRows:
             return
         n_rows = index.stop - index.start + 1
         leaving, self.phase = self.policy.after(n_rows, self.phase)
-        self.solver.learn(x, y, leaving, weight)
+        if self.fading is None:
+            self.solver.learn(x, y, leaving, weight)
+        else:
+            self.fading.learn(x, y, leaving, weight, None)
         if leaving == n_rows:
             index.drop(n_rows - 1)
         else:
@@ -123,7 +125,9 @@ class LiveRows:
         """Learn a row that has an id, a time, an owner or an end, at its place in time."""
         time = None if at is None else as_time(at)
         end = None if until is None else as_time(until, "until")
-        self._refuse_kind(None if time is None else type(time), None if end is None else type(end))
+        self._plans.refuse_kind(
+            None if time is None else type(time), None if end is None else type(end)
+        )
         mark = Mark(None if owner is None else as_id(owner, "owner"), end)
         name = self.index.next_id() if id is None else as_id(id)
         self._learn_checked(x, y, name, time, weight, mark)
@@ -132,12 +136,12 @@ class LiveRows:
         self, x: Vector, y: float, name: Id, time: Time | None, weight: float, mark: Mark = UNMARKED
     ) -> None:
         """Learn a row whose id and time are checked: a checked calendar time is a plain int."""
-        now = None if time is None else self._clock(time)
-        expired, due = self._over(now)
+        now = None if time is None else self._plans.clock(time)
+        expired, due = self._plans.over(now)
         if name in self.index and name not in self.index.oldest(expired) and name not in due:
             raise repeated(name)
         self._leave(expired, due)
-        if time is None or now is None or not self._late(time, mark.until, now):
+        if time is None or now is None or not self._plans.late(time, mark.until, now):
             self._place(x, y, name, time, weight)
             if mark != UNMARKED and name in self.index:
                 ends = None if mark.until is None else [mark.until]
@@ -152,12 +156,28 @@ class LiveRows:
             self._drop(leaving - 1)
             return
         if time is None or position == index.places:
-            index.append(id, time)
-            self.solver.learn(x, y, self._drop_keys(leaving) if leaving else 0, weight)
+            self._append(x, y, id, time, leaving, weight)
         else:
             index.insert(position, id, time)
             self.solver.insert(position, x, y, weight)
             self._drop(leaving)
+            self._renew_weights()
+
+    def _append(
+        self, x: Vector, y: float, id: Id, time: Time | None, leaving: int, weight: float
+    ) -> None:
+        """Learn the newest row; then the oldest ``leaving`` rows leave."""
+        if self.fading is not None:
+            self.fading.learn(x, y, leaving, weight, time)
+        self.index.append(id, time)
+        places = self._drop_keys(leaving) if leaving else 0
+        if self.fading is None:
+            self.solver.learn(x, y, places, weight)
+
+    def _renew_weights(self) -> None:
+        """Make the weights of rows that fade anew, after a row came or left between others."""
+        if self.fading is not None:
+            self.fading.renew()
 
     # -- many rows come --------------------------------------------------------------------------
 
@@ -178,7 +198,7 @@ class LiveRows:
         times = None if at is None else as_times(at, count)
         untils = as_untils(until, count)
         if count:
-            self._refuse_kind(kind_of(times), kind_of(untils))
+            self._plans.refuse_kind(kind_of(times), kind_of(untils))
         marks = as_owners(owners, count), untils
         if ids is not None:
             return Arrivals(X, y, as_ids(ids, count), times, False, weights, *marks)
@@ -187,27 +207,19 @@ class LiveRows:
 
     def learn(self, new: Arrivals) -> None:
         """Learn rows as if one by one, at the cost of the rows that stay."""
-        plan, n_rows = self._plan(new), len(self.index)
+        plan, n_rows = self._plans.schedule(new, self.phase), len(self.index)
         if plan is None:
-            self._rearrange(new, self._simulate(new))
+            self._rearrange(new, self._plans.simulate(new, self.phase))
             return
         self._drop(min(plan.leaving, n_rows))
         kept = new.part(max(0, plan.leaving - n_rows))
-        self.solver.extend(kept.X, kept.y, kept.weights)
+        self._extend(kept.X, kept.y, kept.weights, kept.times)
         self._enter(kept.ids, kept.times, kept.owners, kept.untils)
         self.phase = plan.phase
 
     def outcome(self, new: Arrivals) -> Outcome:
         """What ``learn`` would do with these rows, which have ids; nothing changes."""
-        plan, n_rows = self._plan(new), len(self.index)
-        if plan is not None:
-            entered = np.arange(max(0, plan.leaving - n_rows), len(new))
-            return Outcome(self.index.oldest(min(plan.leaving, n_rows)), entered, plan.phase)
-        survivors = self._simulate(new)
-        order = np.array(survivors.order, dtype=np.intp)
-        gone = np.setdiff1d(np.arange(n_rows), order)
-        left = [survivors.names[row] for row in gone.tolist()]
-        return Outcome(left, order[order >= n_rows] - n_rows, survivors.phase)
+        return self._plans.outcome(new, self.phase)
 
     def runs(self, new: Arrivals) -> Iterator[tuple[Arrivals, Schedule | None]]:
         """Divide rows into runs that have a schedule, and single rows that have none.
@@ -217,19 +229,19 @@ class LiveRows:
         learns a run before it asks for the next. A repeated id is refused before the first.
         """
         self._close_gaps()  # the compiled replays know none
-        plan = self._plan(new)
+        plan = self._plans.schedule(new, self.phase)
         if plan is not None:
             yield new, plan
             return
-        names = self._simulate(new).names[len(self.index) :]
+        names = self._plans.simulate(new, self.phase).names[len(self.index) :]
         new, first = replace(new, ids=names, numbered=False), 0
         while first < len(new):
             if new.times is not None:
-                self._leave(*self._over(self._clock(new.since[first])))
+                self._leave(*self._plans.over(self._plans.clock(new.since[first])))
                 self._close_gaps()
             end = max(first + 1, new.run_end(first, self.index, self.marks.consents.earliest))
             run, first = new.part(first, end), end
-            yield run, self._plan(run)
+            yield run, self._plans.schedule(run, self.phase)
 
     def settle(self, new: Arrivals, plan: Schedule) -> None:
         """Let the index and the phase follow the solver, which has gone through these rows."""
@@ -255,7 +267,7 @@ class LiveRows:
     def twin(self) -> Solver:
         """A solver of the same kind with copies of the live rows."""
         solver: Solver = self._fresh()
-        solver.extend(*self.values())
+        solver.extend(*self.values(), None if self.fading is None else self.fading.fades())
         return solver
 
     def learn_single(self, new: Arrivals) -> None:
@@ -304,7 +316,7 @@ class LiveRows:
             self.index.refuse_time(type(time))
         else:
             self.marks.consents.refuse_kind(type(time), None)
-        expired, due = self._over(time)
+        expired, due = self._plans.over(time)
         oldest = self.index.occupied()[:expired] if self.index.gaps else np.arange(expired)
         return np.union1d(oldest, self.index.positions(due)).astype(np.intp)
 
@@ -312,6 +324,7 @@ class LiveRows:
         """Make the state that of a model that has just learned the live rows, and no other row."""
         self.solver.keep(self.index.occupied())
         self.index.close_gaps()
+        self._renew_weights()
         self.replayed = 0
 
     def wipe(self) -> None:
@@ -328,10 +341,11 @@ class LiveRows:
             self.marks.remove(index.ids_at(positions))
         self.replayed = 0
         kept = len(index) - positions.size
-        if solver.gaps_from is None or kept < solver.gaps_from:
+        if self.fading is not None or solver.gaps_from is None or kept < solver.gaps_from:
             solver.keep(np.setdiff1d(index.occupied(), positions, assume_unique=True))
             index.remove(positions)
             index.close_gaps()
+            self._renew_weights()
             return
         solver.sum_up()
         solver.blank(positions, index.remove(positions))
@@ -376,8 +390,8 @@ class LiveRows:
         """Take over live rows of a snapshot; nothing may have been learned before."""
         names = as_ids(ids, len(y))
         if names:
-            self._refuse_kind(kind_of(times), kind_of(untils))
-        self.solver.extend(X, y, weights)
+            self._plans.refuse_kind(kind_of(times), kind_of(untils))
+        self._extend(X, y, np.ones(len(y)) if weights is None else weights, times)
         self._enter(names, times, as_owners(owners, len(y)), untils)
         self.phase = phase
 
@@ -385,71 +399,14 @@ class LiveRows:
         """The names of what does not follow from the live rows alone."""
         return [*self.solver.residues(), *self.marks.residues(self.index.ids)]
 
-    # -- plans -----------------------------------------------------------------------------------
-
-    def _refuse_kind(self, kind: type | None, end: type | None) -> None:
-        self.policy.refuse_time(kind)
-        self.index.refuse_time(kind)
-        if end is not None:
-            self.marks.consents.refuse_kind(end, kind)
-
-    def _over(self, now: Time | None) -> tuple[int, list[Id]]:
-        """How many of the oldest rows are too old at ``now``, and the ids of rows that are due."""
-        if now is None:
-            return 0, []
-        due = self.marks.consents.due(now) if self.marks.some else []
-        return self.policy.expired(self.index.since, now), due
-
-    def _late(self, time: Time, until: Time | None, now: Time) -> bool:
-        """Is a row too old or due on arrival?"""
-        return bool(self.policy.expired((time,), now)) or (until is not None and until <= now)
-
-    def _clock(self, time: Time) -> Time:
-        newest = self.index.newest
-        return time if newest is None or time > newest else newest
-
-    def _plan(self, new: Arrivals) -> Schedule | None:
-        """The schedule of rows that come in order of time, each under an id of its own.
-
-        None for other rows: their places or ids depend on which rows are alive when they come.
-        """
-        if not len(new):
-            return Schedule(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), self.phase)
-        times, newest = new.times, self.index.newest
-        if times is not None and not (
-            (times[1:] >= times[:-1]).all() and (newest is None or times[0] >= newest)
-        ):
-            return None
-        if times is not None and self._ends_by(new, times[-1].item()):
-            return None
-        if times is not None and self.policy.needs_time and len(self.index):
-            times = np.concatenate([self.index.times, times])
-        plan = self.policy.schedule(len(self.index), len(new), self.phase, times)
-        if new.numbered:  # numbered on, unless no live row is left to number on from
-            return plan if (plan.alive(len(self.index))[:-1] > 0).all() else None
-        fresh = len(set(new.ids)) == len(new) and self.index.disjoint(new.ids)
-        return plan if fresh else None
-
-    def _ends_by(self, new: Arrivals, now: Time) -> bool:
-        """Is a live or an arriving row due at ``now``?"""
-        earliest = self.marks.consents.earliest
-        coming = new.untils is not None and bool(new.untils.min() <= now)
-        return coming or (earliest is not None and earliest <= now)
-
-    def _simulate(self, new: Arrivals) -> Survivors:
-        """Which rows are alive at the end; refuses a repeated id."""
-        consents = self.marks.consents
-        ends = consents.of(self.index.ids) if consents and new.times is not None else []
-        at_once = survivors_by_time(self.index, ends, self.policy, new)
-        if at_once is not None:
-            return at_once
-        simulation = Simulation(self.index, ends, self.policy, self.phase)
-        for row in range(len(new)):
-            name = simulation.next_id() if new.numbered else new.ids[row]
-            simulation.arrive(name, new.since[row], new.ends[row])
-        return simulation.survivors
-
     # -- changes ---------------------------------------------------------------------------------
+
+    def _extend(self, X: Matrix, y: Vector, weights: Vector, times: Times | None) -> None:
+        """Learn many newest rows, which the index does not have yet."""
+        if self.fading is None:
+            self.solver.extend(X, y, weights)
+        else:
+            self.fading.extend(X, y, weights, times)
 
     def _enter(
         self,
@@ -467,7 +424,7 @@ class LiveRows:
         """Live and new rows, those that survive, as one rebuild."""
         order, names = survivors.order, self.index.ids
         pairs = zip(self.values(), (new.X, new.y, new.weights), strict=True)
-        rows = [np.concatenate(pair)[order] for pair in pairs]
+        X, y, weights = (np.concatenate(pair)[order] for pair in pairs)
         times = new.times
         if times is not None:
             times = np.concatenate([*([self.index.times] if names else []), times])[order]
@@ -476,6 +433,6 @@ class LiveRows:
         coming = none if new.untils is None else new.untils.tolist()
         untils = [*self.marks.consents.of(names), *coming]
         self.wipe()
-        self.solver.extend(*rows)
+        self._extend(X, y, weights, times)
         self._enter(survivors.ids, times, [owners[k] for k in order], [untils[k] for k in order])
         self.phase = survivors.phase

@@ -7,12 +7,12 @@ its own, and one line in ``solvers``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import final
 
 from efface.engine.events.pilot import AUTO, RESIDUAL, RESPONSE
-from efface.engine.events.state import FIXED, GIVEN, LEMMA_3, PILOT, Rule
+from efface.engine.events.state import FADING, FIXED, GIVEN, LEMMA_3, PILOT, Rule
 
 __all__ = ["AUTO", "RESIDUAL", "RESPONSE", "Fixed", "Lemma3", "Penalty"]
 
@@ -45,6 +45,16 @@ class Penalty(ABC):
         """Is the penalty 0 whatever the rows?"""
         return self.rule.kind == FIXED and self.rule.alpha == 0.0
 
+    @property
+    def constant(self) -> float | None:
+        """The penalty, if it is the same whatever the rows."""
+        return self.rule.alpha if self.rule.kind in (FIXED, FADING) else None
+
+    @property
+    def fading(self) -> Penalty:
+        """The same penalty for rows whose weights fade."""
+        return self
+
     def for_rows(self, rows: int, width: int) -> Rule:
         """The rule that holds for this number of live rows, pilot fit included."""
         return self.pilot or self.rule
@@ -53,17 +63,22 @@ class Penalty(ABC):
 @final
 @dataclass(frozen=True)
 class Fixed(Penalty):
-    """The same penalty always.
+    """The same penalty always; ``fades``: beside weights that fade.
 
     >>> Fixed(0.5).rule.alpha, Fixed().unpenalised
     (0.5, True)
     """
 
     alpha: float = 0.0
+    fades: bool = False
 
     @property
     def rule(self) -> Rule:
-        return Rule(FIXED, self.alpha)
+        return Rule(FADING if self.fades and self.alpha > 0.0 else FIXED, self.alpha)
+
+    @property
+    def fading(self) -> Fixed:
+        return replace(self, fades=True)
 
 
 @final

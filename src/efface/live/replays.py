@@ -5,12 +5,15 @@ Rows that come in order of time are replayed by compiled code; a late row by a c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 
+from efface.engine.jit.views import Ints
 from efface.live.arrivals import Arrivals
 from efface.live.batches import LONG, SlidingReplay
+from efface.live.fading import FadingReplay
 from efface.live.live_rows import LiveRows, Vector
 from efface.live.policies import Schedule
 from efface.live.trace import Asked, Gauges, RowWindows, Trace, joined
@@ -69,6 +72,7 @@ class _Bounded:
         self._rows = np.concatenate(X), np.concatenate(y), np.concatenate(weights)
         self._intervals, self._live, self._new, self._asked = intervals, live, new, asked
         self._start = len(past[1])
+        self._halvings = None if live.fading is None else live.fading.halvings(len(new), new.times)
 
     @property
     def needed(self) -> Asked:
@@ -88,7 +92,7 @@ class _Bounded:
         last = np.arange(self._start + first, self._start + first + count)
         rows, new = self._rows, self._new.X[first : first + count]
         fit = trace.coef, trace.intercept
-        windows = RowWindows(*rows, last - trace.n_rows, last, new, *fit)
+        windows = RowWindows(*rows, last - trace.n_rows, last, new, *fit, self._halvings)
         bounds = self._intervals.bounds(trace.prediction, trace.gauges, self._live, windows)
         lower, upper = bounds
         coef = trace.coef if self._asked.coef else None
@@ -101,22 +105,31 @@ def _replay_in_order(
     """Replay rows that come in order of time; a long stream in batches of windows."""
     live.replayed += len(new)
     live.solver.use_walls(None)  # the index follows at the end: until then rows have no ids
-    replay = SlidingReplay(live.solver, asked)
-    step = replay.batched if live.replayed >= LONG else replay.one_by_one
-    parts, size = [], max(1, len(new)) if bounded is None else bounded.size
+    step, parts = _steps(live, asked), []
+    size = max(1, len(new)) if bounded is None else bounded.size
     for first in range(0, max(1, len(new)), size):
         some, at = new.part(first, first + size), slice(first, first + size)
-        trace = step(some.X, some.y, plan.before[at], plan.after[at], some.weights)
+        trace = step(some, plan.before[at], plan.after[at])
         parts.append(trace if bounded is None else bounded.part(trace, first))
     live.settle(new, plan)
     live.solver.use_walls(live.index.walls)
     return joined(parts)
 
 
+def _steps(live: LiveRows, asked: Asked) -> Callable[[Arrivals, Ints, Ints], Trace]:
+    """What replays some rows after the other."""
+    if live.fading is not None:
+        return FadingReplay(live.fading, asked, live.index.times).replay
+    replay = SlidingReplay(live.solver, asked)
+    step = replay.batched if live.replayed >= LONG else replay.one_by_one
+    return lambda new, before, after: step(new.X, new.y, before, after, new.weights)
+
+
 def _replay_late(live: LiveRows, new: Arrivals, asked: Asked) -> Trace:
     """Replay a single row at its place in time, by a copy of the solver."""
     solver, none = live.twin(), np.zeros(1, dtype=np.int64)
-    trace = solver.replay(new.X, new.y, none, none, asked, new.weights)
+    fades = np.full(1, solver.unit) if solver.fades else None
+    trace = solver.replay(new.X, new.y, none, none, asked, new.weights, fades)
     solver.drop(solver.rows.n_rows)
     live.learn_single(new)
     return trace

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from efface.engine.events.rows import SPAN, span_of
 from efface.engine.events.stream import drop_rows
-from efface.engine.jit.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector
+from efface.engine.jit.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector, weighed
 
 _LEAST = 64
+_OWN = 3  # the column of a row's own weight, where weights fade
 
 
 @final
@@ -31,13 +32,17 @@ class RowStore:
     (array([[2.]]), array([6.]), True)
     """
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, *, fades: bool = False) -> None:
         self.width = width
+        self._columns = 4 if fades else 3
         self.n_rows = 0
         self.most = 0  # live rows that there is room for
         # For kernels: features, responses with weights, and where the live rows begin and end.
-        self.arrays = np.zeros((0, width)), np.zeros((0, 3)), np.zeros(SPAN, np.int64)
+        self.arrays = self._nothing()
         self.reserve(_LEAST)
+
+    def _nothing(self) -> tuple[Matrix, Responses, Ints]:
+        return np.zeros((0, self.width)), np.zeros((0, self._columns)), np.zeros(SPAN, np.int64)
 
     @property
     def _x(self) -> Matrix:
@@ -87,6 +92,17 @@ class RowStore:
         return self.responses[:, WEIGHT]
 
     @property
+    def own_weights(self) -> Vector:
+        """The weights as they were given, where ``weights`` fade."""
+        return self.responses[:, _OWN] if self._columns > _OWN else self.weights
+
+    @property
+    def fades(self) -> Vector:
+        """By what the own weight of each row is multiplied; 0 for a row without weight."""
+        own = self.own_weights
+        return np.divide(self.weights, own, out=np.zeros(own.size), where=own > 0.0)
+
+    @property
     def clean(self) -> bool:
         """Do all free places hold zeros, and do weights match their square roots?"""
         lo, hi = self.span
@@ -108,7 +124,7 @@ class RowStore:
         self.wipe()
         self.most = max(rows, len(y) * 3 // 2, _LEAST)
         places = self.most + self.most // 4 + 8  # a quarter more, so that rows seldom move
-        self.arrays = np.zeros((places, self.width)), np.zeros((places, 3)), self._span
+        self.arrays = np.zeros((places, self.width)), np.zeros((places, self._columns)), self._span
         self._put(X, y)
         return True
 
@@ -116,10 +132,33 @@ class RowStore:
         """Add many newest rows; there must be free places behind the live rows."""
         end, n = self.span[1], len(responses)
         self._x[end : end + n], self._y[end : end + n] = X, responses
-        span = span_of(self._span)
-        span.end += n
-        span.weightless += np.count_nonzero(responses[:, WEIGHT] == 0.0)
+        self._span[1] += n  # as ``span_of``, which takes longer
+        self._span[2] += np.count_nonzero(responses[:, WEIGHT] == 0.0)
         self.n_rows += n
+
+    def weighed(self, y: Vector, weights: Vector | None, fades: Vector | None) -> Responses:
+        """Responses with weights, as the arrays have them."""
+        if fades is None:
+            return weighed(y, weights)
+        own = np.ones(y.size) if weights is None else weights
+        return np.column_stack([weighed(y, own * fades), own])
+
+    def note_weight(self, own: float) -> None:
+        """Write the own weight of the newest row."""
+        _, responses, span = self.arrays
+        responses[span[1] - 1, _OWN] = own
+
+    def note_weights(self, own: Vector) -> None:
+        """Write the own weights of the newest rows."""
+        if own.size:
+            self.responses[-own.size :, _OWN] = own
+
+    def fade(self, fades: Vector) -> None:
+        """Multiply the own weight of each row by its fade."""
+        responses = self.responses
+        responses[:, WEIGHT] = self.own_weights * fades
+        responses[:, ROOT] = np.sqrt(responses[:, WEIGHT])
+        span_of(self._span).weightless = np.count_nonzero(responses[:, WEIGHT] == 0.0)
 
     def move_newest(self, position: int) -> int:
         """Move the newest row to a position among the live rows; return its place."""
@@ -161,7 +200,7 @@ class RowStore:
 
     def give_back(self) -> None:
         """Use arrays of its own again."""
-        self.arrays = np.zeros((0, self.width)), np.zeros((0, 3)), np.zeros(SPAN, np.int64)
+        self.arrays = self._nothing()
         self.most = self.n_rows = 0
         self.reserve(_LEAST)
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.engine.events.event_replay import Events
-from efface.engine.events.leverage import SPECTRAL, UNRANKED
 from efface.engine.events.state import stream_state
 from efface.engine.events.stream import COMPACT, FOLD
 from efface.engine.jit.records import Record
@@ -24,12 +23,13 @@ from efface.engine.standardized.zscores import Scores
 from efface.engine.tree.walls import fold_from
 from efface.engine.windows.ranges import Ranges
 from efface.live.precise_fits import PreciseFits
+from efface.live.scaled_solver import Bounds, ReplayKernel, ScaledSolver
 from efface.live.selected_penalty import Selected
 from efface.live.trace import Asked, Trace
 from efface.live.tree_solver import TreeSolver
 
 
-class SelectionSolver(TreeSolver):
+class SelectionSolver(ScaledSolver, TreeSolver):
     """Regresses on features scaled by the roots of their deviations, with a selected penalty.
 
     Coefficients and intercept are those of the features as they are. Penalty, rank and gauges are
@@ -64,7 +64,7 @@ class SelectionSolver(TreeSolver):
     def _reset(self) -> None:
         self._precise.clear()
         self._clear_tree()
-        kernels.reset_selection(self._store, self.penalty.rule)
+        kernels.reset_selection(self._store, self._ruled(self.penalty.rule))
 
     @property
     def _state(self) -> Record:
@@ -126,43 +126,20 @@ class SelectionSolver(TreeSolver):
         self.rows.borrow(ranges.x, ranges.y)
         try:
             self._allocate()
-            self._replay(events, 0, len(rows), wanted, places)
+            self._replay(events, 0, len(rows), self._kernel(events, wanted, places))
         finally:
             self.rows.give_back()
             self._allocate()
         return self._trace_of(events, asked)
 
-    def _run(self, events: Events) -> None:
-        self._replay(events, 0, len(events.responses), NOTHING)
-
-    def _measure_until(self, end: int, row: int, events: Events, asked: Asked) -> int:
-        return self._replay(events, row, end, DIAGNOSED if asked.diagnostics else GAUGED)
-
-    def _replay(
-        self, events: Events, row: int, end: int, wanted: int, places: Ints | None = None
-    ) -> int:
-        measured = -1
-
-        def step(row: int) -> tuple[int, int]:
-            rows, bounds = self.rows.arrays, (row, end, measured)
-            stores = self._store, self._precise.kept
+    def _kernel(self, events: Events, wanted: int, places: Ints | None = None) -> ReplayKernel:
+        def replay(bounds: Bounds) -> tuple[int, int]:
+            rows, stores = self.rows.arrays, (self._store, self._precise.kept)
             return replay_selection(*rows, *stores, events, bounds, wanted, places)  # type: ignore[no-any-return]
 
-        def note(row: int, code: int) -> None:
-            nonlocal measured
-            if code == SPECTRAL:
-                self._measure_by_spectrum(row, events)
-            elif code == UNRANKED:
-                events.counts[1, row] = self.rank
-            measured = row if code in (SPECTRAL, UNRANKED, COMPACT) else measured
+        return replay
 
-        return int(self._serve(step, *step(row), note)) if row < end else row
-
-    def _gauge(self, X: Matrix, columns: Matrix) -> bool:
-        self._unsolve()  # so that what is measured is what was just solved
-        self._settle()
-        if self.rows.n_rows == self.rows.weightless:
-            return True  # NaN
+    def _gauge_rows(self, X: Matrix, columns: Matrix) -> bool:
         return bool(gauge_selection(*self.rows.arrays, self._store, X, columns))
 
     def _scores(self) -> Scores:

@@ -8,42 +8,49 @@ routine is compiled once, and only when it is needed.
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.engine.events.event_replay import Events, forgetting_term
-from efface.engine.events.leverage import GAUGES, REACH, SPECTRAL, STRETCH, UNEXPLAINED, UNRANKED
-from efface.engine.events.state import mark_unsolved
+from efface.engine.events.event_replay import Events
+from efface.engine.events.leverage import GAUGES, SPECTRAL, UNRANKED
+from efface.engine.events.state import STATE_WORDS, Rule, mark_unsolved, stream_state
 from efface.engine.events.stream import DONE
 from efface.engine.jit.records import Record
 from efface.engine.jit.views import Ints, Matrix, Vector, weighed
 from efface.engine.linalg.spectrum import (
-    Products,
-    Spectrum,
     conditioning,
     numerical_rank,
-    spectrum,
-    summary,
 )
-from efface.engine.standardized.zscores import Scores
 from efface.engine.windows.local_widths import Penalisation
 from efface.engine.windows.ranges import Ranges
+from efface.live.departures import departures
 from efface.live.penalties import Penalty
 from efface.live.precise_fits import PreciseFits
 from efface.live.rows import RowStore
+from efface.live.spectral_measures import SpectralMeasures
 from efface.live.summation import Walls
-from efface.live.trace import Asked, Gauges, Trace
+from efface.live.trace import Asked, Gauges, Trace, in_units
 
 _EVERY, _LEAST_EVERY = 20, 500
 Step = Callable[[Any], tuple[Any, int]]  # what was reached -> what is reached now, code
 Note = Callable[[int, int], None]  # (row, code)
 
 
-class Solver(ABC):
+def _place_of_unit() -> int:
+    """Where the unit lies in a store: it is set with every row, and names take longer."""
+    probe = np.zeros(STATE_WORDS)
+    stream_state(probe).unit = 1.0
+    return int(probe.argmax())
+
+
+_UNIT = _place_of_unit()
+
+
+class Solver(SpectralMeasures):
     """Coefficients, penalty, rank and predictions of the rows in a row store.
 
     Rows come and leave through it. It trusts what it is given.
@@ -60,7 +67,13 @@ class Solver(ABC):
     _scaling = 0.0  # the penalty of a feature is multiplied by its deviation to this power
 
     def __init__(
-        self, width: int, penalty: Penalty, *, intercept: bool, shrinks: bool = True
+        self,
+        width: int,
+        penalty: Penalty,
+        *,
+        intercept: bool,
+        shrinks: bool = True,
+        fades: bool = False,
     ) -> None:
         self.width = width
         self.penalty = penalty
@@ -68,7 +81,9 @@ class Solver(ABC):
         self._shrinks = shrinks
         self._watched = True if penalty.adapts else None
         self._releases = False  # does more than the first store depend on rows?
-        self.rows = RowStore(width)
+        self.fades = fades
+        self.unit = 1.0  # the weight that counts as one row, see ``fading``
+        self.rows = RowStore(width, fades=fades)
         self._precise = PreciseFits(width, centred=intercept)  # where float64 is not enough
         self._allocate()
 
@@ -110,16 +125,6 @@ class Solver(ABC):
     def _gauge(self, X: Matrix, columns: Matrix) -> bool:
         """Solve and fill gauges; False where singular values are needed."""
 
-    @property
-    @abstractmethod
-    def _state(self) -> Record:
-        """The state of the fit."""
-
-    @property
-    @abstractmethod
-    def _coef(self) -> Vector:
-        """The coefficients, where they lie."""
-
     # -- rows come and leave ---------------------------------------------------------------------
 
     def learn(self, x: Vector, y: float, leaving: int, weight: float = 1.0) -> None:
@@ -138,16 +143,41 @@ class Solver(ABC):
     def insert(self, position: int, x: Vector, y: float, weight: float = 1.0) -> None:
         """Learn a row that belongs before others."""
         self.learn(x, y, 0, weight)
+        if self.fades:
+            self.rows.note_weight(weight)
         self._disturb(self.rows.move_newest(position))
 
-    def extend(self, X: Matrix, y: Vector, weights: Vector | None = None) -> None:
-        """Learn many newest rows; nothing is solved."""
+    def extend(
+        self, X: Matrix, y: Vector, weights: Vector | None = None, fades: Vector | None = None
+    ) -> None:
+        """Learn many newest rows, whose weights are multiplied by fades; nothing is solved."""
         rows, n = self.rows, y.size
         if rows.reserve(rows.n_rows + n):
             self._allocate()
         if rows.span[1] + n > rows.capacity:
             self._compact()
-        rows.extend(X, weighed(y, weights))
+        rows.extend(X, rows.weighed(y, weights, fades))
+        if fades is not None and n:
+            self._set_unit(float(fades[-1]))
+
+    def note_newest(self, weight: float, fade: float) -> None:
+        """Note the own weight and the fade of a row that was just learned with their product."""
+        if self.rows.n_rows:
+            self.rows.note_weight(weight)
+        self._set_unit(fade)
+
+    def fade(self, fades: Vector) -> None:
+        """Give all rows new fades; the state is as if the rows had just been learned."""
+        self.rows.fade(fades)
+        self.unit = float(fades[-1]) if fades.size else 1.0
+        self._reset()
+
+    def _set_unit(self, unit: float) -> None:
+        self.unit = self.stores[0][_UNIT] = unit  # a pilot fit takes it from there
+
+    def _ruled(self, rule: Rule) -> Rule:
+        """A rule with the present unit."""
+        return rule._replace(unit=self.unit)
 
     def drop(self, count: int) -> None:
         """The oldest rows leave."""
@@ -196,8 +226,8 @@ class Solver(ABC):
         return (X.copy(), y.copy(), weights.copy()) if at is None else (X[at], y[at], weights[at])
 
     def views(self) -> tuple[Matrix, Vector, Vector]:
-        """The rows, their responses and weights, where they lie."""
-        return self.rows.features, self.rows.y, self.rows.weights
+        """The rows, their responses and own weights, where they lie."""
+        return self.rows.features, self.rows.y, self.rows.own_weights
 
     def copy(self) -> Self:
         """A copy of the state, which can be asked for a solution; the rows are shared."""
@@ -243,8 +273,8 @@ class Solver(ABC):
 
     @property
     def penalty_value(self) -> float:
-        adapts = self.penalty.adapts
-        return float(self._settle().penalty) if adapts else self.penalty.rule.alpha
+        constant = self.penalty.constant
+        return float(self._settle().penalty) / self.unit if constant is None else constant
 
     @property
     def rank(self) -> int:
@@ -280,22 +310,32 @@ class Solver(ABC):
         after: Ints,
         asked: Asked,
         weights: Vector | None = None,
+        fades: Vector | None = None,
     ) -> Trace:
-        """Predict, then learn, row by row.
+        """Predict, then learn, row by row; weights are multiplied by fades.
 
         ``before[t]`` of the oldest rows leave before row t is predicted, ``after[t]`` once it is
         learned. phi2 and condition are given at the rows of ``marks``, and NaN between them.
         """
+        past = np.zeros(0) if fades is None else np.append(self.rows.fades, self.unit)
         leaving = self._prepare(before, after)
         coef, diagnostics, gauges = asked
-        events = Events.of(X, weighed(y, weights), leaving, coef=coef, gauges=gauges)
+        faded = weights if fades is None else fades * (1.0 if weights is None else weights)
+        responses = weighed(y, faded)
+        events = Events.of(X, responses, leaving, coef=coef, gauges=gauges, units=fades)
         if diagnostics or gauges:
             self._measure(events, asked)
         else:
             self._run(events)
         self.rows.count()
         self._release()
-        return self._trace_of(events, asked)
+        trace = self._trace_of(events, asked)
+        if fades is None:
+            return trace
+        own = np.ones(y.size) if weights is None else weights
+        self.rows.note_weights(own[y.size - min(self.rows.n_rows, y.size) :])
+        self.unit = float(fades[-1]) if y.size else self.unit
+        return in_units(trace, past, fades, own > 0.0, self.penalty.constant)
 
     def _trace_of(self, events: Events, asked: Asked) -> Trace:
         states, counts, measures = events.states, events.counts, events.gauges.T
@@ -326,10 +366,11 @@ class Solver(ABC):
         columns, rows = np.full((len(X), GAUGES), np.nan), self.rows
         if rows.n_rows and len(X) and not self._gauge(X, columns):
             self._gauge_by_spectrum(X, columns, self._spectrum())
-        state = self._settle()
-        weighted = rows.n_rows - rows.weightless
-        n_rows, rank = (np.full(len(X), value) for value in (weighted, state.rank))
-        return Gauges(n_rows, rank, np.full(len(X), state.penalty), *columns.T)
+        state, weighted = self._settle(), rows.n_rows - rows.weightless
+        counted = float(rows.fades.sum()) / self.unit if self.fades else weighted
+        n_rows, rank = (np.full(len(X), value) for value in (counted, state.rank))
+        gauges = Gauges(n_rows, rank, np.full(len(X), state.penalty / self.unit), *columns.T)
+        return gauges.in_units(self.unit) if self.fades else gauges
 
     def conditioning(self) -> tuple[float, float]:
         """phi2 and condition of the live rows, by their singular values."""
@@ -378,47 +419,3 @@ class Solver(ABC):
     def _unsolve(self) -> None:
         for store in self.stores:
             mark_unsolved(store)
-
-    def _measure_by_spectrum(self, row: int, events: Events) -> None:
-        """Leverages and gauges of one row, by singular values."""
-        found, x = self._spectrum(), events.rows[row]
-        self._write(row, events, self._products(found, x), found.rank)
-        if events.gauges.size:
-            self._gauge_by_spectrum(x[np.newaxis], events.gauges[row : row + 1], found)
-
-    def _write(self, row: int, events: Events, products: Products, rank: int) -> None:
-        term = forgetting_term(*products[:3])
-        events.states[3:6, row] = products.new, products.old, term
-        events.counts[1, row] = rank
-
-    def _products(self, found: Spectrum, new: Vector) -> Products:
-        """Products of a new row of weight 1 and of the oldest row with its own weight."""
-        z, (_, root, weight) = self._scores(), self.rows.responses[0]
-        plain = found.products(z.of(new), z.rows[0])
-        return plain._replace(old=weight * plain.old, cross=root * plain.cross)
-
-    def _gauge_by_spectrum(self, X: Matrix, columns: Matrix, found: Spectrum) -> None:
-        z, rows = self._scores(), self.rows
-        columns[:, [REACH, STRETCH]] = [found.gauge(row) for row in z.of(X)]
-        coef = self._coef * z.deviation
-        columns[:, UNEXPLAINED:] = summary(z.rows, rows.y, rows.weights, coef, self.intercepts)
-
-    def _spectrum(self) -> Spectrum:
-        penalty, rank = float(self._state.penalty), int(self._state.rank)
-        return spectrum(self._scores().rows, self.rows.weights, penalty, self.intercepts, rank)
-
-    def _scores(self) -> Scores:
-        """The live rows as they are regressed on, and how other rows become like them."""
-        nothing = np.zeros(self.width)
-        return Scores(self.rows.features, nothing, nothing, np.ones(self.width))
-
-
-def departures(before: Ints, after: Ints) -> Ints:
-    """How many rows leave once each row is learned; those that leave before the first are gone.
-
-    >>> departures(np.array([5, 0, 1]), np.array([0, 1, 1]))
-    array([0, 2, 1])
-    """
-    leaving = after.copy()
-    leaving[:-1] += before[1:]
-    return leaving

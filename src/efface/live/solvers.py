@@ -19,12 +19,19 @@ SOLVERS: dict[type[Penalty], tuple[type[Solver], type[Solver]]] = {
 
 
 def solver_for(
-    width: int, penalty: Penalty, *, intercept: bool, shrinks: bool, standardize: bool = False
+    width: int,
+    penalty: Penalty,
+    *,
+    intercept: bool,
+    shrinks: bool,
+    standardize: bool = False,
+    fades: bool = False,
 ) -> Solver:
-    """A solver without rows.
+    """A solver without rows; ``fades``: for weights that fade.
 
     >>> solver_for(2, Fixed(), intercept=True, shrinks=True).rank
     0
     """
     kind = SOLVERS[type(penalty)][standardize]
-    return kind(width, penalty, intercept=intercept, shrinks=shrinks)
+    rule = penalty.fading if fades else penalty
+    return kind(width, rule, intercept=intercept, shrinks=shrinks, fades=fades)

@@ -5,28 +5,20 @@ from __future__ import annotations
 from typing import final
 
 from efface.engine.events.event_replay import Events
-from efface.engine.events.leverage import SPECTRAL, UNRANKED
 from efface.engine.events.state import stream_state
 from efface.engine.events.stream import COMPACT
 from efface.engine.jit.records import Record
 from efface.engine.jit.views import Matrix, Vector
 from efface.engine.standardized import standardized_fit as kernels
 from efface.engine.standardized.standardized_checks import standard_residues
-from efface.engine.standardized.standardized_replay import (
-    DIAGNOSED,
-    GAUGED,
-    NOTHING,
-    gauge_standard,
-    replay_standard,
-)
+from efface.engine.standardized.standardized_replay import gauge_standard, replay_standard
 from efface.engine.standardized.zscores import Scores, scores
 from efface.live.precise_fits import PreciseFits
-from efface.live.solver import Solver
-from efface.live.trace import Asked
+from efface.live.scaled_solver import Bounds, ReplayKernel, ScaledSolver
 
 
 @final
-class StandardizedSolver(Solver):
+class StandardizedSolver(ScaledSolver):
     """Regresses on z = (x - mean) / deviation of the live rows, at every step.
 
     Coefficients and intercept are those of the features as they are. Penalty, rank and gauges are
@@ -55,7 +47,7 @@ class StandardizedSolver(Solver):
     def _reset(self) -> None:
         self._precise.clear()
         self._note_releases()
-        kernels.reset_standard(self._store, self.penalty.rule)
+        kernels.reset_standard(self._store, self._ruled(self.penalty.rule))
 
     @property
     def _state(self) -> Record:
@@ -94,35 +86,14 @@ class StandardizedSolver(Solver):
         sums, self._releases = self._precise.store_for(self.rows), True
         return bool(kernels.refit_standard_precisely(*self.rows.arrays, self._store, sums))
 
-    def _run(self, events: Events) -> None:
-        self._replay(events, 0, len(events.responses), NOTHING)
-
-    def _measure_until(self, end: int, row: int, events: Events, asked: Asked) -> int:
-        return self._replay(events, row, end, DIAGNOSED if asked.diagnostics else GAUGED)
-
-    def _replay(self, events: Events, row: int, end: int, wanted: int) -> int:
-        measured = -1
-
-        def step(row: int) -> tuple[int, int]:
-            bounds, last = (row, end, measured), (wanted, self._watched)
-            stores = self._store, self._precise.kept
+    def _kernel(self, events: Events, wanted: int) -> ReplayKernel:
+        def replay(bounds: Bounds) -> tuple[int, int]:
+            stores, last = (self._store, self._precise.kept), (wanted, self._watched)
             return replay_standard(*self.rows.arrays, *stores, events, bounds, *last)  # type: ignore[no-any-return]
 
-        def note(row: int, code: int) -> None:
-            nonlocal measured
-            if code == SPECTRAL:
-                self._measure_by_spectrum(row, events)
-            elif code == UNRANKED:
-                events.counts[1, row] = self.rank
-            measured = row if code in (SPECTRAL, UNRANKED, COMPACT) else measured
+        return replay
 
-        return int(self._serve(step, *step(row), note)) if row < end else row
-
-    def _gauge(self, X: Matrix, columns: Matrix) -> bool:
-        self._unsolve()  # so that what is measured is what was just solved
-        self._settle()
-        if self.rows.n_rows == self.rows.weightless:
-            return True  # NaN
+    def _gauge_rows(self, X: Matrix, columns: Matrix) -> bool:
         return bool(gauge_standard(*self.rows.arrays, self._store, X, columns))
 
     def _scores(self) -> Scores:

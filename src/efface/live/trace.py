@@ -29,7 +29,7 @@ class Gauges(NamedTuple):
     the variance sigma^2 / w, and sums of squares are weighted; ``n_rows`` counts rows with weight.
     """
 
-    n_rows: Ints
+    n_rows: Ints | Vector  # where weights fade, a row counts by its fade
     rank: Ints  # -1 where a penalty hides it
     penalty: Vector
     reach: Vector
@@ -38,6 +38,16 @@ class Gauges(NamedTuple):
     scatter: Vector  # the trace of Phi
     size: Vector  # the squared length of the coefficients
     heft: Vector  # the sum of the weights
+
+    def in_units(self, unit: Vector | float) -> Gauges:
+        """The same for weights divided by a unit; number of rows and penalty are so already."""
+        return self._replace(
+            reach=self.reach * unit,
+            stretch=self.stretch * unit**2,
+            unexplained=self.unexplained / unit,
+            scatter=self.scatter / unit,
+            heft=self.heft / unit,
+        )
 
 
 class RowWindows(NamedTuple):
@@ -56,6 +66,7 @@ class RowWindows(NamedTuple):
     new: Matrix
     coef: Matrix | None = None  # (new rows, features); None where it is not needed
     intercept: Vector | None = None
+    halvings: Vector | None = None  # of each live row, less those of another; None: none fade
 
     @classmethod
     def alike(cls, X: Matrix, y: Vector, weights: Vector, new: Matrix) -> RowWindows:
@@ -67,6 +78,12 @@ class RowWindows(NamedTuple):
         """The live rows, responses and weights of each new row."""
         for a, b in zip(self.first.tolist(), self.last.tolist(), strict=True):
             yield self.X[a:b], self.y[a:b], self.weights[a:b]
+
+    def each_shares(self) -> Iterator[Vector | None]:
+        """What is left of the weight of each live row: 1 for the newest; None if none fade."""
+        for a, b in zip(self.first.tolist(), self.last.tolist(), strict=True):
+            halved = None if self.halvings is None else self.halvings[a:b]
+            yield None if halved is None else np.asarray(np.exp2(halved - halved[-1:]))
 
 
 class Trace(NamedTuple):
@@ -109,6 +126,33 @@ class Trace(NamedTuple):
         """Those that are there."""
         fields: Iterable[Any] = [*self._replace(gauges=None), *(self.gauges or ())]
         return [field for field in fields if field is not None]
+
+
+def in_units(
+    trace: Trace, past: Vector, fades: Vector, weighted: NDArray[np.bool_], constant: float | None
+) -> Trace:
+    """A trace with the weight of the newest live row of each event as the unit.
+
+    ``past`` has the fades of the rows before the first event, 0 without weight, and then the unit.
+    A row that is ``weighted`` counts by its fade. A ``constant`` penalty is not rounded.
+    """
+    unit = np.append(past[-1:], fades[:-1])[: fades.size]
+    penalty = trace.penalty / unit
+    if constant is not None:
+        penalty = np.where(penalty > 0.0, constant, penalty)
+    trace = trace._replace(penalty=penalty)
+    old = trace.leverage_old
+    if trace.leverage_new is not None and trace.frt is not None and old is not None:
+        # FRT = old (apart + 1), where apart, as the leverage of the new row, grows with the unit.
+        frt = trace.frt * unit + old * (1.0 - unit)
+        trace = trace._replace(leverage_new=trace.leverage_new * unit, frt=frt)
+    if trace.gauges is None:
+        return trace
+    counted = np.concatenate([past[:-1], np.where(weighted, fades, 0.0)])
+    upto, last = np.append(0.0, np.cumsum(counted)), past.size - 1 + np.arange(fades.size)
+    n_rows = (upto[last] - upto[last - trace.n_rows]) / unit
+    found = trace.gauges._replace(n_rows=n_rows, penalty=penalty)
+    return trace._replace(gauges=found.in_units(unit))
 
 
 def joined(parts: Sequence[Trace]) -> Trace:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -204,9 +204,7 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
         names, ids = getattr(self, "feature_names_in_", None), live.index.ids
         return archive.Snapshot(
             model=type(self).__name__,
-            parameters={
-                name: plain_parameter(name, value) for name, value in self._parameters.items()
-            },
+            parameters=plain_parameters(self._parameters),
             phase=live.phase,
             features=None if names is None else [str(name) for name in names],
             ids=ids,
@@ -221,8 +219,7 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
     @classmethod
     def _from_snapshot(cls, snapshot: archive.Snapshot) -> Self:
         """A new estimator with the live rows of a snapshot."""
-        window = from_plain(snapshot.parameters["window"])
-        estimator = cls(**{**snapshot.parameters, "window": window})
+        estimator = cls(**given_parameters(snapshot.parameters))
         estimator._install(estimator._restored(snapshot))
         estimator.n_features_in_ = snapshot.X.shape[1]
         if snapshot.features is not None:
@@ -277,8 +274,26 @@ def checked_arrivals(live: LiveRows, batch: Batch, keys: Keys) -> Arrivals:
     return live.arrivals(X, y, ids, at, weights, owners=owners, until=until)
 
 
-def plain_parameter(name: str, value: Any) -> Any:
-    """A parameter as a value that JSON can hold."""
-    if name == "window":
-        return to_plain(value)
-    return value.item() if isinstance(value, np.generic) else value
+_DURATIONS = ("window", "halflife")  # parameters that may be durations
+
+
+def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as values that JSON can hold; without a half-life, if there is none.
+
+    >>> plain_parameters({"window": 30, "halflife": None, "alpha": np.float64(0.5)})
+    {'window': 30, 'alpha': 0.5}
+    """
+    found = {}
+    for name, value in parameters.items():
+        if name in _DURATIONS:
+            value = to_plain(value)
+        if name != "halflife" or value is not None:
+            found[name] = value.item() if isinstance(value, np.generic) else value
+    return found
+
+
+def given_parameters(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters back."""
+    return {
+        name: from_plain(value) if name in _DURATIONS else value for name, value in plain.items()
+    }

@@ -2,6 +2,7 @@
 
 With M = X'WX + penalty (X centred if there is an intercept), the variances are sigma^2 times the
 diagonal of M^-1, and sigma^2 is the weighted sum of squared residuals over n - degrees of freedom.
+Where weights fade, a row counts in n by its fade: fading says nothing about the noise of a row.
 Without a penalty these are the usual standard errors. With one, they are the standard deviations of
 the coefficients given the rows, for the prior N(0, sigma^2 / penalty) that the penalty stands for.
 """
@@ -36,6 +37,10 @@ def coefficient_errors(live: LiveRows, *, power: float = 0.0) -> CoefficientErro
     """
     X, y, w = live.views()
     solver, d = live.solver, X.shape[1]
+    counted = float(np.count_nonzero(w))
+    if live.fading is not None:
+        shares = live.fading.shares()
+        w, counted = w * shares, float(shares[w > 0.0].sum())
     missing = CoefficientErrors(np.full(d, np.nan), np.nan)
     if not w.sum() > 0.0 or (solver.penalty_value == 0.0 and solver.rank < d):
         return missing
@@ -47,7 +52,7 @@ def coefficient_errors(live: LiveRows, *, power: float = 0.0) -> CoefficientErro
     gram = Z.T @ (w[:, np.newaxis] * Z)
     inverse = np.linalg.pinv(gram + solver.penalty_value * np.eye(d), hermitian=True)
     residual = y - X @ solver.coef - solver.intercept
-    freedom = np.count_nonzero(w) - float(np.sum(inverse * gram)) - live.intercept
+    freedom = counted - float(np.sum(inverse * gram)) - live.intercept
     if not freedom > 0.5e-9 * len(y):
         return missing
     scale = float(w @ residual**2) / freedom

@@ -126,6 +126,8 @@ class Method(ABC):
         """The intervals of new rows X."""
         gauges, coef, intercept = live.solver.gauge(X), live.solver.coef, live.solver.intercept
         windows = RowWindows.alike(*live.values(), X)
+        if live.fading is not None:
+            windows = windows._replace(halvings=live.fading.halvings())
         if self.needs_coef:
             fits = np.tile(coef, (len(X), 1)), np.full(len(X), intercept)
             windows = windows._replace(coef=fits[0], intercept=fits[1])
@@ -242,9 +244,10 @@ class Conformal(Method):
 
     A new model of the same kind learns the live rows in order. The scores are the absolute errors
     on the newest third of the rows, divided by sqrt(1 / w + h), w the weight and h the leverage of
-    the row (for least squares: recursive residuals). The level adapts to them as in Gibbs and
-    Candes (2021), alpha_j+1 = alpha_j + gamma (alpha - missed_j). The interval is the quantile of
-    the scores at the last level, at most the largest score.
+    the row (for least squares: recursive residuals). With a half-life the older rows have faded as
+    they had when a row came, and w is the weight that was given. The level adapts to the scores as
+    in Gibbs and Candes (2021), alpha_j+1 = alpha_j + gamma (alpha - missed_j). The interval is the
+    quantile of the scores at the last level, at most the largest score.
 
     Assumes: scores exchangeable with the score of the new row, as those of least squares with
     Gaussian noise are. Coverage then holds on average over windows, up to the interpolation between
@@ -259,8 +262,10 @@ class Conformal(Method):
         bounds = np.column_stack([windows.first, windows.last])
         changed = (np.diff(bounds, axis=0, prepend=-1) != 0).any(axis=1)
         quantiles = [
-            self._quantile(scratch, *window)
-            for window, new in zip(windows.each(), changed, strict=True)
+            self._quantile(scratch, *window, shares)
+            for window, shares, new in zip(
+                windows.each(), windows.each_shares(), changed, strict=True
+            )
             if new
         ]
         scratch.rebuild()
@@ -268,7 +273,7 @@ class Conformal(Method):
         return _times(found, np.sqrt(1.0 + gauges.reach))
 
     def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
-        if int((live.solver.rows.weights > 0.0).sum()) // _SHARE >= self._needed:
+        if int((live.solver.rows.own_weights > 0.0).sum()) // _SHARE >= self._needed:
             return None
         least = _SHARE * self._needed
         return f"level {self.level:g} needs {least}, of which the newest third give scores"
@@ -278,21 +283,28 @@ class Conformal(Method):
         """The least number of scores for a finite quantile at this level."""
         return math.ceil(round(1.0 / self.alpha - 1.0, 9))
 
-    def _quantile(self, scratch: Solver, X: Matrix, y: Vector, weights: Vector) -> float:
+    def _quantile(
+        self, scratch: Solver, X: Matrix, y: Vector, weights: Vector, shares: Vector | None
+    ) -> float:
         counts = weights > 0.0
         m = min(int(counts.sum()) // _SHARE, math.ceil(_TAIL / self.alpha))
         if m < self._needed:
             return math.inf
-        scores = _scores(scratch, X[counts], y[counts], weights[counts], m)
+        left = None if shares is None else shares[counts]
+        scores = _scores(scratch, (X[counts], y[counts], weights[counts]), left, m)
         return float(adapted_quantile(scores, self.alpha, self.alpha / _PACE))
 
 
-def _scores(scratch: Solver, X: Matrix, y: Vector, weights: Vector, count: int) -> Vector:
+def _scores(
+    scratch: Solver, rows: tuple[Matrix, Vector, Vector], shares: Vector | None, count: int
+) -> Vector:
     """Scores of the last ``count`` rows, without those whose prediction is not determined."""
+    X, y, weights = rows
     first, none = len(y) - count, np.zeros(count, np.int64)
-    scratch.extend(X[:first], y[:first], weights[:first])
+    old, new = (None, None) if shares is None else (shares[:first], shares[first:])
+    scratch.extend(X[:first], y[:first], weights[:first], old)
     wanted = Asked(coef=False, diagnostics=False, gauges=True)
-    trace = scratch.replay(X[first:], y[first:], none, none, wanted, weights[first:])
+    trace = scratch.replay(X[first:], y[first:], none, none, wanted, weights[first:], new)
     scratch.drop(len(y))
     reach = trace.gauges.reach if trace.gauges is not None else np.zeros(count)
     scores = np.abs(y[first:] - trace.prediction) / np.sqrt(1.0 / weights[first:] + reach)
@@ -313,6 +325,7 @@ class Local(Method):
     Assumes: errors divided by their spreads that are alike, in distribution, for the live rows and
     the new one. Of more than 1,000 rows (or 20 / (1 - level), or 10 per feature) the newest are
     used. With less than 2 / (1 - level) degrees of freedom, or 20, the interval is ``Gaussian``.
+    With a half-life, the errors are those of as many of the newest rows as the fades add up to.
     """
 
     name = "local"
@@ -345,9 +358,11 @@ class Local(Method):
         self, at: NDArray[np.intp], gauges: Gauges, live: LiveRows, windows: RowWindows
     ) -> Vector:
         """The quantile of the scores times the spread of each new row; NaN for too few rows."""
-        X, y, weights, first, last, new, coef, intercept = windows
+        X, y, weights, first, last, new, coef, intercept, halvings = windows
         assert coef is not None
         assert intercept is not None
+        if halvings is not None:
+            first = np.maximum(first, last - np.ceil(gauges.n_rows).astype(np.int64))
         fits = Fits(new, first, last, coef, intercept, gauges.penalty).at(at)
         form = live.solver.penalisation
         return local_widths(X, y, weights, fits, form, self.alpha, self._normal)

@@ -63,11 +63,13 @@ class AutoRidge(Model):
         average: bool = False,
         fit_intercept: bool = True,
         standardize: bool = False,
+        halflife: Any = None,
     ) -> None:
         self.window = window
         self.average = average
         self.fit_intercept = fit_intercept
         self.standardize = standardize
+        self.halflife = halflife
 
     def _penalty(self) -> Selected:
         return Selected(boolean("average", self.average))
@@ -86,11 +88,17 @@ class OLS(Model):
     _shrinks_by_units = False
 
     def __init__(
-        self, window: Any = None, *, fit_intercept: bool = True, standardize: bool = False
+        self,
+        window: Any = None,
+        *,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        halflife: Any = None,
     ) -> None:
         self.window = window
         self.fit_intercept = fit_intercept
         self.standardize = standardize
+        self.halflife = halflife
 
     def _penalty(self) -> Fixed:
         return Fixed()
@@ -113,11 +121,13 @@ class Ridge(Model):
         alpha: float = 1.0,
         fit_intercept: bool = True,
         standardize: bool = False,
+        halflife: Any = None,
     ) -> None:
         self.window = window
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.standardize = standardize
+        self.halflife = halflife
 
     def _penalty(self) -> Fixed:
         return Fixed(non_negative("alpha", self.alpha))
@@ -157,6 +167,7 @@ class AdaptiveRidge(Model):
         theta_max: float | str = 1.0,
         fit_intercept: bool = True,
         standardize: bool = False,
+        halflife: Any = None,
     ) -> None:
         self.window = window
         self.delta = delta
@@ -164,6 +175,7 @@ class AdaptiveRidge(Model):
         self.theta_max = theta_max
         self.fit_intercept = fit_intercept
         self.standardize = standardize
+        self.halflife = halflife
 
     def _penalty(self) -> Lemma3:
         return _lemma_3(self)
@@ -194,6 +206,7 @@ class SwitchingRidge(Model):
         switch_at: float = 2.0,
         fit_intercept: bool = True,
         standardize: bool = False,
+        halflife: Any = None,
     ) -> None:
         self.window = window
         self.delta = delta
@@ -202,6 +215,7 @@ class SwitchingRidge(Model):
         self.switch_at = switch_at
         self.fit_intercept = fit_intercept
         self.standardize = standardize
+        self.halflife = halflife
 
     def _penalty(self) -> Lemma3:
         return replace(_lemma_3(self), switch_at=non_negative("switch_at", self.switch_at))

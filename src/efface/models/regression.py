@@ -32,9 +32,9 @@ from efface.inputs.ids import AnyId
 from efface.inputs.parameters import boolean, choice
 from efface.inputs.types import Matrix, Vector
 from efface.live.arrivals import Arrivals
+from efface.live.half_life import remembering
 from efface.live.live_rows import LiveRows
 from efface.live.penalties import Penalty
-from efface.live.policies import as_policy
 from efface.models.base import Batch, Keys, LiveEstimator
 from efface.models.coefficient_errors import CoefficientErrors, coefficient_errors
 from efface.models.coefficient_plots import plot_coefficients
@@ -54,6 +54,11 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
     Rows with times are kept in order of time, whatever the order of arrival. A row of weight k
     counts k times; a row of weight 0 is alive but has no influence (docs/weights.md).
 
+    With ``halflife``, a number of rows or a duration ("30d"), older rows count less, beside or
+    instead of a window: a row has the weight 2^(-age / halflife), times its own. Its age is the
+    number of live rows after it, or the newest live time minus its own. Rows leave after 53
+    half-lives, if the window does not remove them earlier (docs/windows.md).
+
     A row may have an ``owner``, which many rows may share: ``forget(owner=...)`` removes all of
     their rows. A row may have an end of its own, ``until``: it is kept while now < ``until``, where
     now is the latest time of a live or an arriving row, or the argument of ``expire``.
@@ -70,6 +75,7 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
 
     fit_intercept: bool
     standardize: bool
+    halflife: Any
     short_name: ClassVar[str]  # the value of the option --model
     _shrinks_by_units: ClassVar[bool] = True  # do units decide how much a feature is shrunk?
     _units_seen = False  # are the first rows looked at? See ``units``
@@ -382,9 +388,16 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
 
     def _start(self, width: int) -> LiveRows:
         intercept = boolean("fit_intercept", self.fit_intercept)
-        policy, penalty = as_policy(self.window), self._penalty()
-        standardize = boolean("standardize", self.standardize)
-        return LiveRows(width, penalty, intercept=intercept, policy=policy, standardize=standardize)
+        halflife, policy = remembering(self.window, self.halflife)
+        penalty = self._penalty()
+        return LiveRows(
+            width,
+            penalty,
+            intercept=intercept,
+            policy=policy,
+            standardize=boolean("standardize", self.standardize),
+            halflife=halflife,
+        )
 
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> Batch:
         rows = as_matrix(X)

@@ -13,13 +13,17 @@ RATIO = 1e3  # of spreads, from which on a model warns
 ROWS = 64  # rows that are looked at, the first of a stream
 
 
-def warn_of_uneven_features(model: str, X: Matrix) -> bool:
+def warn_of_uneven_features(model: str, X: Matrix, depth: int = 4) -> bool:
     """Warn if the spreads of the first rows differ by ``RATIO``; whether it did.
+
+    The warning names the line of the caller ``depth`` calls up. Rows with gaps do not count.
 
     >>> warn_of_uneven_features("Ridge", np.array([[1.0, 2.0], [2.0, 4.0]]))
     False
     """
-    spreads = np.ptp(X[:ROWS], axis=0)
+    first = X[:ROWS]
+    first = first[np.isfinite(first).all(axis=1)]
+    spreads = np.ptp(first, axis=0) if len(first) else np.zeros(X.shape[1])
     varying = np.flatnonzero(spreads)
     if varying.size < 2:
         return False
@@ -31,5 +35,5 @@ def warn_of_uneven_features(model: str, X: Matrix) -> bool:
         f"{spreads[high] / spreads[low]:.1g} times that of feature {low}; pass standardize=True, "
         "or use AutoRidge, which scales features by itself."
     )
-    warnings.warn(text, UnevenFeatures, stacklevel=4)
+    warnings.warn(text, UnevenFeatures, stacklevel=depth)
     return True

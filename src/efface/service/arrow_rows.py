@@ -15,7 +15,7 @@ from efface.service.bodies import MOST_ROWS
 from efface.store.learning import LearnRequest
 
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"
-_RESERVED = ("y", "id", "owner", "at", "until", "weight")
+_RESERVED = ("y", "id", "owner", "at", "until", "weight", "key")
 
 
 def arrow_request(model: str, body: bytes, names: list[str]) -> LearnRequest:
@@ -36,6 +36,7 @@ def arrow_request(model: str, body: bytes, names: list[str]) -> LearnRequest:
         found.get("owner"),
         found.get("at"),
         found.get("until"),
+        keys=found.get("key"),
     )
 
 

@@ -28,15 +28,24 @@ from efface.errors import (
     UnknownModel,
     invalid,
 )
+from efface.inputs.ids import Id
+from efface.inputs.times import Time
 from efface.inputs.types import Matrix, Vector
-from efface.live.policies import from_plain
+from efface.models.base import given_parameters
 from efface.models.held import Held
-from efface.models.intervals import Interval, MethodName
+from efface.models.intervals import Interval
 from efface.models.linear import MODELS
-from efface.service.bodies import AuditRequest, Erasure, NewModel
+from efface.service.bodies import AuditRequest, Erasure, NewModel, Questions
 from efface.service.metrics import Metrics
 from efface.service.problems import RefusedRequest
-from efface.service.published import PublishedModel, published
+from efface.service.published import PublishedModel, published, readable_time
+from efface.service.published_fleet import (
+    KeyFit,
+    PublishedFleet,
+    keys_named,
+    next_due_of,
+    replaced_fits,
+)
 from efface.service.recent import Errors, RecentPast
 from efface.service.write_queue import WriteQueue
 from efface.store import Store
@@ -50,6 +59,7 @@ _FEW = 200_000  # values of a model that are looked at for its rank and conditio
 _PAUSES = (0.5, 10.0)  # seconds between looks at few values, and at many
 SECRET = 32  # bytes
 T = TypeVar("T")
+Published = PublishedModel | PublishedFleet
 
 
 class Erased(NamedTuple):
@@ -66,7 +76,7 @@ class Backend:
     def __init__(self, store: Store, metrics: Metrics, on_failure: Callable[[], None]) -> None:
         self._store, self._metrics, self._on_failure = store, metrics, on_failure
         self._commits, self._looked = 0, dict[str, float]()
-        self.models: dict[str, PublishedModel] = {}
+        self.models: dict[str, Published] = {}
         self.past = RecentPast()
         self.failed = False
         self._publish(store.models())
@@ -74,7 +84,7 @@ class Backend:
 
     # -- what the routes call --------------------------------------------------------------------
 
-    def model(self, name: str) -> PublishedModel:
+    def model(self, name: str) -> Published:
         """What is published of a model."""
         found = self.models.get(name)
         if found is None:
@@ -93,10 +103,12 @@ class Backend:
         return await self._queue.learn(request)
 
     async def predict_interval(
-        self, name: str, X: Matrix, level: float, method: MethodName
+        self, name: str, X: Matrix, keys: Sequence[Id] | None, body: Questions
     ) -> Interval:
         """Prediction intervals of checked rows."""
-        return await self._call(lambda: self._store.predict_interval(name, X, level, method))
+        about: dict[str, Any] = {"keys": keys, "missing": body.missing, "method": body.method}
+        level = body.interval or 0.95
+        return await self._call(lambda: self._store.predict_interval(name, X, level, **about))
 
     async def held(self, owner: int | str) -> dict[str, Held]:
         """What is held about a person."""
@@ -119,7 +131,10 @@ class Backend:
         """What is published of a model, and its rank and condition if it has few values."""
         model = self.model(name)
         found: dict[str, Any] = {"rank": None, "condition": None}
-        if 0 < model.values <= _FEW:
+        if model.keyed:
+            due = await self._call(lambda: self._next_due(name))
+            found["next_due"] = readable_time(due)
+        elif 0 < model.values <= _FEW:
             found = await self._call(lambda: self._diagnosed(name))
         return {**self.model(name).described(), **found}
 
@@ -180,22 +195,27 @@ class Backend:
             self._metrics.skipped.inc(request.result.skipped)
         now = time.time()
         for name in dict.fromkeys(request.name for request in done):
-            self.past.add(self._publish_one(name), errors.get(name), now)
+            keys = [key for each in done if each.name == name for key in each.keys or ()]
+            self.past.add(self._publish_one(name, keys), errors.get(name), now)
         self._metrics.rows.set(sum(model.rows for model in self.models.values()))
 
     def _predicted(self, requests: Sequence[LearnRequest]) -> dict[str, Errors]:
         """How the models predict the rows before they learn them, by model."""
         by_model: dict[str, list[LearnRequest]] = {}
         for request in requests:
-            if request.name in self.models and self.models[request.name].rows:
+            model = self.models.get(request.name)
+            if model is not None and model.rows and model.keyed == (request.keys is not None):
                 by_model.setdefault(request.name, []).append(request)
         return {name: self._errors(name, parts) for name, parts in by_model.items()}
 
     def _errors(self, name: str, parts: Sequence[LearnRequest]) -> Errors:
         X = np.concatenate([part.X for part in parts])
         y = np.concatenate([part.y for part in parts])
-        absolute = np.abs(y - self.models[name].predict(X))
-        return Errors(len(y), float(absolute.mean()), self._covered(name, X, y))
+        model = self.models[name]
+        keys = [key for part in parts for key in part.keys] if model.keyed else None
+        absolute = np.abs(y - model.predict(X, keys, lenient=True))
+        covered = None if model.keyed else self._covered(name, X, y)
+        return Errors(len(y), float(absolute.mean()), covered)
 
     def _covered(self, name: str, X: Matrix, y: Vector) -> float | None:
         """The share of some rows in their intervals, now and then: it takes a look at all rows."""
@@ -213,17 +233,19 @@ class Backend:
     def _create(self, definition: Definition, model: Any, body: NewModel) -> bool:
         known = self._store.models().get(definition.name)
         if known is not None:
-            wanted = (definition.kind, definition.parameters, definition.names)
-            if (known["model"], known["parameters"], known["features"]) == wanted:
+            wanted = (definition.kind, definition.parameters, definition.names, body.keyed)
+            about = known["model"], known["parameters"], known["features"]
+            if (*about, known.get("keyed", False)) == wanted:
                 return False
             raise RefusedRequest(
                 409, f"Another model is named {definition.name!r}: choose another name."
             )
-        self._store.add(definition.name, model, body.features)
+        self._store.add(definition.name, model, body.features, keyed=body.keyed)
         self._publish(self._store.models(), [definition.name])
         return True
 
     def _forget(self, body: Erasure, secret: bytes) -> Receipt:
+        touched = self._touched(body)
         receipt = self._store.forget(
             body.ids,
             owner=body.owner,
@@ -235,22 +257,34 @@ class Backend:
         )
         self._metrics.erasures.inc()
         self._metrics.forgotten.inc(receipt.rows)
-        self._left(receipt.fields["rows"], asked=True)
+        for name in receipt.fields["rows"]:
+            self.past.drop(name, time.time())
+            self._left(name, touched.get(name))
         return receipt
+
+    def _touched(self, body: Erasure) -> dict[str, list[Id]]:
+        """The keys of the rows that an erasure names, by keyed model."""
+        owners = [each for each in (body.owner, *(body.owners or ())) if each is not None]
+        found = {}
+        for name in [name for name, model in self.models.items() if model.keyed]:
+            with self._store.reading_fleet(name) as fleet:
+                found[name] = keys_named(fleet, body.ids or (), owners)
+        return found
 
     def _expire(self) -> dict[str, int]:
         left = self._store.expire()
-        self._left(left, asked=False)
+        for name in left:
+            self._left(name, None)
         return left
 
-    def _left(self, names: Any, *, asked: bool) -> None:
-        """Rows of these models left: publish them; if someone asked for it, without their past."""
-        now = time.time()
-        for name in names:
-            if asked:
-                self.past.drop(name, now)
-            self.past.add(self._publish_one(name), None, now)
+    def _left(self, name: str, keys: Sequence[Id] | None) -> None:
+        """Rows of a model left, of these keys or of any: publish it."""
+        self.past.add(self._publish_one(name, keys), None, time.time())
         self._metrics.rows.set(sum(model.rows for model in self.models.values()))
+
+    def _next_due(self, name: str) -> Time | None:
+        with self._store.reading_fleet(name) as fleet:
+            return next_due_of(fleet)
 
     def _diagnosed(self, name: str) -> dict[str, Any]:
         with self._store.reading(name) as model:
@@ -265,13 +299,12 @@ class Backend:
         self, about: dict[str, dict[str, Any]], names: Sequence[str] | None = None
     ) -> None:
         for name in about if names is None else names:
-            with self._store.reading(name) as model:
-                found = published(name, about[name], model, self._commits)
+            found = self._published(name, about[name], None, None)
             self.models = {**self.models, name: found}
         self._metrics.rows.set(sum(model.rows for model in self.models.values()))
 
-    def _publish_one(self, name: str) -> PublishedModel:
-        """Publish a model that is known."""
+    def _publish_one(self, name: str, keys: Sequence[Id] | None) -> Published:
+        """Publish a model that is known; of a keyed one these keys, or all."""
         self._commits += 1
         before = self.models[name]
         about = {
@@ -279,10 +312,25 @@ class Backend:
             "parameters": before.parameters,
             "features": before.features,
         }
-        with self._store.reading(name) as model:
-            found = published(name, about, model, self._commits)
-        self.models[name] = found
+        known = before.fits if isinstance(before, PublishedFleet) else None
+        found = self.models[name] = self._published(name, about, known, keys)
         return found
+
+    def _published(
+        self,
+        name: str,
+        about: dict[str, Any],
+        fits: dict[Id, KeyFit] | None,
+        keys: Sequence[Id] | None,
+    ) -> Published:
+        """What is published of a model; of a keyed one, ``fits`` with new entries of ``keys``."""
+        if fits is None and not about.get("keyed"):
+            with self._store.reading(name) as model:
+                return published(name, about, model, self._commits)
+        with self._store.reading_fleet(name) as fleet:
+            fits = replaced_fits({} if fits is None else fits, fleet, keys)
+            names, counts = tuple(about["features"]), (fleet.n_rows_, self._commits)
+            return PublishedFleet(name, about["model"], about["parameters"], names, *counts, fits)
 
 
 def _defined(name: str, body: NewModel) -> tuple[Definition, Any]:
@@ -292,10 +340,7 @@ def _defined(name: str, body: NewModel) -> tuple[Definition, Any]:
         raise invalid("kind", body.kind, f"one of {', '.join(MODELS)}", "name a model of efface")
     try:
         json.dumps(body.parameters, allow_nan=False)
-        parameters = dict(body.parameters)
-        if "window" in parameters:
-            parameters["window"] = from_plain(parameters["window"])
-        model = kind(**parameters)
+        model = kind(**given_parameters(body.parameters))
         return Definition.of(0, name, model, body.features), model
     except EffaceError:
         raise

@@ -41,13 +41,15 @@ class Row(TypedDict):
     at: NotRequired[When | None]
     until: NotRequired[When | None]
     weight: NotRequired[Number]
+    key: NotRequired[Name | None]
 
 
 @with_config(STRICT)
 class Question(TypedDict):
-    """A row to predict."""
+    """A row to predict; of a keyed model it has a key."""
 
     x: Features
+    key: NotRequired[Name | None]
 
 
 class _Body(BaseModel):
@@ -65,6 +67,7 @@ class NewModel(_Body):
             list[Annotated[str, Field(max_length=200)]], Field(min_length=1, max_length=10_000)
         ]
     )
+    keyed: bool = False
 
 
 class NewRows(_Body):
@@ -80,6 +83,13 @@ class Questions(_Body):
     rows: Annotated[list[Question], Field(min_length=1, max_length=MOST_ROWS)]
     interval: Annotated[float, Field(gt=0, lt=1)] | None = None
     method: Literal["gaussian", "self-normalized", "conformal"] = "gaussian"
+    missing: Literal["raise", "ok"] = "raise"
+
+
+class KeyRequest(_Body):
+    """Which of the models of a keyed model to show."""
+
+    key: Name
 
 
 class AccessRequest(_Body):
@@ -115,5 +125,5 @@ class SignIn(_Body):
 
 
 BODIES: tuple[type[BaseModel], ...] = (
-    *(NewModel, NewRows, Questions, AccessRequest, Erasure, AuditRequest, SignIn),
+    *(NewModel, NewRows, Questions, KeyRequest, AccessRequest, Erasure, AuditRequest, SignIn),
 )

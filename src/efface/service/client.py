@@ -17,7 +17,7 @@ from efface.diagnostics.audit import Audit
 from efface.errors import EffaceError, InvalidValue, StoreError, invalid
 from efface.inputs.arrays import as_matrix, as_vector, as_weights
 from efface.inputs.frames import FrameColumns, eager
-from efface.inputs.ids import AnyId, Id, as_id, as_ids, as_owners, requested, some_ids
+from efface.inputs.ids import AnyId, Id, as_id, as_ids, as_owners, id_column, requested, some_ids
 from efface.inputs.times import Times, as_times, as_untils, kind_of, never
 from efface.live.policies import to_plain
 from efface.models.held import Held
@@ -69,12 +69,14 @@ class Client:
 
     # -- models ----------------------------------------------------------------------------------
 
-    def add(self, name: str, model: Any, features: Sequence[str] | int) -> None:
-        """Add a model, unless the same one is there."""
+    def add(
+        self, name: str, model: Any, features: Sequence[str] | int, *, keyed: bool = False
+    ) -> None:
+        """Add a model, unless the same one is there; with ``keyed`` one per key."""
         parameters = {key: to_plain(value) for key, value in model.get_params(deep=False).items()}
         given = features if isinstance(features, int) else list(features)
         kind = type(model).__name__
-        body = {"kind": kind, "parameters": parameters, "features": given}
+        body = {"kind": kind, "parameters": parameters, "features": given, "keyed": keyed}
         self._ask("PUT", f"/models/{_quoted(name)}", body)
 
     def models(self) -> dict[str, dict[str, Any]]:
@@ -82,9 +84,13 @@ class Client:
         found = self._ask("GET", "/models")["models"]
         return {each["name"]: {"model": each["kind"], **each} for each in found}
 
-    def coefficients(self, name: str) -> tuple[dict[str, float], float]:
-        """The coefficient of each feature, and the intercept."""
-        found = self._ask("GET", f"/models/{_quoted(name)}")
+    def coefficients(self, name: str, key: AnyId | None = None) -> tuple[dict[str, float], float]:
+        """The coefficient of each feature, and the intercept; of a keyed model those of a key."""
+        path = f"/models/{_quoted(name)}"
+        if key is not None:
+            found = self._ask("POST", f"{path}/keys", {"key": as_id(key, "key")})
+        else:
+            found = self._ask("GET", path)
         return found["coefficients"], found["intercept"]
 
     # -- rows ------------------------------------------------------------------------------------
@@ -101,6 +107,7 @@ class Client:
         until: Any = None,
         sample_weight: Any = None,
         left: str = "raise",
+        keys: Any = None,
     ) -> Learned:
         """Learn rows of an array or a frame; they are durable when this returns."""
         rows = _features(X)
@@ -111,6 +118,7 @@ class Client:
             "owner": as_owners(owners, count),
             "at": None if at is None else _times(as_times(at, count)),
             "until": _times(as_untils(until, count)),
+            "key": _key_column(keys, count),
         }
         weights = as_weights(sample_weight, count)
         columns["weight"] = None if weights is None else weights.tolist()
@@ -129,17 +137,26 @@ class Client:
             **self._ask("POST", f"/models/{_quoted(name)}/rows", {"rows": rows, "left": left})
         )
 
-    def predict(self, name: str, X: Any) -> Any:
-        """The predictions for the rows of X."""
-        found = [self._predict(name, part)["predictions"] for part in _parts(_features(X))]
+    def predict(self, name: str, X: Any, *, keys: Any = None, missing: str = "raise") -> Any:
+        """The predictions for the rows of X; of a keyed model by the models of ``keys``."""
+        found = [
+            self._predict(name, part, missing=missing)["predictions"] for part in _parts(X, keys)
+        ]
         return np.array([each for part in found for each in part])
 
     def predict_interval(
-        self, name: str, X: Any, level: float = 0.95, method: MethodName = "gaussian"
+        self,
+        name: str,
+        X: Any,
+        level: float = 0.95,
+        method: MethodName = "gaussian",
+        *,
+        keys: Any = None,
+        missing: str = "raise",
     ) -> Interval:
         """Prediction intervals for the rows of X."""
-        more = {"interval": level, "method": method}
-        found = [self._predict(name, part, **more) for part in _parts(_features(X))]
+        more = {"interval": level, "method": method, "missing": missing}
+        found = [self._predict(name, part, **more) for part in _parts(X, keys)]
         middle, lower, upper = (
             np.array([none if each is None else each for part in found for each in part[key]])
             for key, none in (("predictions", math.nan), ("lower", -math.inf), ("upper", math.inf))
@@ -261,7 +278,18 @@ def _features(X: Any) -> list[dict[str, Any]]:
     return [{"x": dict(zip(frame.names, row, strict=True))} for row in values]
 
 
-def _parts(rows: list[Any]) -> list[list[Any]]:
+def _key_column(keys: Any, count: int) -> list[Id] | None:
+    if keys is None:
+        return None
+    found = id_column(keys, count, "key")
+    return found.tolist() if isinstance(found, np.ndarray) else list(found)
+
+
+def _parts(X: Any, keys: Any) -> list[list[dict[str, Any]]]:
+    """Rows to predict, in parts of one request each."""
+    rows = _features(X)
+    for row, key in zip(rows, _key_column(keys, len(rows)) or (), strict=keys is not None):
+        row["key"] = key
     return [rows[first : first + BATCH] for first in range(0, len(rows), BATCH)]
 
 
@@ -284,6 +312,7 @@ def _held(owner: Id, plain: dict[str, Any]) -> Held:
         features={name: np.array(values) for name, values in plain["features"].items()},
         responses=np.array(plain["responses"]),
         weights=np.array(plain["weights"]),
+        keys=plain["keys"],
     )
 
 

@@ -10,9 +10,12 @@ import numpy as np
 
 from efface.errors import BadTime, InvalidValue, invalid, unusable
 from efface.inputs.arrays import as_matrix
+from efface.inputs.ids import Id
 from efface.inputs.types import Matrix
 from efface.service.bodies import NewRows
 from efface.store.learning import LearnRequest
+
+_OPTIONAL = ("id", "owner", "at", "until", "weight", "key")
 
 
 def feature_matrix(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Matrix:
@@ -22,13 +25,15 @@ def feature_matrix(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> M
     array([[1., 2.],
            [3., 4.]])
     """
-    values = [_ordered(row["x"], names) for row in rows]
+    values = [row["x"] for row in rows]
+    if dict in set(map(type, values)):
+        values = [_ordered(each, names) for each in values]
     width = len(names)
-    for at, each in enumerate(values):
-        if len(each) != width:
-            expected = f"{width} features ({', '.join(names[:20])})"
-            raise invalid(f"rows.{at}.x", f"{len(each)} long", expected, "pass one per feature")
-    return as_matrix(np.array(values, dtype=np.float64).reshape(len(rows), width))
+    if set(map(len, values)) != {width}:
+        at = next(at for at, each in enumerate(values) if len(each) != width)
+        expected = f"{width} features ({', '.join(names[:20])})"
+        raise invalid(f"rows.{at}.x", f"{len(values[at])} long", expected, "pass one per feature")
+    return as_matrix(np.array(values, dtype=np.float64))
 
 
 def _ordered(x: Any, names: Sequence[str]) -> Any:
@@ -45,12 +50,28 @@ def learn_request(model: str, body: NewRows, names: Sequence[str]) -> LearnReque
     rows = body.rows
     X = feature_matrix(rows, names)
     y = np.array([row["y"] for row in rows], dtype=np.float64)
-    ids, at = _all_or_none(rows, "id"), _times(_all_or_none(rows, "at"), "at")
-    weights = _some(rows, "weight")
+    given = set().union(*rows)
+    optional = {name: _some(rows, name) if name in given else None for name in _OPTIONAL}
+    weights = optional["weight"]
     if weights is not None:
         weights = [1.0 if each is None else each for each in weights]
-    owners, until = _some(rows, "owner"), _times(_some(rows, "until"), "until")
-    return LearnRequest(model, X, y, weights, ids, owners, at, until, body.left == "skip")
+    return LearnRequest(
+        model,
+        X,
+        y,
+        weights,
+        ids=_all_or_none(optional["id"], "id"),
+        owners=optional["owner"],
+        at=_times(_all_or_none(optional["at"], "at"), "at"),
+        until=_times(optional["until"], "until"),
+        skip_left=body.left == "skip",
+        keys=_all_or_none(optional["key"], "key"),
+    )
+
+
+def keys_of(rows: Sequence[Mapping[str, Any]]) -> list[Id] | None:
+    """The keys of rows; None if they have none."""
+    return _all_or_none(_some(rows, "key"), "key")
 
 
 def _times(given: list[Any] | None, name: str) -> list[Any] | None:
@@ -78,13 +99,12 @@ def calendar_time(text: str, name: str) -> np.datetime64 | datetime:
 def _some(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any] | None:
     """One value per row, None where a row has none; None if no row has one."""
     found = [row.get(name) for row in rows]
-    return None if all(each is None for each in found) else found
+    return None if found.count(None) == len(found) else found
 
 
-def _all_or_none(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any] | None:
-    found = _some(rows, name)
+def _all_or_none(found: list[Any] | None, name: str) -> list[Any] | None:
     if found is not None and None in found:
-        have = sum(each is not None for each in found)
+        have = len(found) - found.count(None)
         expected = "all rows or none of them"
-        raise invalid(name, f"given for {have} of {len(rows)} rows", expected, "complete the rows")
+        raise invalid(name, f"given for {have} of {len(found)} rows", expected, "complete the rows")
     return found

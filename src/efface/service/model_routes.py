@@ -20,8 +20,8 @@ from efface.service.access import (
 )
 from efface.service.arrow_rows import MEDIA_TYPE, arrow_request
 from efface.service.backend import Backend
-from efface.service.bodies import NewModel, NewRows, Questions
-from efface.service.columns import feature_matrix, learn_request
+from efface.service.bodies import KeyRequest, NewModel, NewRows, Questions
+from efface.service.columns import feature_matrix, keys_of, learn_request
 from efface.service.documents import described_body
 from efface.store.learning import Learned
 
@@ -39,10 +39,14 @@ async def predict_rows(request: Request) -> Response:
     """Predict rows from what was published last; an interval waits for the running commit."""
     name, body = model_name(request), await read_body(request, Questions)
     model = _backend(request).model(name)
-    X = feature_matrix(body.rows, model.features)
+    X, keys = feature_matrix(body.rows, model.features), keys_of(body.rows)
+    lenient = body.missing == "ok"
     if body.interval is None:
-        return answer({"predictions": model.predict(X).tolist(), "commit": model.commit})
-    found = await _backend(request).predict_interval(name, X, body.interval, body.method)
+        predictions = model.predict(X, keys, lenient=lenient).tolist()
+        return answer({"predictions": predictions, "commit": model.commit})
+    if not lenient:
+        model.refuse_unknown(keys)
+    found = await _backend(request).predict_interval(name, X, keys, body)
     parts = {
         "predictions": found.prediction.tolist(),
         "lower": found.lower.tolist(),
@@ -98,6 +102,14 @@ async def show_history(request: Request) -> Response:
     return answer({**found, "points": [finite(point) for point in found["points"]]})
 
 
+@router.post("/models/{name}/keys", openapi_extra=described_body(KeyRequest))
+@needs("read")
+async def show_key(request: Request) -> Response:
+    """The model of a key, which may be a name: so it is in the body."""
+    body = await read_body(request, KeyRequest)
+    return answer(finite(_backend(request).model(model_name(request)).of_key(body.key)))
+
+
 @router.post("/models/{name}/events", openapi_extra=described_body(NewRows))
 @needs("predict", "learn")
 async def predict_and_learn(request: Request) -> Response:
@@ -105,7 +117,7 @@ async def predict_and_learn(request: Request) -> Response:
     name, body = model_name(request), await read_body(request, NewRows)
     model = _backend(request).model(name)
     wanted = learn_request(name, body, model.features)
-    predictions = model.predict(wanted.X).tolist()
+    predictions = model.predict(wanted.X, wanted.keys, lenient=True).tolist()
     learned = await _backend(request).learn(wanted)
     return answer({"predictions": predictions, **_learned(learned)})
 

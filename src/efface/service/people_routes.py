@@ -55,6 +55,7 @@ def plain_held(held: Held) -> dict[str, Any]:
         "features": {name: values.tolist() for name, values in held.features.items()},
         "responses": None if held.responses is None else held.responses.tolist(),
         "weights": None if held.weights is None else held.weights.tolist(),
+        "keys": held.keys,
     }
 
 

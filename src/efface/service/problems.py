@@ -109,8 +109,8 @@ def _place(path: tuple[int | str, ...]) -> str:
 
 FIELDS = frozenset(  # of all bodies
     {
-        *("rows", "x", "y", "id", "owner", "at", "until", "weight", "interval", "method"),
+        *("rows", "x", "y", "id", "owner", "at", "until", "weight", "key", "interval", "method"),
         *("kind", "parameters", "features", "ids", "owners", "model", "forever", "secret"),
-        *("missing", "left", "token", "forgotten", "forgotten_owners"),
+        *("missing", "left", "keyed", "token", "forgotten", "forgotten_owners"),
     }
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
+from efface.errors import invalid
+from efface.inputs.ids import Id
 from efface.inputs.months import Months
 from efface.inputs.times import Time
 from efface.inputs.types import Matrix, Vector
@@ -31,15 +33,28 @@ class PublishedModel:
     rows: int
     due: Time | None
     commit: int
+    keyed = False
 
     @property
     def values(self) -> int:
         """How many values of features there are."""
         return self.rows * len(self.features)
 
-    def predict(self, X: Matrix) -> Vector:
+    def predict(
+        self, X: Matrix, keys: Sequence[Id] | None = None, *, lenient: bool = False
+    ) -> Vector:
         """The predictions for checked rows."""
+        self.refuse_unknown(keys)
         return np.asarray(X @ self.coef + self.intercept)
+
+    def refuse_unknown(self, keys: Sequence[Id] | None) -> None:
+        """Raise if there are keys."""
+        if keys is not None:
+            raise invalid("key", "given", "none, since the model is not keyed", "leave it out")
+
+    def of_key(self, key: Id) -> dict[str, Any]:
+        """There is no model of a key."""
+        raise invalid("name", self.name, "a keyed model", "see GET /models")
 
     def described(self) -> dict[str, Any]:
         """As JSON knows it."""
@@ -48,6 +63,7 @@ class PublishedModel:
             "kind": self.kind,
             "parameters": dict(self.parameters),
             "features": list(self.features),
+            "keyed": False,
             "rows": self.rows,
             "coefficients": dict(zip(self.features, self.coef.tolist(), strict=True)),
             "intercept": self.intercept,
@@ -82,11 +98,11 @@ def next_due(live: LiveRows) -> Time | None:
     policy, oldest = live.policy, next(iter(live.index.since), None)
     if not isinstance(policy, KeepFor) or oldest is None:
         return end
-    age = _later(oldest, policy.length)
+    age = later(oldest, policy.length)
     return age if end is None else min(age, end)
 
 
-def _later(time: Time, length: Time | Months) -> Time:
+def later(time: Time, length: Time | Months) -> Time:
     """A time plus a duration; months end as ``efface.inputs.months`` says."""
     if not isinstance(length, Months):
         return time + length

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from efface.service.published import PublishedModel
+from efface.service.published_fleet import PublishedFleet
 
 POINTS = 600
 SHOWN = 8  # coefficients
@@ -34,7 +35,9 @@ class RecentPast:
     points: dict[str, deque[dict[str, Any]]] = field(default_factory=dict)
     dropped: dict[str, float] = field(default_factory=dict)
 
-    def add(self, model: PublishedModel, errors: Errors | None, now: float) -> None:
+    def add(
+        self, model: PublishedModel | PublishedFleet, errors: Errors | None, now: float
+    ) -> None:
         """Add the point of a commit."""
         kept = self.points.setdefault(model.name, deque(maxlen=POINTS))
         kept.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import gc
 import logging
 import os
 import signal
@@ -23,6 +24,7 @@ from efface.store import Store
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _NOT_DUMPABLE = (4, 0)  # PR_SET_DUMPABLE
 _SWITCH = 0.001  # seconds after which the writer's thread lets a prediction run
+_THRESHOLDS = (50_000, 20, 100)  # of the collector: rows are objects without cycles
 _STOP = 60  # seconds for requests that are answered when the service stops
 
 
@@ -72,6 +74,14 @@ def protect_memory() -> None:
         ctypes.CDLL(None).prctl(*_NOT_DUMPABLE, 0, 0, 0)
 
 
+def _prepare_interpreter() -> None:
+    """Let threads take turns often, and let the collector not walk the rows of the store."""
+    sys.setswitchinterval(_SWITCH)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_THRESHOLDS)
+
+
 def bind(listen: Listen) -> socket.socket:
     """The socket of a service; port 0 takes a free one."""
     family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
@@ -98,7 +108,7 @@ def serve(
     """
     refuse_workers()
     protect_memory()
-    sys.setswitchinterval(_SWITCH)
+    _prepare_interpreter()
     _log_to_stderr()
     with bind(listen) as where:
         port = where.getsockname()[1]

@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, final
@@ -29,6 +30,7 @@ from efface.store.durable_files import (
     replace_file,
     sync_folder,
 )
+from efface.store.key_mirror import take_from_mirror
 from efface.store.key_segments import SLOT, SLOTS, KeySegments
 from efface.store.layout import About, Secrets
 from efface.store.master_key import MasterKey
@@ -37,6 +39,7 @@ from efface.store.records import STATE, State
 from efface.store.refusals import RefusedOwners
 from efface.store.row_cipher import Body, RowCipher
 from efface.store.row_database import RowDatabase
+from efface.store.signing import finish_change
 from efface.store.sqlite_rows import SqliteRows
 
 _PLAIN = (layout.ABOUT, layout.RECEIPTS, layout.REFUSED)
@@ -100,20 +103,23 @@ def restore(
     destroyed: str | os.PathLike[str] | None = None,
     master_key: bytes | None = None,
     rows: str | None = None,
+    mirror: str | os.PathLike[str] | None = None,
     confirm: Callable[[RestoreCounts], bool] = lambda counts: True,
 ) -> RestoreCounts:
     """Bring rows and keys of a store together; return what that changed.
 
     ``backup`` is a copy of the rows, None for the rows that the store has. If there is no store in
     ``folder``, the copy must have keys. ``destroyed`` is the log of destroyed numbers: their keys
-    are destroyed first. Nothing changes if ``confirm`` returns False.
+    are destroyed first. ``mirror`` has the keys, if those of the store are lost. Nothing changes if
+    ``confirm`` returns False.
     """
     place, source = Path(folder), None if backup is None else Path(backup)
     with failures(str(folder)):
         if source is not None and not layout.is_store(source):
             raise InvalidValue(f"'{source}' is no copy of a store: expected a folder of 'backup'.")
         if layout.is_store(place):
-            return _Restore(place, source, destroyed, MasterKey(master_key), rows).run(confirm)
+            work = _Restore(place, source, destroyed, MasterKey(master_key), rows)
+            return work.run(confirm, None if mirror is None else Path(mirror))
         if source is None:
             raise InvalidValue(f"'{place}' is no store: name the copy to restore it from.")
         return _from_whole_copy(place, source, destroyed, MasterKey(master_key), rows, confirm)
@@ -134,6 +140,8 @@ def _from_whole_copy(
     beside = place.absolute().with_name(f".{place.name}.{secrets.token_hex(8)}")
     shutil.copytree(source, beside)
     try:
+        about = replace(About.read(beside), mirror=None)  # it belongs to the other folder
+        about.write(beside)
         work = _Restore(beside, source, destroyed, master, rows)
         counts = work.run(confirm)
         if work.confirmed:
@@ -157,17 +165,21 @@ class _Restore:
         rows: str | None,
     ) -> None:
         self.folder, self.source, self.confirmed = folder, source, False
-        about = self.about = About.read(folder)
+        about = About.read(folder)
         layout.check_master(about, master)
+        about = self.about = finish_change(folder, about)
         self.address = rows or about.rows
         self.secrets = Secrets.read(folder, about)
         self.seal = self.secrets.seal(about)
-        self.keys = KeySegments(folder / layout.KEYS, about.epoch, master)
+        self.master = master
         self.gone = set() if destroyed is None else read_destroyed(Path(destroyed), about.store)
 
-    def run(self, confirm: Callable[[RestoreCounts], bool]) -> RestoreCounts:
+    def run(
+        self, confirm: Callable[[RestoreCounts], bool], mirror: Path | None = None
+    ) -> RestoreCounts:
         """Show what will change, and change it if that is confirmed."""
         lock = FolderLock(self.folder / layout.LOCK)
+        self.keys = self._keys(self.folder / layout.KEYS if mirror is None else mirror)
         try:
             database = self._open_source()
             try:
@@ -180,6 +192,8 @@ class _Restore:
             kept, counts, doomed = self._sort(rows)
             self.confirmed = confirm(counts)
             if self.confirmed:
+                if mirror is not None:
+                    self._take_keys()
                 state = self._state_after(State.from_plain(found[STATE]))
                 records[STATE] = self.seal.encode(STATE, state.to_plain())
                 self._apply(records, kept, doomed)
@@ -187,6 +201,15 @@ class _Restore:
         finally:
             self.keys.close()
             lock.release()
+
+    def _keys(self, place: Path) -> KeySegments:
+        return KeySegments(place, self.about.epoch, self.master)
+
+    def _take_keys(self) -> None:
+        place, mirror = self.folder / layout.KEYS, self.keys
+        take_from_mirror(mirror, place)
+        self.keys = self._keys(place)
+        mirror.close()
 
     def _open_source(self) -> RowDatabase:
         if self.source is not None:

@@ -7,23 +7,26 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import DamagedStore, invalid
-from efface.store import layout
+from efface.store import layout, left_ids
 from efface.store.durable_files import FolderLock, open_file, sync, write_all
+from efface.store.key_mirror import make_mirror, open_mirror
 from efface.store.key_segments import KeySegments, remove_other_epochs, runs
 from efface.store.layout import About, Secrets
+from efface.store.left_ids import LeftIds
 from efface.store.master_key import MasterKey
 from efface.store.notes import PREFIX, Note
 from efface.store.receipts import Receipt, ReceiptChain
 from efface.store.records import STATE, State
-from efface.store.refusals import LeftIds, RefusedOwners
+from efface.store.refusals import RefusedOwners
 from efface.store.row_cipher import RowCipher
 from efface.store.row_database import RowDatabase
+from efface.store.signing import change_key, finish_change
 from efface.store.sqlite_rows import SqliteRows
 from efface.store.steps import Found, Transaction
 
@@ -65,14 +68,16 @@ class StoreDisk:
             raise
 
     def _start(self, master: MasterKey) -> None:
-        about = self.about = About.read(self.folder)
+        about = About.read(self.folder)
         layout.check_master(about, master)
+        about = self.about = finish_change(self.folder, about)
         secrets = self.secrets = Secrets.read(self.folder, about)
         self.seal = secrets.seal(about)
         self.cipher = RowCipher(bytes.fromhex(about.store))
         remove_other_epochs(self.folder / layout.KEYS, about.epoch)
         self.keys = KeySegments(self.folder / layout.KEYS, about.epoch, master)
-        self._open.append(lambda: self.keys.close())
+        self.mirror: KeySegments | None = None
+        self._open.append(lambda: self._close_keys())
         if not self.keys.segments:
             raise DamagedStore(f"'{layout.KEYS}' holds no keys: restore the folder from a copy.")
         for name in (layout.RECEIPTS, layout.REFUSED):  # what a killed process wrote may not be
@@ -144,6 +149,36 @@ class StoreDisk:
     def use_keys(self, about: About, keys: KeySegments) -> None:
         """Go on with the keys of another epoch."""
         self.about, self.keys = about, keys
+        self.open_mirror()
+
+    def open_mirror(self) -> None:
+        """Make the mirror equal to the keys, which must be those of the rows."""
+        if self.mirror is not None:
+            self.mirror.close()
+        place = self.about.mirror
+        self.mirror = None if place is None else open_mirror(Path(place), self.keys)
+
+    def use_mirror(self, place: str | os.PathLike[str] | Literal[False]) -> None:
+        """Mirror the keys in another folder from now on, or no longer."""
+        chosen = None if place is False else os.path.abspath(place)
+        if chosen != self.about.mirror:
+            if chosen is not None:
+                make_mirror(Path(chosen), self.folder, wrapped=bool(self.keys.master))
+            self.about = replace(self.about, mirror=chosen)
+            self.about.write(self.folder)
+
+    @property
+    def _copies(self) -> list[KeySegments]:
+        return [self.keys] if self.mirror is None else [self.keys, self.mirror]
+
+    def _close_keys(self) -> None:
+        for keys in self._copies:
+            keys.close()
+
+    def remove_empty(self, used: set[int]) -> None:
+        """Remove the segments that hold no key; ``used`` ones stay."""
+        for keys in self._copies:
+            keys.remove_empty(used)
 
     def keep_logs(self, places: Mapping[str, str | os.PathLike[str]]) -> None:
         """Write the log of destroyed numbers, and the heads of the chain, to these files too."""
@@ -157,26 +192,31 @@ class StoreDisk:
 
     def reserve(self, count: int) -> None:
         """Make room for the keys of so many rows."""
-        if count:
-            self.keys.reserve(self.state.next_seq + count - 1)
+        for each in self._copies if count else ():
+            each.reserve(self.state.next_seq + count - 1)
 
     def write_keys(self, first: int, keys: bytes, started: int) -> None:
-        self.keys.write(first, keys, started)
+        for each in self._copies:
+            each.write(first, keys, started)
 
     def zero_keys(self, seqs: Iterable[int]) -> None:
-        self.keys.zero(seqs)
+        gone = list(seqs)
+        for each in self._copies:
+            each.zero(gone)
 
     def sync_keys(self) -> None:
-        self.keys.sync()
+        for each in self._copies:
+            each.sync()
 
     def commit(self, change: Transaction) -> None:
         contents = {STATE: change.state.to_plain(), **change.puts}
         puts = {name: self.seal.encode(name, content) for name, content in contents.items()}
         self.database.apply(change.inserts, change.deletes, puts, change.drops)
         self.state = change.state
-        self.keys.mark_committed(change.state.transaction)
+        for each in self._copies:
+            each.mark_committed(change.state.transaction)
         for name, content in change.puts.items():
-            if name.startswith(LeftIds.PREFIX):
+            if name.startswith(left_ids.PREFIX):
                 self.left.enter(name, content)
 
     def log_destroyed(self, seqs: Iterable[int]) -> None:
@@ -195,6 +235,13 @@ class StoreDisk:
         self.last_receipt = self.chain.append(about)
         self.anchor_head()
 
+    def change_signing_key(self) -> Receipt:
+        """Sign by a new key from now on."""
+        self.about, record = change_key(self.folder, self.about, self.chain, timestamp())
+        self.secrets = replace(self.secrets, signing=self.chain.key)
+        self.anchor_head()
+        return record
+
     def anchor_head(self) -> None:
         """Append the head of the chain to a file elsewhere, if there is one."""
         if self.about.anchor is not None:
@@ -208,6 +255,7 @@ class StoreDisk:
             "database": "SQLite" if about.rows is None else "PostgreSQL",
             "master_key": about.master is not None,
             "epoch": about.epoch,
+            "mirror": about.mirror is not None,
             "receipts": self.chain.count,
             "head": self.chain.head,
             "public_key": self.secrets.signing.public,

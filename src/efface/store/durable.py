@@ -8,20 +8,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, final
+from typing import Any, Literal, Self, final
 
 import numpy as np
 
+from efface.batch.fleet import Fleet
 from efface.diagnostics.audit import Audit
 from efface.errors import (
     DamagedStore,
     StoreStopped,
     TooManyDue,
-    UnknownId,
     UnknownOwner,
     invalid,
 )
-from efface.inputs.ids import AnyId, Id, RequestedRows, as_id, requested, some_ids
+from efface.inputs.ids import AnyId, Id, as_id, requested, some_ids
 from efface.inputs.parameters import choice
 from efface.models.held import Held
 from efface.models.intervals import Interval, MethodName
@@ -33,10 +33,12 @@ from efface.store.durable_files import failures
 from efface.store.group_commit import GroupCommit, find_model
 from efface.store.learning import Learned, LearnRequest
 from efface.store.master_key import MasterKey
+from efface.store.opening import without_rows
 from efface.store.receipts import Receipt, subject
 from efface.store.rotation import rotate
-from efface.store.row_format import StoredRows
-from efface.store.stored_models import Definition, StoredModel
+from efface.store.single_model import SingleModel
+from efface.store.stored_fleet import StoredFleet
+from efface.store.stored_models import Definition, StoredModel, refuse_unknown, resolved
 from efface.store.writer import Writer
 
 SECRET = 32  # bytes of the secret of a request
@@ -49,7 +51,8 @@ class Store:
     A folder that does not exist, or is empty, becomes a new store. ``rows`` is the address of a
     PostgreSQL database for a new store, None for a SQLite file in the folder. ``master_key`` wraps
     the keys of rows. ``destroyed`` names a file elsewhere to which the numbers of destroyed keys
-    are written, ``anchor`` one for the heads of the chain of receipts; the store remembers them.
+    are written, ``anchor`` one for the heads of the chain of receipts, ``mirror`` a folder on
+    another disk for a second copy of the keys (False: no longer). The store remembers them.
 
     A method returns once its change is durable. Threads may call all methods: rows that wait while
     another thread commits share the next commit. One process owns a store.
@@ -78,6 +81,7 @@ class Store:
         master_key: bytes | None = None,
         destroyed: str | os.PathLike[str] | None = None,
         anchor: str | os.PathLike[str] | None = None,
+        mirror: str | os.PathLike[str] | Literal[False] | None = None,
     ) -> None:
         self.path, master = Path(path), MasterKey(master_key)
         self._closed = True
@@ -87,6 +91,8 @@ class Store:
             self._disk = StoreDisk(self.path, master, rows)
         try:
             with failures(str(path)):
+                if mirror is not None:
+                    self._disk.use_mirror(mirror)
                 self._writer = Writer(self._disk)
                 places = {"destroyed": destroyed, "anchor": anchor}
                 self._disk.keep_logs({k: v for k, v in places.items() if v is not None})
@@ -114,10 +120,13 @@ class Store:
 
     # -- models ----------------------------------------------------------------------------------
 
-    def add(self, name: str, model: Any, features: Sequence[str] | int) -> None:
+    def add(
+        self, name: str, model: Any, features: Sequence[str] | int, *, keyed: bool = False
+    ) -> None:
         """Add a model: one of the library, of which the parameters are kept, and its features.
 
-        ``features`` are the names of the columns of X, or their number.
+        ``features`` are the names of the columns of X, or their number. With ``keyed`` there is one
+        model per key, as in ``efface.Fleet``; ids are unique across all keys.
         """
         with self._working():
             if not str(name).isprintable() or not 0 < len(name) <= 200:
@@ -125,8 +134,8 @@ class Store:
             if name in self._models:
                 raise invalid("name", name, "a name that no model has", "name another one")
             number = 1 + max((m.definition.number for m in self._models.values()), default=0)
-            definition = Definition.of(number, name, model, features)
-            self._writer.define(StoredModel(definition, StoredRows.none(definition.width), [], 0))
+            definition = Definition.of(number, name, model, features, keyed=keyed)
+            self._writer.define(without_rows(definition))
 
     def models(self) -> dict[str, dict[str, Any]]:
         """What is known of each model: its class, parameters, features and number of rows."""
@@ -147,15 +156,16 @@ class Store:
         until: Any = None,
         sample_weight: Any = None,
         left: str = "raise",
+        keys: Any = None,
     ) -> Learned:
-        """Learn rows; they are durable when this returns.
+        """Learn rows; they are durable when this returns. ``keys`` are for a keyed model.
 
         Rows without ids get UUIDs. A row that is there already, with the same id and content, is
         skipped; one with another content is refused. Ids whose rows left in the last seven days are
         refused, or skipped if ``left`` is "skip".
         """
         skip = choice("left", left, ("raise", "skip")) == "skip"
-        request = LearnRequest(name, X, y, sample_weight, ids, owners, at, until, skip)
+        request = LearnRequest(name, X, y, sample_weight, ids, owners, at, until, skip, keys)
         self.learn_many([request])
         return request.outcome()
 
@@ -203,7 +213,7 @@ class Store:
             drawn = os.urandom(SECRET) if secret is None else secret
             repeated = self._disk.chain.find(subject(drawn, *wanted)) is not None
             if not lenient and not repeated:
-                _refuse_unknown(wanted, chosen)
+                refuse_unknown(wanted, chosen)
             return self._writer.forget(wanted, chosen, drawn, forever=forever)
 
     def expire(self, now: Any = None, *, force: bool = False) -> dict[str, int]:
@@ -242,32 +252,55 @@ class Store:
     def resolve(self, names: Sequence[str], *, owners: bool = True) -> list[Id]:
         """Texts as the live rows have them: whole numbers where rows have the number."""
         with self._committed():
-            return [_resolved(name, list(self._models.values()), owners) for name in names]
+            return [resolved(name, list(self._models.values()), owners) for name in names]
 
     # -- answers ---------------------------------------------------------------------------------
 
-    def predict(self, name: str, X: Any) -> Any:
-        """The predictions of a model for the rows of X."""
+    def predict(self, name: str, X: Any, *, keys: Any = None, missing: str = "raise") -> Any:
+        """The predictions of a model for the rows of X; of a keyed one by the models of ``keys``.
+
+        A key without live rows is an error, unless ``missing`` is "ok".
+        """
         with self._working():
-            return find_model(self._models, name).predict(X)
+            return find_model(self._models, name).predict(X, keys, missing)
 
     def predict_interval(
-        self, name: str, X: Any, level: float = 0.95, method: MethodName = "gaussian"
+        self,
+        name: str,
+        X: Any,
+        level: float = 0.95,
+        method: MethodName = "gaussian",
+        *,
+        keys: Any = None,
+        missing: str = "raise",
     ) -> Interval:
         """Prediction intervals of a model for the rows of X."""
         with self._working():
-            return find_model(self._models, name).predict_interval(X, level, method)
+            stored = find_model(self._models, name)
+            return stored.predict_interval(X, level, method, keys, missing)
 
-    def coefficients(self, name: str) -> tuple[dict[str, float], float]:
-        """The coefficient of each feature, and the intercept."""
+    def coefficients(self, name: str, key: AnyId | None = None) -> tuple[dict[str, float], float]:
+        """The coefficient of each feature, and the intercept; of a keyed model those of a key."""
         with self._working():
-            return find_model(self._models, name).coefficients()
+            return find_model(self._models, name).coefficients(key)
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Model]:
         """The library's model of this name, to be looked at; nothing changes it meanwhile."""
         with self._working():
-            yield find_model(self._models, name).model
+            stored = find_model(self._models, name)
+            if not isinstance(stored, SingleModel):
+                raise invalid("name", name, "a model that is not keyed", "use reading_fleet")
+            yield stored.model
+
+    @contextmanager
+    def reading_fleet(self, name: str) -> Iterator[Fleet]:
+        """The same for a keyed model: the library's fleet."""
+        with self._working():
+            stored = find_model(self._models, name)
+            if not isinstance(stored, StoredFleet):
+                raise invalid("name", name, "a keyed model", "use reading")
+            yield stored.fleet
 
     def held(self, owner: AnyId, *, model: str | None = None) -> dict[str, Held]:
         """All that the store holds about an owner, by model, in those that have their rows."""
@@ -338,6 +371,16 @@ class Store:
             with failures(str(self.path)):
                 rotate(self._disk, master)
 
+    def rotate_signing_key(self) -> Receipt:
+        """Sign receipts by a new key; return the record of the change, signed by both keys.
+
+        Publish the record and the new public key: receipts of the old key verify with them.
+        """
+        with self._committed(), self._writer.or_stop(), failures(str(self.path)):
+            record = self._disk.change_signing_key()
+            self._writer.finish()
+            return record
+
     # -- the end ---------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -380,21 +423,3 @@ class Store:
             self._queue.commit()
             self._writer.refuse_stopped()
             yield
-
-
-def _resolved(name: str, models: Sequence[StoredModel], owners: bool) -> Id:
-    if not name.removeprefix("-").isdecimal():
-        return name
-    known = [each.owns if owners else each.knows for each in models]
-    return int(name) if any(has(int(name)) for has in known) else name
-
-
-def _refuse_unknown(wanted: RequestedRows, models: Sequence[StoredModel]) -> None:
-    """Raise if a request names an id or an owner that no model has."""
-    for id in wanted.ids:
-        if not any(stored.knows(id) for stored in models):
-            raise UnknownId("'ids' has one that no live row has: pass missing='ok' to allow that.")
-    for owner in wanted.owners:
-        if not any(stored.owns(owner) for stored in models):
-            text = "'owner' has no live row: nothing is held about them"
-            raise UnknownOwner(f"{text}; pass missing='ok' for a receipt of 0 rows.")

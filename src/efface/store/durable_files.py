@@ -57,6 +57,14 @@ def replace_file(path: Path, content: bytes) -> None:
     sync_folder(path.parent)
 
 
+def overwrite(path: Path, content: bytes | None = None) -> None:
+    """Write over a file where it lies, zeros by default: what it held is gone from the disk."""
+    with open_file(path, os.O_WRONLY) as descriptor:
+        zeros = bytes(os.fstat(descriptor).st_size) if content is None else b""
+        write_all(descriptor, content or zeros, 0)
+        sync(descriptor)
+
+
 @contextmanager
 def open_file(path: Path, flags: int) -> Iterator[int]:
     """The descriptor of a file that only its owner may read."""

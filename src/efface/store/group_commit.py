@@ -8,9 +8,10 @@ from typing import final
 
 from efface.errors import EffaceError, InvalidValue, UnknownModel
 from efface.store.key_segments import SLOTS
-from efface.store.learning import Checked, Gate, LearnRequest, joined
-from efface.store.stored_models import StoredModel
-from efface.store.writer import PlannedRows, Writer
+from efface.store.learning import Checked, Gate, LearnRequest
+from efface.store.stored_models import PlannedRows, StoredModel
+from efface.store.stored_rows import joined
+from efface.store.writer import Writer
 
 
 @final
@@ -70,7 +71,7 @@ class GroupCommit:
     def _learn_alone(self, each: Checked) -> None:
         stored = self._model(each.request.name)
         try:
-            plan = PlannedRows(stored, each.arrivals, stored.outcome(each.arrivals))
+            plan = stored.plan(each.new)
         except InvalidValue as error:
             each.request.error = error
             return
@@ -83,11 +84,11 @@ class GroupCommit:
             by_model.setdefault(each.request.name, []).append(each)
         plans = []
         for name, parts in by_model.items():
-            new, stored = joined([part.arrivals for part in parts]), self._model(name)
+            new, stored = joined([part.new for part in parts]), self._model(name)
             if new is None:
                 return None
             try:
-                plans.append(PlannedRows(stored, new, stored.outcome(new)))
+                plans.append(stored.plan(new))
             except InvalidValue:  # of one of them: alone it says so
                 return None
         return plans

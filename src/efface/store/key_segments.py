@@ -19,6 +19,7 @@ import os
 import re
 import struct
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple, final
 
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 from efface.errors import DamagedStore
 from efface.store.durable_files import (
     FILE_MODE,
-    open_file,
+    overwrite,
     replace_file,
     sync,
     sync_folder,
@@ -42,6 +43,7 @@ _NAME = re.compile(r"(\d{4})-(\d{6})\.bin")
 _MARK = struct.Struct("<8sQQ8x")
 _MAGIC = b"effacek1"
 _OPEN = 64  # descriptors that are kept
+_THREADS = 8  # that sync segments at the same time
 
 
 class Progress(NamedTuple):
@@ -73,6 +75,7 @@ class KeySegments:
     def __init__(self, folder: Path, epoch: int, master: MasterKey) -> None:
         self.folder, self.epoch, self.master = folder, epoch, master
         self._open: dict[int, int] = {}  # descriptors by segment, the least recently used first
+        self._threads: ThreadPoolExecutor | None = None
         self._there = set(self._numbers(epoch))
         self._unsynced = set(self._there)  # what a killed process wrote may not be on the disk
         self.progress = self._read_progress() if self._there else Progress(0, 0)
@@ -134,9 +137,13 @@ class KeySegments:
 
     def sync(self) -> None:
         """Return once all that was written is on the disk."""
-        for segment in sorted(self._unsynced):
-            sync(self._descriptor(segment))
-            self._unsynced.discard(segment)
+        descriptors = [self._descriptor(segment) for segment in sorted(self._unsynced)]
+        if len(descriptors) > 1:  # a disk serves many requests in the time of one
+            self._threads = self._threads or ThreadPoolExecutor(_THREADS, "efface-sync")
+            list(self._threads.map(sync, descriptors))
+        elif descriptors:
+            sync(descriptors[0])
+        self._unsynced.clear()
 
     def remove_empty(self, used: set[int]) -> None:
         """Remove segments without keys: all that are not ``used``, except the newest."""
@@ -164,6 +171,9 @@ class KeySegments:
 
     def close(self) -> None:
         """Close the files."""
+        if self._threads is not None:
+            self._threads.shutdown()
+            self._threads = None
         while self._open:
             os.close(self._open.popitem()[1])
 
@@ -221,9 +231,7 @@ def remove_other_epochs(folder: Path, epoch: int) -> None:
     names = ((path, _NAME.fullmatch(path.name)) for path in folder.iterdir())
     others = [path for path, name in names if name and int(name[1]) != epoch]
     for path in others:
-        with open_file(path, os.O_RDWR) as descriptor:
-            write_all(descriptor, bytes(os.fstat(descriptor).st_size), 0)
-            sync(descriptor)
+        overwrite(path)
         path.unlink()
     if others:
         sync_folder(folder)

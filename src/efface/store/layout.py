@@ -50,6 +50,7 @@ class About:
     ``rows`` is the address of a PostgreSQL database, None for ``rows.db``. ``blind`` is the digest
     of ``blind.key``, ``master`` the fingerprint of the master key, None without one. ``destroyed``
     and ``anchor`` are files elsewhere: the log of destroyed numbers, and the heads of the chain.
+    ``mirror`` is a folder elsewhere with the same keys.
     """
 
     store: str
@@ -61,6 +62,7 @@ class About:
     destroyed: str | None = None
     anchor: str | None = None
     format: int = FORMAT
+    mirror: str | None = None
 
     def write(self, folder: Path) -> None:
         """Replace ``store.json``."""

@@ -16,7 +16,10 @@ from efface.store.key_segments import SLOTS
 from efface.store.records import MODELS
 from efface.store.row_cipher import Body
 from efface.store.row_format import decode
+from efface.store.single_model import SingleModel
+from efface.store.stored_fleet import PHASES, StoredFleet
 from efface.store.stored_models import Definition, StoredModel
+from efface.store.stored_rows import StoredRows
 
 
 def read_models(
@@ -32,7 +35,10 @@ def read_models(
                 raise DamagedStore(f"'rows' has rows of model {number}, which is not there.")
             texts[number].append(text)
             seqs[number].append(seq)
-        found = {each.name: _rebuilt(disk, each, texts, seqs) for each in definitions}
+        found = {
+            each.name: _rebuilt(disk, each, texts.pop(each.number), seqs[each.number], contents)
+            for each in definitions
+        }
     numbers = [np.array(each, dtype=np.int64) for each in seqs.values()]
     return found, np.sort(np.concatenate([np.zeros(0, np.int64), *numbers]))
 
@@ -40,12 +46,20 @@ def read_models(
 def _rebuilt(
     disk: StoreDisk,
     definition: Definition,
-    texts: dict[int, list[bytes]],
-    seqs: dict[int, list[int]],
+    texts: list[bytes],
+    seqs: list[int],
+    contents: dict[str, Any],
 ) -> StoredModel:
-    number = definition.number
-    rows = decode(texts.pop(number), definition.width)
-    return StoredModel(definition, rows, seqs[number], disk.state.phase(number))
+    number, rows = definition.number, decode(texts, definition.width)
+    if not definition.keyed:
+        return SingleModel(definition, rows, seqs, disk.state.phase(number))
+    return StoredFleet(definition, rows, seqs, contents.get(f"{PHASES}{number}", ()))
+
+
+def without_rows(definition: Definition) -> StoredModel:
+    """A model that has no row yet."""
+    kind = StoredFleet if definition.keyed else SingleModel
+    return kind(definition, StoredRows.none(definition.width), [])
 
 
 def _decrypted(disk: StoreDisk) -> Iterator[tuple[int, int, bytes]]:

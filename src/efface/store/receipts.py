@@ -21,11 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+import numpy as np
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from efface.errors import BadReceipt, DamagedStore
 from efface.inputs.ids import Id
+from efface.store.digest_table import DigestTable
 from efface.store.durable_files import open_file, sync, write_all
 
 _CONTEXT = b"efface-receipt-v1\n"
@@ -140,6 +142,19 @@ def verify_chain(receipts: Iterable[Receipt], public_key: str | None = None) -> 
     return count
 
 
+def linked_keys(public_key: str, changes: Iterable[Receipt]) -> set[str]:
+    """The keys that records of changes, each signed by both keys, link to a published one."""
+    known, pairs = {public_key}, []
+    for record in changes:
+        fields = record.fields
+        if "next_key" in fields:
+            record.verify()
+            pairs.append({str(fields["key"]), str(fields["next_key"])})
+    while grown := [pair for pair in pairs if pair & known and not pair <= known]:
+        known = known.union(*grown)
+    return known
+
+
 @final
 class SigningKey:
     """The private key of a store."""
@@ -163,21 +178,26 @@ class ReceiptChain:
     def __init__(self, path: Path, store: str, key: SigningKey) -> None:
         self._path, self._store, self.key = path, store, key
         self.digest, self.head, self.count = "", NO_PAYLOAD, 0
-        self._by_subject: dict[str, tuple[int, int]] = {}  # offset and length of the line
-        self.notes: set[str] = set()  # those that have a receipt
+        self._by_subject = DigestTable(np.uint64)  # to the offset of the line
+        self.notes: set[str] = set()  # those that had a receipt when the file was read
         self._end = 0
         self._read()
 
     def _read(self) -> None:
         """Go through the file; a last line without its end was never acknowledged: cut it off."""
         content = self._path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
+        whole, subjects = content[: content.rfind(b"\n") + 1], dict[bytes, int]()
         for line in whole.splitlines():
             try:
-                self._enter(Receipt.parse(line.decode("utf-8")), line + b"\n")
+                receipt = Receipt.parse(line.decode("utf-8"))
+                offset, fields = self._enter(receipt, line + b"\n"), receipt.fields
+                if "subject" in fields:
+                    subjects[_short(fields["subject"])] = offset
+                    self.notes.add(fields["note"])
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 text = f"'{self._path.name}' is damaged at line {self.count + 1}"
                 raise DamagedStore(f"{text}; restore it from a copy.") from error
+        self._by_subject.add(list(subjects), list(subjects.values()))
         if len(whole) < len(content):
             with open_file(self._path, os.O_RDWR) as descriptor:
                 os.ftruncate(descriptor, len(whole))
@@ -195,11 +215,13 @@ class ReceiptChain:
 
     def find(self, subject: str) -> Receipt | None:
         """The receipt of a request that was made before, under the same secret."""
-        place = self._by_subject.get(subject)
-        if place is None:
+        (offset,) = self._by_subject.find([_short(subject)])
+        if offset is None:
             return None
-        with open_file(self._path, os.O_RDONLY) as descriptor:
-            return Receipt.parse(os.pread(descriptor, place[1], place[0]).decode("utf-8"))
+        with self._path.open("rb") as file:
+            file.seek(offset)
+            receipt = Receipt.parse(file.readline().decode("utf-8"))
+        return receipt if receipt.fields["subject"] == subject else None
 
     def receipts(self) -> list[Receipt]:
         """All receipts."""
@@ -219,19 +241,25 @@ class ReceiptChain:
         with open_file(self._path, os.O_WRONLY) as descriptor:
             write_all(descriptor, line, self._end)
             sync(descriptor)
-        self._enter(receipt, line)
+        offset = self._enter(receipt, line)
+        if "subject" in about:
+            self._by_subject.add([_short(about["subject"])], offset)
         return receipt
 
-    def _enter(self, receipt: Receipt, line: bytes) -> None:
+    def _enter(self, receipt: Receipt, line: bytes) -> int:
+        """Go on with a line; return its offset."""
         fields = receipt.fields
         if receipt.number != self.count + 1 or fields.get("previous") != self.head:
             raise BadReceipt(f"'receipt' {receipt.number} does not follow receipt {self.count}.")
         self.count, self.head = receipt.number, receipt.head
         self.digest = _extended(self.digest, line)
-        if "subject" in fields:
-            self._by_subject[fields["subject"]] = self._end, len(line)
-            self.notes.add(fields["note"])
         self._end += len(line)
+        return self._end - len(line)
+
+
+def _short(subject: str) -> bytes:
+    """What a subject is found by."""
+    return hashlib.sha256(subject.encode("utf-8")).digest()
 
 
 def _extended(digest: str, line: bytes) -> str:

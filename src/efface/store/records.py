@@ -16,6 +16,7 @@ from efface.errors import DamagedStore
 
 STATE, MODELS = "state", "models"
 _DIGEST = 16
+_PLAIN = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
 @final
@@ -30,7 +31,7 @@ class RecordSeal:
 
     def encode(self, name: str, content: Any) -> bytes:
         """The body of a record."""
-        text = json.dumps(content, separators=(",", ":"), allow_nan=False).encode("ascii")
+        text = _PLAIN.encode(content).encode("ascii")
         return text + self._digest(name, text)
 
     def decode(self, name: str, body: bytes | None) -> Any:

@@ -1,6 +1,6 @@
-"""What must not come back: owners for ever, and for seven days the ids of rows that left.
+"""The owners that must not come back.
 
-Both are kept as digests under the store's own secret, ``blind.key``. Who has that secret, or may
+They are kept as digests under the store's own secret, ``blind.key``. Who has that secret, or may
 learn rows, can test whether a name is among them.
 
 ``refused.bin`` is ``efface refused 1`` and a line break, then 40 bytes per owner: HMAC-SHA256 of
@@ -13,10 +13,9 @@ import hashlib
 import hmac
 import json
 import os
-from collections import deque
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 from efface.errors import DamagedStore
 from efface.inputs.ids import Id
@@ -25,9 +24,6 @@ from efface.store.durable_files import open_file, sync, write_all
 HEADER = b"efface refused 1\n"
 _HASH, _CHECK = 32, 8
 _ENTRY = _HASH + _CHECK
-DAYS = 7
-KEPT = DAYS * 86_400  # seconds
-_LEFT = 16
 
 
 @final
@@ -86,60 +82,3 @@ class RefusedOwners:
             if self._entry(len(self), digest) != content[at : at + _ENTRY]:
                 return
             self._hashes[digest] = None
-
-
-@final
-class LeftIds:
-    """The digests of ids whose rows left in the last seven days, one record per transaction."""
-
-    PREFIX = "left "
-
-    def __init__(self, secret: bytes) -> None:
-        self._secret = hashlib.sha256(b"left ids" + secret).digest()
-        self._hashes: dict[bytes, str] = {}  # to the name of the record
-        self._records: deque[tuple[int, str, list[bytes]]] = deque()
-
-    def __repr__(self) -> str:
-        return f"LeftIds({len(self._hashes)} ids)"
-
-    def __len__(self) -> int:
-        return len(self._hashes)
-
-    def hash(self, model: int, id: Id) -> bytes:
-        """The digest of an id of a model."""
-        content = b"%d%b%b" % (
-            model,
-            b"i" if type(id) is int else b"t",
-            str(id).encode("utf-8", "surrogatepass"),
-        )
-        return hashlib.blake2b(content, key=self._secret, digest_size=_LEFT).digest()
-
-    def among(self, model: int, ids: Sequence[Id]) -> list[int]:
-        """The places of those ids whose rows left a short time ago."""
-        if not self._hashes:
-            return []
-        known = self._hashes
-        return [at for at, id in enumerate(ids) if self.hash(model, id) in known]
-
-    def record(self, model_ids: Iterable[tuple[int, Iterable[Id]]], now: int) -> dict[str, Any]:
-        """The content of a record about ids that leave now."""
-        hashes = [self.hash(model, id) for model, ids in model_ids for id in ids]
-        return {"until": now + KEPT, "hashes": b"".join(hashes).hex()}
-
-    def enter(self, name: str, content: dict[str, Any]) -> None:
-        """Add a record that is in the database."""
-        joined = bytes.fromhex(content["hashes"])
-        hashes = [joined[at : at + _LEFT] for at in range(0, len(joined), _LEFT)]
-        self._records.append((int(content["until"]), name, hashes))
-        self._hashes.update(dict.fromkeys(hashes, name))
-
-    def outdated(self, now: int) -> list[str]:
-        """The names of records that are over; what they hold is dropped."""
-        names = []
-        while self._records and self._records[0][0] <= now:
-            _, name, hashes = self._records.popleft()
-            for each in hashes:
-                if self._hashes.get(each) == name:
-                    del self._hashes[each]
-            names.append(name)
-        return names

@@ -2,65 +2,46 @@
 
 Little-endian, in this order::
 
-    flags      1 byte     1: has a time, 2: calendar times, 4: has an end, 8: has a place for it
+    flags      1 byte     1: has a time, 2: calendar times, 4: has an end, 8: has a place for it,
+                          16: has a phase
     kinds      3 bytes    of id, owner and key: 0 none, 1 int64, 2 larger int, 3 text, 4 UUID
     lengths    3 uint16   of id, owner and key, in bytes
     response, weight      2 float64
     time                  8 bytes if flag 1: int64 nanoseconds since 1970, or float64
     end                   8 bytes if flag 8: the same
+    phase                 int64 if flag 16
     features              float64 each
     id, owner, key        an int64, the digits of an int, UTF-8, or the 16 bytes of a UUID
     zeros                 up to a multiple of 64 bytes
 
-The key names the model of a row where a store has one model per key.
+The key names the model of a row where a store has one model per key. The phase is that of its
+policy: how many rows had come since rows last left.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import invalid
 from efface.inputs.ids import Id
-from efface.inputs.times import Times, kind_of, never
+from efface.inputs.times import kind_of, never
+from efface.store.stored_rows import Names, StoredRows
 
 BLOCK = 64
-_TIME, _CALENDAR, _END, _PLACE = 1, 2, 4, 8
-_LAYOUT = _TIME | _PLACE  # the flags on which the length of the fixed part depends
+_TIME, _CALENDAR, _END, _PLACE, _PHASE = 1, 2, 4, 8, 16
+_LAYOUT = _TIME | _PLACE | _PHASE  # the flags on which the length of the fixed part depends
 _LONGEST = (1 << 16) - 1
 _NONE, _INT, _LARGE, _TEXT, _UUID = range(5)
+_UUID_BYTES, _UUID_TEXT = 16, 36
+_DIGITS = [at for at in range(_UUID_TEXT) if at not in (8, 13, 18, 23)]
 _HALF = 1 << 63
 _ZEROS = [bytes(count) for count in range(BLOCK)]
-
-Names = Sequence[Id | None]
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class StoredRows:
-    """Rows of one model in the order of their sequence numbers, as columns."""
-
-    X: NDArray[np.float64]
-    y: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    ids: Sequence[Id]
-    times: Times | None = None
-    untils: Times | None = None  # of rows without an end: ``never``
-    owners: Names | None = None
-    keys: Names | None = None
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    @classmethod
-    def none(cls, width: int) -> StoredRows:
-        """No rows."""
-        return cls(np.zeros((0, width)), np.zeros(0), np.zeros(0), [])
 
 
 @cache
@@ -70,6 +51,7 @@ def _head(width: int, layout: int) -> np.dtype[np.void]:
     fields += [("y", "<f8"), ("weight", "<f8")]
     fields += [("time", "<i8")] if layout & _TIME else []
     fields += [("end", "<i8")] if layout & _PLACE else []
+    fields += [("phase", "<i8")] if layout & _PHASE else []
     return np.dtype([*fields, ("x", "<f8", (width,))])
 
 
@@ -81,15 +63,56 @@ def encode(rows: StoredRows) -> list[bytes]:
     ([64], ['ann'])
     """
     count = len(rows)
-    layout = (0 if rows.times is None else _TIME) | (0 if rows.untils is None else _PLACE)
+    if count == 1:
+        return [_encode_one(rows)]
+    layout = _layout(rows)
     head = np.zeros(count, _head(rows.X.shape[1], layout))
     head["x"], head["y"], head["weight"] = rows.X, rows.y, rows.weights
     head["flags"] = _put_times(head, rows) | layout
+    if rows.phases is not None:
+        head["phase"] = rows.phases
     names = [_encoded(names, count) for names in (rows.ids, rows.owners, rows.keys)]
     for j, (kinds, texts) in enumerate(names):
         head["kinds"][:, j] = kinds
         head["lengths"][:, j] = list(map(len, texts)) if texts else 0
     return _joined(head, [texts for _, texts in names if texts])
+
+
+def _layout(rows: StoredRows) -> int:
+    """The flags of what rows have a place for."""
+    layout = (0 if rows.times is None else _TIME) | (0 if rows.untils is None else _PLACE)
+    return layout | (0 if rows.phases is None else _PHASE)
+
+
+def _encode_one(rows: StoredRows) -> bytes:
+    """The same for a single row, where arrays take longer than the row."""
+    layout, kind = _layout(rows), kind_of(rows.times) or kind_of(rows.untils)
+    flags = layout | (_CALENDAR if kind is int else 0)
+    if rows.untils is not None and rows.untils[0] != never(kind):
+        flags |= _END
+    columns = (None if names is None else names[0] for names in (rows.ids, rows.owners, rows.keys))
+    names = [_encode_name(name) for name in columns]
+    times = [each.view(np.int64).item() for each in _times(rows)]
+    values = *times, *rows.X[0].tolist()
+    head = _one(rows.X.shape[1], len(times)).pack(
+        flags,
+        *(kind for kind, _ in names),
+        *(len(text) for _, text in names),
+        rows.y.item(),
+        rows.weights.item(),
+        *values,
+    )
+    text = b"".join([head, *(text for _, text in names)])
+    return text + _ZEROS[-len(text) % BLOCK]
+
+
+def _times(rows: StoredRows) -> list[Any]:
+    return [each for each in (rows.times, rows.untils, rows.phases) if each is not None]
+
+
+@cache
+def _one(width: int, times: int) -> struct.Struct:
+    return struct.Struct(f"<4B3H2d{times}q{width}d")
 
 
 def refuse_long(names: Names | None, subject: str) -> None:
@@ -130,16 +153,44 @@ def _encoded(names: Names | None, count: int) -> tuple[Any, list[bytes]]:
             return _INT, [content[at : at + 8] for at in range(0, 8 * count, 8)]
         except OverflowError:
             pass  # some are larger, one by one
-    if set(map(type, names)) == {str} and 36 not in map(len, names):  # type: ignore[arg-type]
-        return _TEXT, [str.encode(name, "utf-8", "surrogatepass") for name in names]  # type: ignore[arg-type]
+    if set(map(type, names)) == {str}:
+        texts: list[str] = names  # type: ignore[assignment]
+        lengths = set(map(len, texts))
+        if _UUID_TEXT not in lengths:
+            return _TEXT, [name.encode("utf-8", "surrogatepass") for name in texts]
+        if lengths == {_UUID_TEXT} and (uuids := _encode_uuids(texts)):
+            return _UUID, uuids
     pairs = [_encode_name(name) for name in names]
     return [kind for kind, _ in pairs], [text for _, text in pairs]
 
 
+def _encode_uuids(names: Sequence[str]) -> list[bytes]:
+    """The bytes of texts that are all UUIDs; none if one of them is another text."""
+    try:
+        content = bytes.fromhex("".join(names).replace("-", ""))
+    except ValueError:
+        return []
+    if len(content) != _UUID_BYTES * len(names) or _uuid_texts(content) != list(names):
+        return []
+    return [content[at : at + _UUID_BYTES] for at in range(0, len(content), _UUID_BYTES)]
+
+
+def _uuid_texts(content: bytes) -> list[str]:
+    """The texts of UUIDs; of a single one without arrays."""
+    if len(content) == _UUID_BYTES:
+        text = content.hex()
+        return [f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"]
+    digits = np.frombuffer(content.hex().encode("ascii"), np.uint8).reshape(-1, 32)
+    texts = np.full((len(digits), _UUID_TEXT), ord("-"), np.uint8)
+    texts[:, _DIGITS] = digits
+    flat = texts.tobytes().decode("ascii")
+    return [flat[at : at + _UUID_TEXT] for at in range(0, len(flat), _UUID_TEXT)]
+
+
 def _encode_name(name: Id | None) -> tuple[int, bytes]:
     if type(name) is str:
-        if len(name) == 36 and name[8] == name[13] == name[18] == name[23] == "-":
-            return _encode_uuid(name)
+        if len(name) == _UUID_TEXT and (content := _encode_uuids([name])):
+            return _UUID, content[0]
         return _TEXT, name.encode("utf-8", "surrogatepass")
     if name is None:
         return _NONE, b""
@@ -147,22 +198,6 @@ def _encode_name(name: Id | None) -> tuple[int, bytes]:
     if -_HALF <= number < _HALF:
         return _INT, number.to_bytes(8, "little", signed=True)
     return _LARGE, str(number).encode("ascii")
-
-
-def _encode_uuid(name: str) -> tuple[int, bytes]:
-    """A text of the length of a UUID: as a UUID if that gives the same text back."""
-    try:
-        content = bytes.fromhex(name.replace("-", ""))
-    except ValueError:
-        return _TEXT, name.encode("utf-8", "surrogatepass")
-    if _uuid_text(content) == name:
-        return _UUID, content
-    return _TEXT, name.encode("utf-8", "surrogatepass")
-
-
-def _uuid_text(content: bytes) -> str:
-    text = content.hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def decode(texts: Sequence[bytes], width: int) -> StoredRows:
@@ -196,7 +231,10 @@ def _decode(texts: Sequence[bytes], width: int, layout: int) -> StoredRows:
         untils = head["end"].astype(np.int64).view(kind)
         untils[~ended] = never(int if kind is np.int64 else float)
     X, y, weights = (np.ascontiguousarray(head[name], np.float64) for name in ("x", "y", "weight"))
-    return StoredRows(X, y, weights, columns[0] or [], times, untils, columns[1], columns[2])
+    phases = head["phase"].astype(np.int64) if layout & _PHASE else None
+    return StoredRows(
+        X, y, weights, columns[0] or [], times, untils, columns[1], columns[2], phases
+    )
 
 
 def _merged(parts: list[StoredRows], order: NDArray[np.intp]) -> StoredRows:
@@ -218,8 +256,10 @@ def _merged(parts: list[StoredRows], order: NDArray[np.intp]) -> StoredRows:
         columns = [np.repeat(none, len(p)) if p.untils is None else p.untils for p in parts]
         untils = np.concatenate(columns)[order]
     times: Any = array("times") if timed else None
+    phased = all(part.phases is not None for part in parts)
     values = array("X"), array("y"), array("weights")
-    return StoredRows(*values, names("ids") or [], times, untils, names("owners"), names("keys"))
+    named = names("owners"), names("keys"), array("phases") if phased else None
+    return StoredRows(*values, names("ids") or [], times, untils, *named)
 
 
 def _decoded(
@@ -234,14 +274,14 @@ def _decoded(
     if (kinds == _INT).all():
         numbers: list[Id | None] = np.frombuffer(b"".join(parts), "<i8").tolist()
         return numbers
-    return [_decode_name(kind, part) for kind, part in zip(kinds.tolist(), parts, strict=True)]
+    pairs = list(zip(kinds.tolist(), parts, strict=True))
+    uuids = iter(_uuid_texts(b"".join([part for kind, part in pairs if kind == _UUID])))
+    return [next(uuids) if kind == _UUID else _decode_name(kind, part) for kind, part in pairs]
 
 
 def _decode_name(kind: int, content: bytes) -> Id | None:
     if kind == _TEXT:
         return content.decode("utf-8", "surrogatepass")
-    if kind == _UUID:
-        return _uuid_text(content)
     if kind == _INT:
         return int.from_bytes(content, "little", signed=True)
     return int(content) if kind == _LARGE else None
@@ -256,5 +296,4 @@ def random_ids(count: int, random: bytes) -> list[Id]:
     content = np.frombuffer(random, np.uint8).reshape(count, 16).copy()
     content[:, 6] = content[:, 6] & 0x0F | 0x40
     content[:, 8] = content[:, 8] & 0x3F | 0x80
-    flat = content.tobytes()
-    return [_uuid_text(flat[at : at + 16]) for at in range(0, 16 * count, 16)]
+    return list[Id](_uuid_texts(content.tobytes()))

@@ -9,6 +9,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import final
 from urllib.parse import quote
@@ -24,8 +25,12 @@ _TABLES = (
     "create table owner (epoch integer not null)",
     "insert into owner values (0)",
 )
+_INSERT = "insert into rows values (?, ?, ?)"
+_AT_ONCE = 128  # rows of one statement: at each other threads may take the interpreter
+_INSERT_MANY = _INSERT + ", (?, ?, ?)" * (_AT_ONCE - 1)
 _FULL = 2
-_CACHE = -65_536  # KiB
+_CACHE = -8_192  # KiB: new rows lie together, and the system caches the file
+_LOG = 4_000  # pages of the log: a commit that moves them to the file takes longer than others
 
 
 @final
@@ -57,6 +62,7 @@ class SqliteRows(RowDatabase):
         run("pragma synchronous=full")
         run("pragma secure_delete=off")
         run(f"pragma cache_size={_CACHE}")
+        run(f"pragma wal_autocheckpoint={_LOG}")
         if mode != "wal" or run("pragma synchronous").fetchone()[0] != _FULL:
             text = f"'{self._path.name}' cannot be made durable: expected WAL and synchronous=FULL"
             raise StorageFailure(f"{text}; use a local disk.")
@@ -96,8 +102,12 @@ class SqliteRows(RowDatabase):
         with self._writing():
             if deletes:
                 run("delete from rows where seq = ?", ((seq,) for seq in deletes))
-            if inserts:
-                run("insert into rows values (?, ?, ?)", inserts)
+            whole = len(inserts) - len(inserts) % _AT_ONCE
+            for first in range(0, whole, _AT_ONCE):
+                values = chain.from_iterable(inserts[first : first + _AT_ONCE])
+                self._connection.execute(_INSERT_MANY, tuple(values))
+            if whole < len(inserts):
+                run(_INSERT, inserts[whole:])
             run("replace into records values (?, ?)", puts.items())
             if drops:
                 run("delete from records where name = ?", ((name,) for name in drops))

@@ -1,29 +1,29 @@
-"""A model of a store: its definition, the library's model, and the number of each live row."""
+"""A model of a store: its definition, and the number of each live row.
+
+``efface.store.single_model`` has those with one model, ``efface.store.stored_fleet`` those with one
+model per key.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.diagnostics.audit import Audit, audit
-from efface.errors import DamagedStore, invalid
+from efface.diagnostics.audit import Audit
+from efface.errors import UnknownId, UnknownOwner, invalid
 from efface.inputs.arrays import as_matrix
 from efface.inputs.frames import FrameColumns
-from efface.inputs.ids import Id
-from efface.inputs.times import Time, Times, never
-from efface.live.arrivals import Arrivals
-from efface.live.live_rows import LiveRows, Outcome
-from efface.live.snapshot import Snapshot
+from efface.inputs.ids import Id, RequestedRows
 from efface.models.base import Keys
-from efface.models.held import Held, held_rows
+from efface.models.held import Held
 from efface.models.intervals import Interval, MethodName
-from efface.models.linear import from_snapshot
 from efface.models.regression import Model
-from efface.store.row_format import StoredRows
+from efface.store.stored_rows import StoredRows
 
 
 @final
@@ -37,6 +37,7 @@ class Definition:
     parameters: dict[str, Any]
     width: int
     features: tuple[str, ...] | None = None
+    keyed: bool = False  # one model per key
 
     @property
     def names(self) -> list[str]:
@@ -46,49 +47,27 @@ class Definition:
     def to_plain(self) -> list[Any]:
         """As JSON knows it."""
         features = None if self.features is None else list(self.features)
-        return [self.number, self.name, self.kind, self.parameters, self.width, features]
+        plain = [self.number, self.name, self.kind, self.parameters, self.width, features]
+        return [*plain, True] if self.keyed else plain
 
     @classmethod
     def from_plain(cls, plain: Sequence[Any]) -> Definition:
         """The definition back."""
-        number, name, kind, parameters, width, features = plain
+        number, name, kind, parameters, width, features, *keyed = plain
         names = None if features is None else tuple(features)
-        return cls(number, name, kind, parameters, width, names)
+        return cls(number, name, kind, parameters, width, names, bool(keyed))
 
     @classmethod
-    def of(cls, number: int, name: str, model: Any, features: Any) -> Definition:
+    def of(
+        cls, number: int, name: str, model: Any, features: Any, *, keyed: bool = False
+    ) -> Definition:
         """The definition of a model that a user passes, and of its features."""
         if not isinstance(model, Model):
             expected = "a linear model of efface such as Ridge()"
             raise invalid("model", type(model).__name__, expected, "pass one")
         width, names = _features(features)
         made = model.empty(width)._snapshot()
-        return cls(number, name, made.model, made.parameters, width, names)
-
-    def snapshot(self, rows: StoredRows, phase: int) -> Snapshot:
-        """The snapshot of the model with these rows, which are in the order of their arrival."""
-        times, owners = rows.times, rows.owners
-        order: Any = slice(None)
-        if times is not None and (times[1:] < times[:-1]).any():
-            order = np.argsort(times, kind="stable")
-        pick = order if isinstance(order, slice) else order.tolist()
-        return Snapshot(
-            model=self.kind,
-            parameters=self.parameters,
-            phase=phase,
-            features=None,
-            ids=_picked(rows.ids, pick),
-            times=None if times is None else times[order],
-            X=rows.X[order],
-            y=rows.y[order],
-            weights=None if (rows.weights == 1.0).all() else rows.weights[order],
-            owners=None if owners is None else _picked(owners, pick),
-            until=None if rows.untils is None else rows.untils[order],
-        )
-
-
-def _picked(names: Sequence[Any], order: Any) -> list[Any]:
-    return list(names[order]) if isinstance(order, slice) else [names[k] for k in order]
+        return cls(number, name, made.model, made.parameters, width, names, keyed)
 
 
 def _features(features: Any) -> tuple[int, tuple[str, ...] | None]:
@@ -104,27 +83,49 @@ def _features(features: Any) -> tuple[int, tuple[str, ...] | None]:
 
 
 @final
-class StoredModel:
+@dataclass(frozen=True, eq=False)
+class PlannedRows:
+    """Rows that a model is about to learn, and what then enters and leaves."""
+
+    stored: StoredModel
+    new: StoredRows
+    entered: NDArray[np.intp]  # which of the new rows are alive in the end, in their order
+    left: Sequence[Id]  # the ids of live rows that leave
+    phase: int = 0  # of the policy, once they are in
+    phases: NDArray[np.int64] | None = None  # the same for the key of each row that enters
+    records: dict[str, Any] = field(default_factory=dict)  # that change with it
+    change: Any = None  # what the library planned
+
+    @property
+    def entries(self) -> int:
+        """How many rows enter."""
+        return len(self.entered)
+
+    def passing(self) -> list[Id]:
+        """The ids of new rows that do not stay: because of later rows, or of their age."""
+        if self.entries == len(self.new):
+            return []
+        stay = set(self.entered.tolist())
+        return [id for row, id in enumerate(self.new.ids) if row not in stay]
+
+    def entering(self) -> StoredRows:
+        """The rows that enter, in the order of their arrival."""
+        kept = self.new if self.entries == len(self.new) else self.new.take(self.entered)
+        return kept if self.phases is None else replace(kept, phases=self.phases)
+
+
+class StoredModel(ABC):
     """A model whose rows are in the store."""
 
-    def __init__(
-        self, definition: Definition, rows: StoredRows, seqs: list[int], phase: int
-    ) -> None:
+    def __init__(self, definition: Definition, rows: StoredRows, seqs: Sequence[int]) -> None:
         self.definition = definition
-        try:
-            self.model: Model = from_snapshot(definition.snapshot(rows, phase))
-        except (KeyError, TypeError, ValueError) as error:
-            text = f"'{definition.name}' cannot be rebuilt from its rows ({type(error).__name__})"
-            raise DamagedStore(f"{text}: restore the store, or upgrade efface.") from error
         self.seqs: dict[Id, int] = dict(zip(rows.ids, seqs, strict=True))
 
     def __repr__(self) -> str:
-        return f"StoredModel({self.definition.name!r}, {len(self.seqs)} rows)"
+        return f"{type(self).__name__}({self.definition.name!r}, {len(self.seqs)} rows)"
 
     def __len__(self) -> int:
         return len(self.seqs)
-
-    # -- rows come -------------------------------------------------------------------------------
 
     def matrix(self, X: Any) -> Any:
         """X, or of a frame the columns that are features, in the order of the features."""
@@ -139,95 +140,95 @@ class StoredModel:
             raise invalid("X", f"without {', '.join(lacking)}", expected, "add the columns")
         return as_matrix(frame.select(self.definition.names))
 
-    def arrivals(self, X: Any, y: Any, sample_weight: Any, keys: Keys) -> Arrivals:
+    # -- rows come -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def checked(
+        self, X: Any, y: Any, sample_weight: Any, marks: Keys, keys: Any = None
+    ) -> StoredRows:
         """Checked rows; nothing changes."""
-        return self.model.arrivals(self.matrix(X), y, sample_weight, keys)
 
-    def outcome(self, new: Arrivals) -> Outcome:
+    @abstractmethod
+    def plan(self, new: StoredRows) -> PlannedRows:
         """Which rows leave and enter if these are learned; nothing changes."""
-        return self.model.live_rows.outcome(new)
 
-    def learn(self, new: Arrivals, outcome: Outcome, first: int) -> None:
+    def learn(self, planned: PlannedRows, first: int) -> None:
         """Learn rows; those that enter have the sequence numbers from ``first`` on."""
-        self.model.live_rows.learn(new)
-        for id in outcome.left:
+        self._learn(planned)
+        for id in planned.left:
             del self.seqs[id]
-        ids = new.ids
-        if len(outcome.entered) < len(ids):
-            ids = [ids[row] for row in np.sort(outcome.entered).tolist()]
+        ids = planned.new.ids
+        if planned.entries < len(ids):
+            ids = [ids[row] for row in planned.entered.tolist()]
         self.seqs.update(zip(ids, range(first, first + len(ids)), strict=True))
 
-    def equal(self, new: Arrivals, places: Sequence[int]) -> NDArray[np.bool_]:
-        """Which of these rows have the content of the live row with the same id."""
-        live = self.model.live_rows
-        order = [new.ids[place] for place in places]
-        at = [int(live.index.positions([id])[0]) for id in order]
-        X, y, weights = live.solver.values(np.array(at, dtype=np.intp))
-        rows = list(places)
-        same = (new.X[rows] == X).all(axis=1) & (y == new.y[rows]) & (weights == new.weights[rows])
-        owners = live.marks.owners.of(order)
-        coming = new.owners or [None] * len(new)
-        same &= np.array([a == coming[p] for a, p in zip(owners, rows, strict=True)])
-        return np.asarray(same & self._same_times(live, order, at, new, rows))
+    @abstractmethod
+    def _learn(self, planned: PlannedRows) -> None: ...
 
-    def _same_times(
-        self, live: LiveRows, ids: list[Id], at: list[int], new: Arrivals, rows: list[int]
-    ) -> NDArray[np.bool_]:
-        times = live.index.times_at(np.array(at, dtype=np.intp))
-        if (times is None) != (new.times is None):
-            return np.zeros(len(rows), dtype=bool)
-        same = np.ones(len(rows), dtype=bool)
-        if times is not None and new.times is not None:
-            same &= times == new.times[rows]
-        ends = _open_ends(live.marks.until_of_each(ids), len(rows))
-        coming = _open_ends(None if new.untils is None else new.untils[rows], len(rows))
-        alike = np.array([a == b for a, b in zip(ends, coming, strict=True)], dtype=bool)
-        return np.asarray(same & alike)
+    def equal(self, new: StoredRows, places: Sequence[int]) -> NDArray[np.bool_]:
+        """Which of these rows have the content of the live row with the same id."""
+        there = new.take(np.array(places, dtype=np.intp))
+        return there.equal(self.rows_of(there.ids))
+
+    @abstractmethod
+    def rows_of(self, ids: Sequence[Id]) -> StoredRows:
+        """The live rows with these ids, in the order of the ids."""
 
     # -- rows leave ------------------------------------------------------------------------------
 
-    def named(self, ids: Sequence[Id], owners: Sequence[Id]) -> list[Id]:
+    @abstractmethod
+    def named(self, ids: list[Id], owners: list[Id]) -> list[Id]:
         """The ids of live rows with these ids or owners."""
-        return self.model.live_rows.named(ids, owners, lenient=True)
 
     def knows(self, id: Id) -> bool:
         """Whether a live row has this id."""
         return id in self.seqs
 
+    @abstractmethod
     def owns(self, owner: Id) -> bool:
         """Whether a live row has this owner."""
-        return owner in self.model.live_rows.marks.owners
 
+    @abstractmethod
     def overdue(self, now: Any) -> list[Id]:
         """The ids of rows that are too old or due at ``now``."""
-        return self.model.live_rows.overdue(now)
 
     @property
+    @abstractmethod
     def calendar(self) -> bool:
         """Whether rows have calendar times or ends."""
-        live = self.model.live_rows
-        return int in (live.index.kind, live.marks.consents.kind)
+
+    def records(self, leaving: Sequence[Id]) -> dict[str, Any]:
+        """The records that change when rows leave; nothing changes yet."""
+        return {}
 
     def forget(self, ids: Sequence[Id]) -> None:
         """Rows leave."""
-        self.model.live_rows.forget(ids)
+        self._forget(ids)
         for id in ids:
             del self.seqs[id]
 
+    @abstractmethod
+    def _forget(self, ids: Sequence[Id]) -> None: ...
+
     # -- answers ---------------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> Any:
+    @abstractmethod
+    def predict(self, X: Any, keys: Any, missing: str) -> Any:
         """The predictions for rows."""
-        return self.model.predict(self.matrix(X))
 
-    def predict_interval(self, X: Any, level: float, method: MethodName) -> Interval:
+    @abstractmethod
+    def predict_interval(
+        self, X: Any, level: float, method: MethodName, keys: Any, missing: str
+    ) -> Interval:
         """Prediction intervals for rows."""
-        return self.model.predict_interval(self.matrix(X), level, method)
 
-    def coefficients(self) -> tuple[dict[str, float], float]:
+    def coefficients(self, key: Any) -> tuple[dict[str, float], float]:
         """The coefficient of each feature, and the intercept."""
-        values = self.model.coef_.tolist()
-        return dict(zip(self.definition.names, values, strict=True)), self.model.intercept_
+        values, intercept = self._coefficients(key)
+        return dict(zip(self.definition.names, values, strict=True)), intercept
+
+    @abstractmethod
+    def _coefficients(self, key: Any) -> tuple[list[float], float]: ...
 
     def described(self) -> dict[str, Any]:
         """What is known of it without a value of a row."""
@@ -239,25 +240,42 @@ class StoredModel:
             "rows": len(self),
         }
 
+    @abstractmethod
     def held(self, owner: Id) -> Held:
         """What the model holds about an owner."""
-        return held_rows(self.model.live_rows, owner, self.definition.names)
 
+    @abstractmethod
     def audit(self, ids: Iterable[Id], owners: Iterable[Id]) -> Audit:
         """Whether the model is a function of its live rows."""
-        return audit(self.model, list(ids), forgotten_owners=list(owners))
 
-    def digest_part(self) -> bytes:
+    def touched(self, ids: Sequence[Id]) -> list[Id]:
+        """The keys of rows, where there is one model per key."""
+        return []
+
+    @abstractmethod
+    def digest_part(self, touched: Sequence[Id]) -> bytes:
         """What the digest of a receipt covers: name, number of rows and coefficients."""
-        solver = self.model.live_rows.solver
+
+    def _digest(self, *values: Any) -> bytes:
         name = self.definition.name.encode("utf-8") + b"\0"
-        counts = np.array([len(self), solver.intercept], dtype="<f8").tobytes()
-        return name + counts + np.asarray(solver.coef, dtype="<f8").tobytes()
+        parts = (np.asarray(each, dtype="<f8").tobytes() for each in (len(self), *values))
+        return name + b"".join(parts)
 
 
-def _open_ends(ends: Times | None, count: int) -> list[Time]:
-    """Ends, with infinity for rows without one, whatever the kind of times."""
-    if ends is None:
-        return [never(None)] * count
-    none = never(int if ends.dtype == np.int64 else float)
-    return [never(None) if end == none else end for end in ends.tolist()]
+def resolved(name: str, models: Sequence[StoredModel], owners: bool) -> Id:
+    """A text as live rows have it, as owner or as id: a whole number where rows have that."""
+    if not name.removeprefix("-").isdecimal():
+        return name
+    known = [each.owns if owners else each.knows for each in models]
+    return int(name) if any(has(int(name)) for has in known) else name
+
+
+def refuse_unknown(wanted: RequestedRows, models: Sequence[StoredModel]) -> None:
+    """Raise if a request names an id or an owner that no model has."""
+    for id in wanted.ids:
+        if not any(stored.knows(id) for stored in models):
+            raise UnknownId("'ids' has one that no live row has: pass missing='ok' to allow that.")
+    for owner in wanted.owners:
+        if not any(stored.owns(owner) for stored in models):
+            text = "'owner' has no live row: nothing is held about them"
+            raise UnknownOwner(f"{text}; pass missing='ok' for a receipt of 0 rows.")

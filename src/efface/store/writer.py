@@ -12,25 +12,20 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, final
-
-import numpy as np
+from typing import Any, final
 
 from efface.errors import StorageFailure, StoreError, StoreStopped, UnclearCommit
 from efface.inputs.ids import Id, RequestedRows
-from efface.live.arrivals import Arrivals
-from efface.live.live_rows import Outcome
 from efface.store.disk import StoreDisk, notes_in, timestamp
 from efface.store.durable_files import failures
 from efface.store.key_segments import SLOT, SLOTS
-from efface.store.learning import taken
+from efface.store.left_ids import PREFIX, record_name
 from efface.store.notes import Note
 from efface.store.opening import read_models
 from efface.store.receipts import Receipt, state_digest, subject
 from efface.store.records import MODELS
-from efface.store.refusals import LeftIds
 from efface.store.row_cipher import NONCE, Body
-from efface.store.row_format import StoredRows, encode
+from efface.store.row_format import encode
 from efface.store.shredding import Shredder
 from efface.store.steps import (
     Step,
@@ -41,37 +36,9 @@ from efface.store.steps import (
     recovery_steps,
     shred_steps,
 )
-from efface.store.stored_models import StoredModel
+from efface.store.stored_models import PlannedRows, StoredModel
 
 Leaving = Sequence[tuple[StoredModel, Sequence[Id]]]
-
-
-class PlannedRows(NamedTuple):
-    """Rows that a model is about to learn, and what then enters and leaves."""
-
-    stored: StoredModel
-    new: Arrivals
-    outcome: Outcome
-
-    @property
-    def entries(self) -> int:
-        """How many rows enter."""
-        return len(self.outcome.entered)
-
-    def passing(self) -> list[Id]:
-        """The ids of new rows that do not stay: because of later rows, or of their age."""
-        if self.entries == len(self.new):
-            return []
-        stay = set(self.outcome.entered.tolist())
-        return [id for row, id in enumerate(self.new.ids) if row not in stay]
-
-    def entering(self) -> StoredRows:
-        """The rows that enter, in the order of their arrival."""
-        kept = self.new
-        if self.entries < len(kept):
-            kept = taken(kept, np.sort(self.outcome.entered))
-        about = kept.times, kept.untils, kept.owners
-        return StoredRows(kept.X, kept.y, kept.weights, kept.ids, *about)
 
 
 @final
@@ -94,15 +61,16 @@ class Writer:
         models, rows = read_models(disk, contents)
         notes = notes_in(contents)
         steps = recovery_steps(disk.found(rows, notes))
+        disk.open_mirror()  # the keys are those of the rows
         for name, content in contents.items():
-            if name.startswith(LeftIds.PREFIX):
+            if name.startswith(PREFIX):
                 disk.left.enter(name, content)
         self._run(steps)
         self._finished = [note.name for note in notes]
         if notes:
             self._commit(self._change())
         used = set((rows // SLOTS).tolist())
-        disk.keys.remove_empty(used | {disk.state.next_seq // SLOTS})
+        disk.remove_empty(used | {disk.state.next_seq // SLOTS})
         return models
 
     # -- changes ---------------------------------------------------------------------------------
@@ -116,7 +84,7 @@ class Writer:
     def learn(self, plans: Sequence[PlannedRows]) -> None:
         """Make planned rows durable, then let the models learn them."""
         disk, first = self.disk, self.disk.state.next_seq
-        leaving = [(plan.stored, plan.outcome.left) for plan in plans if plan.outcome.left]
+        leaving = [(plan.stored, plan.left) for plan in plans if plan.left]
         passing = [(plan.stored, ids) for plan in plans if (ids := plan.passing())]
         total = sum(plan.entries for plan in plans)
         note = None
@@ -131,6 +99,7 @@ class Writer:
                     leaving=leaving,
                     passing=passing,
                     note=note,
+                    puts={name: each for plan in plans for name, each in plan.records.items()},
                     next_seq=first + total,
                     phases=self._phases(plans),
                 )
@@ -138,7 +107,7 @@ class Writer:
                 self._run(learn_steps(first, keys, change, waiting, started), change)
         with self.or_stop():
             for plan in plans:
-                plan.stored.learn(plan.new, plan.outcome, first)
+                plan.stored.learn(plan, first)
                 first += plan.entries
         if note is not None:
             self.shredder.add(note)
@@ -162,7 +131,7 @@ class Writer:
         seqs = _numbers(leaving)
         note = Note.of(seqs, counts=counts, subject=about, refused=refused, time=timestamp())
         with self._shredding() as waiting:
-            change = self._change(leaving=leaving, note=note)
+            change = self._change(leaving=leaving, note=note, puts=_records(leaving))
             steps = forget_steps(change, note, waiting, lambda: self._forgotten(leaving, secret))
             self._run(steps, change)
         self._finished.append(note.name)
@@ -171,15 +140,17 @@ class Writer:
 
     def _forgotten(self, leaving: Leaving, secret: bytes) -> None:
         """Rows leave the models; the receipt has the digest of the state after."""
+        touched = [stored.touched(ids) for stored, ids in leaving]
         _apply(leaving)
-        self.disk.digest = state_digest(secret, [stored.digest_part() for stored, _ in leaving])
+        parts = [m.digest_part(keys) for (m, _), keys in zip(leaving, touched, strict=True)]
+        self.disk.digest = state_digest(secret, parts)
 
     def let_go(self, leaving: Leaving) -> None:
         """Rows leave by themselves, and their keys are destroyed."""
         if leaving:
             seqs = _numbers(leaving)
             note = Note.of(seqs)
-            change = self._change(leaving=leaving, note=note)
+            change = self._change(leaving=leaving, note=note, puts=_records(leaving))
             self._run(leave_steps(change, seqs, lambda: _apply(leaving)), change)
             self._finished.append(note.name)
 
@@ -223,7 +194,7 @@ class Writer:
     def _phases(self, plans: Sequence[PlannedRows]) -> dict[int, int]:
         phases = dict(self.disk.state.phases or {})
         for plan in plans:
-            phases[plan.stored.definition.number] = plan.outcome.phase
+            phases[plan.stored.definition.number] = plan.phase
         return {number: phase for number, phase in phases.items() if phase}
 
     def _change(
@@ -245,7 +216,7 @@ class Writer:
             records[note.name] = note.to_plain()
         if leaving or passing:
             ids = [(stored.definition.number, found) for stored, found in (*leaving, *passing)]
-            records[f"{LeftIds.PREFIX}{after.transaction:020d}"] = disk.left.record(ids, now)
+            records[record_name(after.transaction)] = disk.left.record(ids, now)
         drops = [*self._finished, *disk.left.outdated(now)]
         return Transaction(after, inserts, _numbers(leaving), records, drops)
 
@@ -299,6 +270,10 @@ class Writer:
 
 def _numbers(leaving: Leaving) -> list[int]:
     return [stored.seqs[id] for stored, ids in leaving for id in ids]
+
+
+def _records(leaving: Leaving) -> dict[str, Any]:
+    return {name: each for m, ids in leaving for name, each in m.records(ids).items()}
 
 
 def _apply(leaving: Leaving) -> None:

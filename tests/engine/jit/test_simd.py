@@ -2,10 +2,12 @@
 
 import numba
 import numpy as np
+import pytest
 
 from efface.engine.jit.simd import (
+    BLOCKS,
     LANES,
-    quadratic_forms,
+    column_forms,
     set_difference,
     set_inverse_root,
     set_sum,
@@ -34,15 +36,18 @@ def test_inverse_root_of_an_entry():
     np.testing.assert_allclose(f[1], f[0] ** -0.5, rtol=1e-15)
 
 
-def test_quadratic_forms_of_columns():
-    rng = np.random.default_rng(2)
-    rows, a = rng.normal(size=(4, 72)), rng.normal(size=(3, 3))
+@pytest.mark.parametrize("d", [1, 2, 3, 6, 7])
+def test_forms_of_columns(d):
+    rng, side = np.random.default_rng(d), BLOCKS * LANES
+    rows, a = rng.normal(size=(d + 3, side + 8)), rng.normal(size=(d, d))
     a += a.T
-    want = np.einsum("ji,jk,ki->i", rows[:3], a, rows[:3])[5:69]
-    before = rows.copy()
-    apply(quadratic_forms, rows, np.tril(a), 5, 72, 3)
-    np.testing.assert_allclose(rows[3, 5:69], want, rtol=1e-13)
-    rows[3, 5:69] = before[3, 5:69]
+    linear = rng.normal(size=(2, d))
+    where, before = slice(5, 5 + side), rows.copy()
+    u = rows[:d, where]
+    want = np.vstack([np.einsum("ji,jk,ki->i", u, a, u), linear @ u])
+    apply(column_forms, rows, np.vstack([np.tril(a), linear]), 5, side + 8, d)
+    np.testing.assert_allclose(rows[d:, where], want, rtol=1e-12, atol=1e-13)
+    rows[d:, where] = before[d:, where]
     np.testing.assert_array_equal(rows, before)
 
 

@@ -57,6 +57,6 @@ def test_sums_take_less_than_a_third_of_the_memory_of_the_rows(width):
     assert fold_from(width) >= 8 << leaf_bits(width)
 
 
-@pytest.mark.parametrize("ids", [[3, -5, 2**62], [3, "3", "ann"], [2**70, 1], []])
+@pytest.mark.parametrize("ids", [[3, -5, 2**62], [3, "3", "ann"], ["é", ""], [2**70, 1], []])
 def test_the_key_of_an_id_does_not_depend_on_the_others(ids):
     assert as_keys(ids).tolist() == [as_key(id) for id in ids]

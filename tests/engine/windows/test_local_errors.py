@@ -7,7 +7,7 @@ import pytest
 from twins import intervals as naive
 
 from efface.engine.windows import local_widths as widths
-from efface.engine.windows.local_errors import AGE, ENDS, FIT, room_for
+from efface.engine.windows.local_rows import AGE, ENDS, FIT, room_for
 
 
 def measured(monkeypatch, X, y, weights, window, intercept):

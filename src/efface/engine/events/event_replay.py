@@ -40,7 +40,8 @@ class Events(NamedTuple):
 
     rows: Matrix
     responses: Responses
-    leaving: Ints  # (n,): how many of the oldest rows leave once row t is learned
+    units: Vector  # (n,): the weight that counts as one row once row t is learned
+    leaving: Ints  # (n,): how many of the oldest rows leave then
     states: Matrix  # (8, n): prediction, penalty, intercept, leverages, FRT, phi2, condition
     counts: Ints  # (3, n): rows, rank, rows that have weight
     coef: Matrix  # (n, d), or (0, d) where it is not wanted
@@ -48,12 +49,20 @@ class Events(NamedTuple):
 
     @classmethod
     def of(
-        cls, X: Matrix, responses: Responses, leaving: Ints, *, coef: bool, gauges: bool
+        cls,
+        X: Matrix,
+        responses: Responses,
+        leaving: Ints,
+        *,
+        coef: bool,
+        gauges: bool,
+        units: Vector | None = None,
     ) -> Events:
         n, d = X.shape
         return cls(
             X,
             responses,
+            np.ones(n) if units is None else units,
             leaving,
             np.full((8, n), np.nan),
             np.zeros((3, n), np.int64),
@@ -88,7 +97,7 @@ def replay_rows(
         if code != DONE:
             return t, code
         record(s.state, s.coef, r, events, t)
-        if not learn_event(r, events, t):
+        if not learn_event(s.state, r, events, t):
             return t, COMPACT
     return events.responses.shape[0], DONE
 
@@ -129,16 +138,19 @@ def diagnose_rows(
                 if r.span.head > certain:
                     return t, UNRANKED
                 events.counts[1, t] = s.state.width
-        if not learn_event(r, events, t):
+        if not learn_event(s.state, r, events, t):
             return t, COMPACT
     return stop, DONE
 
 
 @numba.njit(**INNER)
-def learn_event(r: Rows, events: Events, t: int) -> bool:
+def learn_event(state: Record, r: Rows, events: Events, t: int) -> bool:
     """Learn row t and drop the rows that leave then; False if there is no free place."""
     response, weight = events.responses[t, VALUE], events.responses[t, WEIGHT]
-    return push(r, events.rows[t], response, weight, events.leaving[t])
+    if not push(r, events.rows[t], response, weight, events.leaving[t]):
+        return False
+    state.unit = events.units[t]
+    return True
 
 
 @numba.njit(**INNER)

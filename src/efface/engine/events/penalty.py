@@ -4,7 +4,8 @@ Moments and bounds are kept of the core, of the tail from each of its rows on, a
 came after the core. So a row that leaves takes its share along, and no other row is looked at.
 
 A row counts as often as its weight says: n is the sum of the weights. A maximum is over the rows
-that have weight.
+that have weight. Where weights fade, they are kept relative to a fixed row: the unit is the weight
+of one row that has just come, n is the sum divided by the unit, and a penalty is multiplied by it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numba
 import numpy as np
 
 from efface.engine.events.rows import Rows
-from efface.engine.events.state import FIXED, GIVEN, PILOT, Stats, Stream
+from efface.engine.events.state import FADING, FIXED, GIVEN, PILOT, Stats, Stream
 from efface.engine.jit.compilation import INNER, shared
 from efface.engine.jit.records import Record
 from efface.engine.jit.views import VALUE, WEIGHT, Vector, part, take
@@ -42,16 +43,17 @@ def weight_upto(r: Rows, limit: float) -> float:
 @numba.njit(**INNER)
 def unpenalised(r: Rows, state: Record) -> bool:
     """Is there no penalty, whatever the values of the rows?"""
-    if state.rule == FIXED or state.rule == GIVEN:
+    if state.rule == FIXED or state.rule == GIVEN or state.rule == FADING:
         return state.alpha == 0.0
-    most = state.switch_at * state.width
+    most = state.switch_at * state.width * state.unit
     return most < np.inf and weight_upto(r, most) > most
 
 
 @shared()
 def too_few(r: Rows, state: Record) -> bool:
     """Is an adaptive penalty 0, because the weight is below 2 or above the switch?"""
-    return weight_upto(r, 2.0) < 2.0 or unpenalised(r, state)
+    least = 2.0 * state.unit
+    return weight_upto(r, least) < least or unpenalised(r, state)
 
 
 @numba.njit(**INNER)
@@ -121,7 +123,7 @@ def _spread_of_rows(r: Rows, state: Record, n: float) -> tuple[float, float, flo
     for i in range(lo, hi):
         mean += y[i, WEIGHT] * (y[i, VALUE] - y[lo, VALUE]) / n
     for i in range(lo, hi):
-        variance += y[i, WEIGHT] * (y[i, VALUE] - y[lo, VALUE] - mean) ** 2 / (n - 1.0)
+        variance += y[i, WEIGHT] * (y[i, VALUE] - y[lo, VALUE] - mean) ** 2 / (n - state.unit)
     for j in range(d):
         base, middle = 0.0, 0.0
         if state.has_intercept == 1:
@@ -163,7 +165,7 @@ def _spread(s: Stream, r: Rows, n: float) -> tuple[float, float, float]:
     total = core[d + 1] + fresh[d + 1] + tail[d + 1]
     square = core[d + 2] + fresh[d + 2] + tail[d + 2]
     length = core[d + 3] + fresh[d + 3] + tail[d + 3]
-    variance = max(square - total * total / n, 0.0) / (n - 1.0)
+    variance = max(square - total * total / n, 0.0) / (n - state.unit)
     trace = length - n * offset
     if variance * n < KEPT * square or largest < KEPT * reach or trace < KEPT * length:
         return _spread_of_rows(r, state, n)
@@ -176,14 +178,18 @@ def penalty_of(s: Stream, r: Rows) -> float:
     state = s.state
     if state.rule == FIXED or state.rule == GIVEN:
         return state.alpha
+    if state.rule == FADING:
+        return state.alpha * state.unit
     if too_few(r, state):
         return 0.0
-    n = live_weight(s, r)
-    variance, largest, trace = _spread(s, r, n)
+    unit, weight = state.unit, live_weight(s, r)
+    variance, largest, trace = _spread(s, r, weight)
+    n, trace = weight / unit, trace / unit
     if state.rule == PILOT:
         state.variance, state.largest, state.trace_phi = variance, largest, trace
-        return pilot_penalty(trace, n)
-    return lemma_3(n, state.width, state.delta, np.sqrt(variance), largest, state.theta_max)
+        return unit * pilot_penalty(trace, n)
+    noise = np.sqrt(variance)
+    return unit * lemma_3(n, state.width, state.delta, noise, largest, state.theta_max)
 
 
 @shared()

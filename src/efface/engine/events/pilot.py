@@ -59,7 +59,7 @@ def refresh_both(s: Stream, pilot: Vector | None, r: Rows, watched: bool | None)
     if pilot is not None:  # noqa: SIM102 - alone, so that the branch is not even compiled
         if not up_to_date(s.state, r):
             p = open_stream(pilot)
-            s.state.alpha = 0.0
+            s.state.alpha, p.state.unit = 0.0, s.state.unit
             if not too_few(r, p.state):
                 code = refresh(p, r, True)
                 if code != DONE:
@@ -148,8 +148,7 @@ def _plug_in(s: Stream, r: Rows) -> float:
     state = s.state
     if state.trace_phi <= LEAST_TRACE or constant_rows(state, r.y, r.span.head, r.span.end):
         return 0.0
-    n = live_weight(s, r)
-    theta = 0.0
+    n, theta = live_weight(s, r) / state.unit, 0.0
     for j in range(state.width):
         theta = max(theta, abs(s.coef[j]))
     unexplained, freedom = 0.0, 1.0
@@ -158,7 +157,7 @@ def _plug_in(s: Stream, r: Rows) -> float:
         # y'(I - H0)y: the squared residuals and the penalty on the coefficients
         unexplained = residual_square(s, r, s.work.vectors[0], KEPT)
         unexplained += state.penalty * dot(s.coef, s.coef)
-    return penalty_from(state, n, unexplained, freedom, theta)
+    return state.unit * penalty_from(state, n, unexplained / state.unit, freedom, theta)
 
 
 @shared()
@@ -227,7 +226,7 @@ def plug_in_directly(x: Matrix, y: Responses, state: Record, coef: Vector) -> fl
     """The penalty from the rows themselves and their coefficients under ``state.penalty``."""
     weighted, intercept, penalty = y[:, WEIGHT] > 0.0, bool(state.has_intercept), state.penalty
     x, y = x[weighted], y[weighted]
-    m, n = len(y), float(y[:, WEIGHT].sum())
+    m, n = len(y), float(y[:, WEIGHT].sum()) / state.unit
     if state.trace_phi <= LEAST_TRACE or constant_rows(state, y, 0, m):
         return 0.0
     rows = centred(x, y[:, WEIGHT], intercept)
@@ -235,6 +234,6 @@ def plug_in_directly(x: Matrix, y: Responses, state: Record, coef: Vector) -> fl
     left = y[:, ROOT] * (left - mean_of(left, y[:, WEIGHT], intercept))
     squares = np.linalg.svd(y[:, ROOT, np.newaxis] * rows, compute_uv=False) ** 2
     freedom = m - intercept - squares.size + (penalty / (squares + penalty)).sum()
-    unexplained = left @ left + penalty * (coef @ coef)
+    unexplained = (left @ left + penalty * (coef @ coef)) / state.unit
     freedom = weighted_freedom(freedom, m, n)
-    return float(penalty_from(state, n, unexplained, freedom, np.abs(coef).max()))
+    return float(state.unit * penalty_from(state, n, unexplained, freedom, np.abs(coef).max()))

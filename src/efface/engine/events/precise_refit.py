@@ -82,10 +82,11 @@ def _plug_in(s: Stream, r: Rows, p: PreciseSums, asked: Window) -> float:
     if state.trace_phi <= LEAST_TRACE or constant_rows(state, r.y, r.span.head, r.span.end):
         return 0.0
     w = padded_columns(d + 2)
-    n, squares = p.total[d * w + d], (d + 1) * w + d + 1
+    n, squares = p.total[d * w + d] / state.unit, (d + 1) * w + d + 1
     for j in range(d):
         theta = max(theta, abs(s.coef[j]))
         present += p.system.metric[j] != 0.0
     freedom = asked.rows - state.has_intercept - present + asked.penalty * inverse_trace(p.system)
     left = unexplained_square(p.system, p.total[squares], p.total[(d + 2) * w + squares])
-    return penalty_from(state, n, left, weighted_freedom(freedom, asked.rows, n), theta)
+    freedom = weighted_freedom(freedom, asked.rows, n)
+    return state.unit * penalty_from(state, n, left / state.unit, freedom, theta)

@@ -36,8 +36,8 @@ from efface.engine.tree.walls import fold_from
 
 # Where a penalty comes from: given once; by Lemma 3 from the live rows, up to a number of rows;
 # given anew for each event; the small penalty of a pilot fit (see ``penalty`` and ``pilot``);
-# selected by the live rows (see ``efface.engine.selection``).
-FIXED, LEMMA_3, GIVEN, PILOT, SELECTED = range(5)
+# selected by the live rows (see ``efface.engine.selection``); given once, for weights that fade.
+FIXED, LEMMA_3, GIVEN, PILOT, SELECTED, FADING = range(6)
 
 stream_state, STATE_WORDS = record(
     ints=[
@@ -55,6 +55,7 @@ stream_state, STATE_WORDS = record(
     ],
     floats=[
         *("alpha", "delta", "theta_max", "switch_at"),  # the parameters of the penalty
+        "unit",  # the weight that counts as one row; changes with every row where weights fade
         "plugged",  # the penalty that a refitted pilot fit gives
         *("intercept", "penalty"),  # solved
         *(
@@ -168,6 +169,7 @@ class Rule(NamedTuple):
     theta_max: float = 1.0
     switch_at: float = inf
     noise: int = 0
+    unit: float = 1.0
 
 
 def allocate(width: int, intercept: bool, shrinks: bool, capacity: int) -> Vector:
@@ -197,8 +199,8 @@ def reset(store: Vector, rule: Rule) -> None:
 
 def set_rule(state: Record, rule: Rule) -> None:
     """Set the parameters of the penalty; no row is solved."""
-    state.rule, state.alpha, state.delta, state.theta_max, state.switch_at, state.noise = rule
-    state.solved_end = -1
+    state.rule, state.alpha, state.delta, state.theta_max, state.switch_at, state.noise = rule[:6]
+    state.unit, state.solved_end = rule.unit, -1
 
 
 @numba.njit(**KERNEL)

@@ -21,7 +21,7 @@ from numba.core import cgutils, types
 from efface.engine.jit.views import Matrix, Vector, ViewFields, make_intrinsic
 
 LANES, TILE = 8, 4
-BLOCKS = 8  # vectors of LANES columns that are computed side by side
+BLOCKS = 4  # vectors of LANES columns that are computed side by side
 _FLAGS = ("reassoc", "contract", "nsz", "arcp")
 VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 
@@ -302,49 +302,73 @@ def add_products(
     out.reshape(-1)[at : at + last - column] += rows[:count, row] @ rows[:count, column:last]
 
 
-def _emit_quadratic_forms(v: Emitter, _: Any, at: Any, step: Any, count: Any) -> None:
-    builder, source = v.builder, v.source
-    zero = ir.Constant(VECTOR, [0.0] * LANES)
-    forms = [cgutils.alloca_once_value(builder, zero) for _ in range(BLOCKS)]
-    sums = [cgutils.alloca_once_value(builder, zero) for _ in range(BLOCKS)]
+def _emit_column_forms(v: Emitter, _: Any, at: Any, step: Any, count: Any) -> None:
+    builder, one = v.builder, at.type(1)
+    zero, two = (ir.Constant(VECTOR, [number] * LANES) for number in (0.0, 2.0))
+    forms, linear, shifted, *sums = (
+        [cgutils.alloca_once_value(builder, zero) for _ in range(BLOCKS)] for _ in range(5)
+    )
     starts = [builder.add(at, at.type(LANES * i)) for i in range(BLOCKS)]
 
     def eight(row: Any, i: int) -> Any:
         return v.load_eight(v.numbers, builder.add(builder.mul(row, step), starts[i]))
 
-    with cgutils.for_range(builder, count) as outer:
-        first = builder.mul(outer.index, count)
+    def weight(row: Any, column: Any) -> Any:
+        place = builder.add(builder.mul(row, count), column)
+        return v.spread(builder.load(builder.gep(v.source, [place])))
+
+    def add(sum_of: Any, factor: Any, value: Any) -> None:
+        builder.store(v.add_product(builder.load(sum_of), factor, value), sum_of)
+
+    def take_rows(rows: list[Any]) -> None:
+        """Add what rows of ``a`` contribute; two rows share the loads of a column."""
         for each in sums:
-            builder.store(zero, each)
-        with cgutils.for_range(builder, outer.index) as inner:
-            place = builder.gep(source, [builder.add(first, inner.index)])
-            weight = v.spread(builder.load(place))
+            for place in each:
+                builder.store(zero, place)
+        with cgutils.for_range(builder, rows[0]) as inner:
+            weights = [weight(row, inner.index) for row in rows]
             for i in range(BLOCKS):
-                total = v.add_product(builder.load(sums[i]), weight, eight(inner.index, i))
-                builder.store(total, sums[i])
-        place = builder.gep(source, [builder.add(first, outer.index)])
-        diagonal, two = v.spread(builder.load(place)), ir.Constant(VECTOR, [2.0] * LANES)
+                column = eight(inner.index, i)
+                for k, factor in enumerate(weights):
+                    add(sums[k][i], factor, column)
+        for k, row in enumerate(rows):
+            diagonal, slope = weight(row, row), weight(count, row)
+            beside, shift = weight(row, rows[0]), weight(builder.add(count, one), row)
+            for i in range(BLOCKS):
+                own = eight(row, i)
+                if k > 0:
+                    add(sums[k][i], beside, eight(rows[0], i))
+                twice = builder.fmul(builder.load(sums[k][i]), two, flags=_FLAGS)
+                add(forms[i], v.add_product(twice, diagonal, own), own)
+                add(linear[i], slope, own)
+                add(shifted[i], shift, own)
+
+    with cgutils.for_range(builder, builder.lshr(count, one)) as pairs:
+        first = builder.shl(pairs.index, one)
+        take_rows([first, builder.add(first, one)])
+    with builder.if_then(builder.trunc(count, ir.IntType(1))):
+        take_rows([builder.sub(count, one)])
+    for k, each in enumerate((forms, linear, shifted)):
+        first = builder.mul(v.after(count, k, one), step)
         for i in range(BLOCKS):
-            own = eight(outer.index, i)
-            twice = builder.fmul(builder.load(sums[i]), two, flags=_FLAGS)
-            product = v.add_product(twice, diagonal, own)
-            builder.store(v.add_product(builder.load(forms[i]), product, own), forms[i])
-    for i in range(BLOCKS):
-        place = builder.gep(v.numbers, [builder.add(builder.mul(count, step), starts[i])])
-        pointer = builder.bitcast(place, VECTOR.as_pointer())
-        builder.store(builder.load(forms[i]), pointer, align=8)
+            place = builder.gep(v.numbers, [builder.add(first, starts[i])])
+            pointer = builder.bitcast(place, VECTOR.as_pointer())
+            builder.store(builder.load(each[i]), pointer, align=8)
 
 
-@compiled_by(_emit_quadratic_forms)
-def quadratic_forms(rows: Matrix, a: Matrix, at: int, step: int, count: int) -> None:
-    """Row ``count`` of ``rows`` <- u' a u, u the numbers above it in the same column.
+@compiled_by(_emit_column_forms)
+def column_forms(rows: Matrix, a: Matrix, at: int, step: int, count: int) -> None:
+    """Rows ``count`` to ``count`` + 2 of ``rows`` <- u'Au, b'u and c'u.
 
-    For BLOCKS * LANES columns from ``at`` on; ``step`` is the number of columns. Only the lower
-    triangle of ``a`` (count, count) is read. Here a lane is a column of ``rows``.
+    u is the first ``count`` numbers of a column. For BLOCKS * LANES columns from ``at`` on;
+    ``step`` is the number of columns. ``a`` (count + 2, count) has A, of which only the lower
+    triangle is read, then b and c. Here a lane is a column of ``rows``.
     """
-    u = rows[:count, at : at + BLOCKS * LANES]
-    lower = 2.0 * np.tril(a[:count, :count], -1) + np.diag(np.diag(a[:count, :count]))
-    rows[count, at : at + BLOCKS * LANES] = (u * (lower @ u)).sum(axis=0)
+    columns = slice(at, at + BLOCKS * LANES)
+    u, corner = rows[:count, columns], a[:count, :count]
+    lower = 2.0 * np.tril(corner, -1) + np.diag(np.diag(corner))
+    rows[count, columns] = (u * (lower @ u)).sum(axis=0)
+    rows[count + 1 : count + 3, columns] = a[count : count + 2, :count] @ u
 
 
 def _emit_factor(v: Emitter, at: Any, step: Any, weights: Any, margin: Any) -> None:

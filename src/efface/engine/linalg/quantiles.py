@@ -5,8 +5,10 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from efface.engine.jit.compilation import INNER, KERNEL, shared
-from efface.engine.jit.views import Vector
+from efface.engine.jit.compilation import FAST, INNER, KERNEL, shared
+from efface.engine.jit.views import Vector, part
+
+_BISECTIONS, _FEW = 20, 16  # at most so many, until at most so many scores are left to select from
 
 
 @numba.njit(**KERNEL)
@@ -46,7 +48,9 @@ def _quantile(scores: Vector, count: int, level: float) -> float:
 
 @shared()
 def upper_quantile(scores: Vector, alpha: float) -> float:
-    """The (count + 1) (1 - alpha)-th smallest score, interpolated; reorders ``scores``.
+    """The (count + 1) (1 - alpha)-th smallest score, interpolated; ``scores`` are overwritten.
+
+    No score is negative.
 
     >>> upper_quantile(np.array([3.0, 1.0, 2.0]), 0.5)
     2.0
@@ -54,13 +58,59 @@ def upper_quantile(scores: Vector, alpha: float) -> float:
     last = scores.size - 1
     place = min(max((scores.size + 1) * (1.0 - alpha) - 1.0, 0.0), float(last))
     below = int(place)
-    _select(scores, below)
+    kept = part(scores, 0, _keep_largest(scores, scores.size - below))
+    below -= scores.size - kept.size
+    _select(kept, below)
+    if below == kept.size - 1:
+        return kept[below]
     above = np.inf
-    for i in range(below + 1, scores.size):
-        above = min(above, scores[i])
-    if below == last:
-        return scores[below]
-    return scores[below] + (place - below) * (above - scores[below])
+    for i in range(below + 1, kept.size):
+        above = min(above, kept[i])
+    return kept[below] + (place - int(place)) * (above - kept[below])
+
+
+@numba.njit(**INNER, fastmath=FAST)
+def _mean(values: Vector) -> float:
+    total = 0.0
+    for i in range(values.size):
+        total += values[i]
+    return total / values.size
+
+
+@numba.njit(**INNER, fastmath=FAST)
+def _count_above(values: Vector, limit: float) -> float:
+    count = 0.0
+    for i in range(values.size):
+        count += 1.0 if values[i] >= limit else 0.0
+    return count
+
+
+@numba.njit(**INNER)
+def _keep_largest(values: Vector, wanted: int) -> int:
+    """Move the largest values to the front: at least ``wanted``, and few more; how many.
+
+    The limit is found by bisection: counting needs no branches, a selection among all does.
+    """
+    low, high = 0.0, 4.0 * _mean(values)
+    for _ in range(_BISECTIONS):
+        if _count_above(values, high) < wanted:
+            break
+        low, high = high, 2.0 * high
+    for _ in range(_BISECTIONS):
+        limit = 0.5 * (low + high)
+        count = _count_above(values, limit)
+        if count < wanted:
+            high = limit
+        else:
+            low = limit
+            if count <= wanted + _FEW:
+                break
+    kept = 0
+    for i in range(values.size):
+        value = values[i]
+        values[kept] = value
+        kept += 0 if value < low else 1  # NaN is kept
+    return kept
 
 
 @numba.njit(**INNER)

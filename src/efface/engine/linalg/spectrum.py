@@ -207,7 +207,8 @@ def interpolated(X: Matrix, weights: Vector, intercept: bool, new: Vector) -> Pr
     products, base = rows @ rows.T, 0.0
     if intercept:
         base = 1.0 / float(weights.sum())
-        products += (products.diagonal().mean() or 1.0) * np.outer(roots, roots)
+        size = products.diagonal().mean() / weights.mean()
+        products += (size or 1.0) * np.outer(roots, roots)
     away = new - (X[0] - around[0])
     a = np.linalg.solve(products, rows @ away)
     leverage = base + float(a @ a)

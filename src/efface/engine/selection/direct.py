@@ -110,7 +110,8 @@ class ScaledProblem(NamedTuple):
     z: Scores
     y: Responses
     responses: Vector  # centred and weighted
-    n: float
+    weight: float  # of all rows
+    n: float  # the same, in weights of one row
     freedom: float
 
     @classmethod
@@ -120,16 +121,17 @@ class ScaledProblem(NamedTuple):
         counted = y[:, WEIGHT] > 0.0
         X, y = X[counted], y[counted]
         weights, intercept = y[:, WEIGHT], bool(state.has_intercept)
-        z, n = scaled_rows(X, weights, centred=centred, halved=halved), float(weights.sum())
+        z, total = scaled_rows(X, weights, centred=centred, halved=halved), float(weights.sum())
         away = y[:, VALUE].copy()
         if intercept:
             away = away - away[0]
-            away -= weights @ away / n
-            away -= weights @ away / n
-            state.variance = float(weights @ away**2) / n
+            away -= weights @ away / total
+            away -= weights @ away / total
+            state.variance = float(weights @ away**2) / total
             if constant_rows(state, y, 0, len(y)):
                 away[:] = 0.0
-        return cls(z, y, y[:, ROOT] * away, n, max(n - intercept, 0.0))
+        n = total / float(state.unit)
+        return cls(z, y, y[:, ROOT] * away, total, n, max(n - intercept, 0.0))
 
     def candidates(self, scale: Vector | float = 1.0) -> Candidates | None:
         """Weigh the penalties of the rows multiplied by a scale."""
@@ -163,7 +165,7 @@ class Mean(NamedTuple):
             assert each is not None
             coef += scale * each.mean_coef(share)
         kept = float((weights / (1.0 + 2.0**-EXPONENTS)).sum())
-        scatter = problem.n * np.count_nonzero(problem.z.rows.any(axis=0)) / d
+        scatter = problem.weight * np.count_nonzero(problem.z.rows.any(axis=0)) / d
         return cls(coef, scatter * kept / (1.0 - kept))
 
 
@@ -178,7 +180,7 @@ def refit_selection(x: Matrix, y: Responses, span: Ints, store: Vector) -> None:
     if state.has_intercept:
         responses, weights = problem.y[:, VALUE], problem.y[:, WEIGHT]
         base = responses[0]
-        level = base + float(weights @ (responses - base)) / problem.n
+        level = base + float(weights @ (responses - base)) / problem.weight
     state.intercept = level - float(s.coef @ problem.z.mean)
     state.solved_head, state.solved_end, state.refit = at.head, at.end, 1
 

@@ -79,6 +79,7 @@ def _penalty(s: SelectionStream, r: Rows, p: PreciseSums) -> float:
         return 0.0
     base = trace / d
     scan_factor(g, base, left)
+    n /= state.unit  # in weights of one row
     total = normalise(g, log_weights(g, square, n, max(n - intercept, 0.0)))
     return base * 2.0 ** mean_exponent(g.columns[WEIGHT_OF], total)
 

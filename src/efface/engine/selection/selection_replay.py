@@ -74,7 +74,7 @@ def replay_selection(
                         return t, UNRANKED
                     events.counts[1, t] = int(s.frame.state.spreading)
         if places is None:  # noqa: SIM102 - alone, so that the branch is not even compiled
-            if not learn_event(r, events, t):
+            if not learn_event(s.state, r, events, t):
                 return t, COMPACT
     return stop, DONE
 

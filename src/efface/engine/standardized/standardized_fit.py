@@ -33,7 +33,7 @@ from efface.engine.events.pilot import (
     weighted_freedom,
 )
 from efface.engine.events.rows import Rows, open_rows, span_of
-from efface.engine.events.state import FIXED, STATE_WORDS, Rule, set_rule, stream_state
+from efface.engine.events.state import FADING, FIXED, STATE_WORDS, Rule, set_rule, stream_state
 from efface.engine.events.stream import (
     DONE,
     REFIT,
@@ -258,16 +258,19 @@ def responses_square(f: Frame, s: Sums, intercept: bool) -> float:
 
 @numba.njit(**INNER)
 def _penalty(s: StandardStream, r: Rows) -> float:
-    """Lemma 3 for the standardised rows; NaN where digits are missing."""
+    """The penalty of the standardised rows; NaN where digits are missing."""
     state, f = s.state, s.frame
-    n, d = f.state.weight, state.width
+    if state.rule == FADING:
+        return state.alpha * state.unit
     if too_few(r, state):
         return 0.0
-    state.variance, state.largest = f.state.scatter / (n - 1), f.state.largest
-    state.trace_phi = f.state.weight * f.state.spreading
+    unit, weight = state.unit, f.state.weight
+    state.variance, state.largest = f.state.scatter / (weight - unit), f.state.largest
+    n, noise = weight / unit, np.sqrt(state.variance)
+    state.trace_phi = n * f.state.spreading
     if state.noise == RESIDUAL or state.theta_max == AUTO:
         return _plug_in(s, r)
-    return lemma_3(n, d, state.delta, np.sqrt(state.variance), state.largest, state.theta_max)
+    return unit * lemma_3(n, state.width, state.delta, noise, state.largest, state.theta_max)
 
 
 @numba.njit(**INNER)
@@ -277,15 +280,16 @@ def _plug_in(s: StandardStream, r: Rows) -> float:
     rows = r.span.end - r.span.head - r.span.weightless
     if state.trace_phi == 0.0 or constant_rows(state, r.y, r.span.head, r.span.end):
         return 0.0
-    n = f.state.weight
+    unit, weight = state.unit, f.state.weight
     if rows - intercept <= f.state.spreading:  # hardly a degree of freedom is left
         return np.nan
-    penalty = pilot_penalty(state.trace_phi, n)
+    n = weight / unit
+    penalty = unit * pilot_penalty(state.trace_phi, n)
     for i in range(d):
         for j in range(i, d):
             f.system[j, i] = f.products[i, j]
         f.system[i, i] += penalty
-        f.scale[i] = n * f.inflation[i] * f.spreads[i] + penalty
+        f.scale[i] = weight * f.inflation[i] * f.spreads[i] + penalty
     margin = invert(f.system, f.scale, f.scratch)
     if not margin >= SAFE:
         return np.nan
@@ -301,7 +305,8 @@ def _plug_in(s: StandardStream, r: Rows) -> float:
     if not margin * left > KEPT * square:  # coef, and so left, lacks the digits of the margin
         left = residuals_by_row(f, s.sums, r, intercept == 1)
         left += penalty * dot(f.coef, f.coef)
-    return penalty_from(state, n, left, weighted_freedom(freedom, rows, n), theta)
+    freedom = weighted_freedom(freedom, rows, n)
+    return unit * penalty_from(state, n, left / unit, freedom, theta)
 
 
 # -- one event -----------------------------------------------------------------------------------
@@ -393,23 +398,24 @@ def refit_standard(x: Matrix, y: Responses, span: Ints, store: Vector) -> None:
 
 
 def _penalty_of_rows(rows: Matrix, y: Responses, r: Rows, state: Record) -> float:
-    """Lemma 3 for standardised rows."""
-    if state.rule == FIXED:
-        return float(state.alpha)
+    """The penalty of standardised rows, from the rows themselves."""
+    if state.rule == FIXED or state.rule == FADING:
+        return float(state.alpha * state.unit)
     if too_few(r, state):
         return 0.0
     rows, y = rows[y[:, WEIGHT] > 0.0], y[y[:, WEIGHT] > 0.0]
-    weights = y[:, WEIGHT]
-    n = float(weights.sum())
+    weights, unit = y[:, WEIGHT], float(state.unit)
+    total = float(weights.sum())
+    n = total / unit
     away = y[:, VALUE] - y[0, VALUE]
     away -= np.average(away, weights=weights)
-    state.variance, state.largest = weights @ away**2 / (n - 1.0), np.abs(rows).max()
-    state.trace_phi = ((y[:, ROOT, np.newaxis] * rows) ** 2).sum()
+    state.variance, state.largest = weights @ away**2 / (total - unit), np.abs(rows).max()
+    state.trace_phi = ((y[:, ROOT, np.newaxis] * rows) ** 2).sum() / unit
     if state.noise != RESIDUAL and state.theta_max != AUTO:
-        noise = np.sqrt(state.variance)
-        return float(lemma_3(n, state.width, state.delta, noise, state.largest, state.theta_max))
+        noise, largest = np.sqrt(state.variance), state.largest
+        return float(unit * lemma_3(n, state.width, state.delta, noise, largest, state.theta_max))
     if state.trace_phi == 0.0 or constant_rows(state, y, 0, len(y)):
         return 0.0
-    state.penalty, coef = pilot_penalty(state.trace_phi, n), np.empty(rows.shape[1])
+    state.penalty, coef = unit * pilot_penalty(state.trace_phi, n), np.empty(rows.shape[1])
     refit(rows, y, state.penalty, True, coef)
     return plug_in_directly(rows, y, state, coef)

@@ -81,7 +81,7 @@ def replay_standard(
                     if not rank_beyond_doubt(s.frame):
                         return t, UNRANKED
                     events.counts[1, t] = int(s.frame.state.spreading)
-        if not learn_event(r, events, t):
+        if not learn_event(s.state, r, events, t):
             return t, COMPACT
     return stop, DONE
 

@@ -18,6 +18,7 @@ Keys = NDArray[np.uint64]
 FAN_BITS = 2  # four children per node
 _SHARE = 0.29  # of the memory of the rows, for sums
 _MASK = (1 << 64) - 1
+_TEXT_SHIFT = 16
 
 
 def leaf_bits(width: int) -> int:
@@ -35,12 +36,16 @@ def fold_from(width: int) -> int:
 
 def as_key(id: int | str) -> int:
     """The number that an id is hashed as."""
-    return (id if isinstance(id, int) else crc32(id.encode()) << 16) & _MASK
+    return (id if isinstance(id, int) else crc32(id.encode()) << _TEXT_SHIFT) & _MASK
 
 
 def as_keys(ids: Sequence[int | str]) -> Keys:
     """The numbers that ids are hashed as."""
-    if set(map(type, ids)) == {int}:
+    kinds = set(map(type, ids))
+    if kinds == {str}:
+        codes = map(crc32, map(str.encode, ids))  # type: ignore[arg-type]
+        return np.fromiter(codes, np.uint64, len(ids)) << np.uint64(_TEXT_SHIFT)
+    if kinds == {int}:
         try:
             return np.array(ids, np.int64).astype(np.uint64)
         except OverflowError:  # a number of more than 64 bits

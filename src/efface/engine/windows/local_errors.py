@@ -9,60 +9,42 @@ Arrays are by feature, (d, rows), so that inner loops run along the rows.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numba
 import numpy as np
 
 from efface.engine.jit.blas import subtract_products
 from efface.engine.jit.compilation import FAST, INNER
-from efface.engine.jit.simd import BLOCKS, LANES, quadratic_forms
+from efface.engine.jit.simd import column_forms
 from efface.engine.jit.views import Matrix, Vector, block, part
-from efface.engine.linalg.dense import add_row, copy, dot, fill, invert
+from efface.engine.linalg.dense import add_row, copy, dot, fill, invert, symmetric_times
 from efface.engine.sums.sliding import Sums
+from efface.engine.windows.local_rows import (
+    AGE,
+    CENTRE,
+    DIAGONAL,
+    ENDS,
+    ERROR,
+    INVERSE_ROOT,
+    LEVEL,
+    LEVERAGE,
+    PLACE,
+    PREDICTED,
+    RESPONSE,
+    ROOT,
+    SHIFT,
+    SHIFTED,
+    SIDE,
+    WEIGHT_OF,
+    WORK,
+    Room,
+    hold_nothing,
+    move_column,
+)
 
-FIT, CURVE, LEVEL, ENDS, AGE = range(5)
-COLUMNS = 5
-ERROR, CENTRED, SPREAD, SCORE, PLACE, WEIGHTS, ROOTS, WORK = range(5, 13)
-_VECTORS = 13  # rows of ``Room.columns``
 RIDGE = 1e-9  # of the squared length of a feature or column, so that every system has an inverse
-_ALONE = 1e-6  # 1 - h of a row that no other row predicts
 TINY = 1e-300
-_SIDE = BLOCKS * LANES  # columns whose leverages are computed side by side
+_ALONE = 1e-6  # 1 - h of a row that no other row predicts
 _KEPT = 1e-6  # of a sum of squares: with less left around the mean, the rows are summed again
-
-
-class Room(NamedTuple):
-    """Scratch, and the result, for windows of up to m rows."""
-
-    z: Matrix  # (d + 1, m): features minus their mean, times the roots of the weights; leverages
-    columns: Matrix  # (_VECTORS, m)
-    inverse: Matrix  # (d, d)
-    features: Matrix  # (4, d): means, diagonal, coefficients of FIT, scratch
-    stack: Matrix  # (COLUMNS, COLUMNS): the inverse of the columns' products
-    small: Matrix  # (4, COLUMNS): means, coefficients, shrinkage, the new row
-    numbers: Vector  # (_NUMBERS,): see below
-    work: Vector  # scratch of ``invert``
-
-
-MEAN_ERROR, MEAN_SIZE, MIDDLE, QUANTILE, NOISE, LOW, HIGH, WIDEST = range(8)
-_NUMBERS = 8
-
-
-def room_for(d: int, rows: int) -> Room:
-    """Scratch for windows of d features and up to so many rows."""
-    rows = -(-rows // _SIDE) * _SIDE + LANES  # rows 4,096 bytes apart would share cache lines
-    most = max(d, COLUMNS)
-    return Room(
-        np.zeros((d + 1, rows)),
-        np.zeros((_VECTORS, rows)),
-        np.zeros((d, d)),
-        np.zeros((4, d)),
-        np.zeros((COLUMNS, COLUMNS)),
-        np.zeros((4, COLUMNS)),
-        np.zeros(_NUMBERS),
-        np.zeros(most * most + 96 * most),
-    )
 
 
 @numba.njit(**INNER, fastmath=FAST)
@@ -95,54 +77,10 @@ def add_features(z: Matrix, weights: Vector, out: Vector) -> None:
         add_row(weights[j], part(z[j], 0, n), out)
 
 
-@numba.njit(**INNER, fastmath=FAST)
-def gather(x: Matrix, lo: int, hi: int, sums: Sums, centred: bool, r: Room) -> int:
-    """Copy the rows that have weight into z, minus their mean; how many.
-
-    ``x`` has a row per feature, then the responses, the roots of the weights, and the weights.
-    ERROR gets the responses, PLACE the places of the rows, from which ages follow.
-    """
-    d, c = x.shape[0] - 3, r.columns
-    count = _find_rows(x[d + 2], lo, hi, c[PLACE])
-    _copy_rows(x[d], lo, hi, c[PLACE], part(c[ERROR], 0, count))
-    _copy_rows(x[d + 1], lo, hi, c[PLACE], part(c[ROOTS], 0, count))
-    _copy_rows(x[d + 2], lo, hi, c[PLACE], part(c[WEIGHTS], 0, count))
-    roots = part(c[ROOTS], 0, count)
-    for j in range(d):
-        z, mean = part(r.z[j], 0, count), 0.0
-        if centred:
-            mean = sums.centre[j] + sums.total[d, j] / sums.total[d, d]
-        r.features[0, j] = mean
-        _copy_rows(x[j], lo, hi, c[PLACE], z)
-        for i in range(count):
-            z[i] = (z[i] - mean) * roots[i]
-    return count
-
-
 @numba.njit(**INNER)
-def _find_rows(weights: Vector, lo: int, hi: int, places: Vector) -> int:
-    """places <- those of the rows that have weight; how many."""
-    count = 0
-    for i in range(lo, hi):
-        places[count] = i
-        count += 1 if weights[i] > 0.0 else 0
-    return count
-
-
-@numba.njit(**INNER)
-def _copy_rows(values: Vector, lo: int, hi: int, places: Vector, out: Vector) -> None:
-    """out <- the values at some places of lo..hi; a copy if these are all."""
-    if out.size == hi - lo:
-        copy(part(values, lo, hi), out)
-        return
-    for i in range(out.size):
-        out[i] = values[int(places[i])]
-
-
-@numba.njit(**INNER)
-def _scatter(r: Room, count: int, sums: Sums, centred: bool) -> None:
-    """inverse <- Z'Z, the lower triangle, from the sums unless that loses digits."""
-    a, d, total = r.inverse, r.inverse.shape[0], sums.total
+def _scatter(a: Matrix, r: Room, count: int, sums: Sums, centred: bool) -> None:
+    """a <- Z'Z around the mean, the lower triangle, from the sums unless that loses digits."""
+    d, total, shift = a.shape[0], sums.total, r.features[SHIFT]
     lossy = False
     for j in range(d):
         share = total[d, j] / total[d, d] if centred else 0.0
@@ -154,7 +92,7 @@ def _scatter(r: Room, count: int, sums: Sums, centred: bool) -> None:
         subtract_products(block(r.z, 0, d, 0, count), a)
         for j in range(d):
             for k in range(j + 1):
-                a[j, k] *= -1.0
+                a[j, k] = -a[j, k] - total[d, d] * shift[j] * shift[k]
 
 
 @numba.njit(**INNER)
@@ -166,12 +104,13 @@ def invert_system(
     ``share`` of the live rows are in Z. The penalty of a feature is multiplied by its deviation to
     the power of ``power``.
     """
-    a, d, diagonal, heft = r.inverse, r.inverse.shape[0], r.features[1], sums.total
-    _scatter(r, count, sums, centred)
+    d, diagonal, weight = r.features.shape[1], r.features[DIAGONAL], sums.total
+    a = block(r.inverse, 0, d, 0, d)
+    _scatter(a, r, count, sums, centred)
     for j in range(d):
         for k in range(j + 1):
             a[j, k] /= share
-        deviation = np.sqrt(a[j, j] * share / heft[d, d])
+        deviation = np.sqrt(a[j, j] * share / weight[d, d])
         a[j, j] += penalty * deviation**power
         a[j, j] = a[j, j] * (1.0 + RIDGE) if a[j, j] > TINY else 1.0
         diagonal[j] = a[j, j]
@@ -179,15 +118,26 @@ def invert_system(
 
 
 @numba.njit(**INNER, fastmath=FAST)
-def _predict(r: Room, count: int, coef: Vector, intercept: float) -> None:
-    """LEVEL <- the prediction of each row, ERROR <- its residual for a weight of 1."""
-    roots, error = part(r.columns[ROOTS], 0, count), part(r.columns[ERROR], 0, count)
-    predicted, level = part(r.columns[LEVEL], 0, count), intercept + dot(coef, r.features[0])
-    fill(predicted, 0.0)
-    add_features(r.z, coef, predicted)
+def _measure_rows(r: Room, count: int, coef: Vector, intercept: float) -> None:
+    """LEVERAGE <- u'Au of each row u around the mean, LEVEL <- its prediction, ERROR <- residual.
+
+    With u = (z - shift) and z around the centre, u'Au = z'Az - 2 z'A shift + shift'A shift.
+    """
+    c, d, shift = r.columns, r.features.shape[1], r.features[SHIFT]
+    copy(coef, r.inverse[d])
+    symmetric_times(block(r.inverse, 0, d, 0, d), shift, r.inverse[d + 1])
+    for at in range(0, count, SIDE):
+        column_forms(r.z, r.inverse, at, r.z.shape[1], d)
+    own, predicted, shifted = r.z[d + LEVERAGE], r.z[d + PREDICTED], r.z[d + SHIFTED]
+    root, inverse, weight = c[ROOT], c[INVERSE_ROOT], c[WEIGHT_OF]
+    base = dot(shift, r.inverse[d + 1])
     for i in range(count):
-        predicted[i] = predicted[i] / roots[i] + level
-        error[i] = abs(error[i] - predicted[i]) * roots[i]
+        own[i] += base * weight[i] - 2.0 * root[i] * shifted[i]
+    level, response, error = c[LEVEL], c[RESPONSE], c[ERROR]
+    middle = intercept + dot(coef, r.features[CENTRE])
+    for i in range(count):
+        level[i] = predicted[i] * inverse[i] + middle
+        error[i] = abs(response[i] - level[i]) * root[i]
 
 
 @numba.njit(**INNER, fastmath=FAST)
@@ -199,21 +149,20 @@ def measure_errors(
     ``constant`` is 1 / weight of all rows, or 0 without an intercept. Returns the rows that remain.
     Loops are short: a loop over many arrays, or with an extreme, is not compiled to vectors.
     """
-    c, d = r.columns, r.inverse.shape[0]
-    for at in range(0, count, _SIDE):
-        quadratic_forms(r.z, r.inverse, at, r.z.shape[1], d)
-    _predict(r, count, coef, intercept)
-    own, free, weights = r.z[d], c[WORK], c[WEIGHTS]
+    c, d = r.columns, r.features.shape[1]
+    _measure_rows(r, count, coef, intercept)
+    own, free, weight = r.z[d + LEVERAGE], c[WORK], c[WEIGHT_OF]
     for i in range(count):
-        free[i] = 1.0 - own[i] - constant * weights[i]
+        free[i] = 1.0 - own[i] - constant * weight[i]
     if not extremes(part(free, 0, count))[0] > _ALONE:
         count = _leave_out(r, count)
     error, level, place, ends, ages = c[ERROR], c[LEVEL], c[PLACE], c[ENDS], c[AGE]
     for i in range(count):
         error[i] /= np.sqrt(free[i])
         level[i] = abs(level[i])
+    per_row = 1.0 / (last - first)
     for i in range(count):
-        ages[i] = (last - 1.0 - place[i]) / (last - first)
+        ages[i] = (last - 1.0 - place[i]) * per_row
         ends[i] = (1.0 - 2.0 * ages[i]) ** 2
     return count
 
@@ -221,14 +170,12 @@ def measure_errors(
 @numba.njit(**INNER)
 def _leave_out(r: Room, count: int) -> int:
     """Move the rows that other rows predict together; how many."""
-    c, kept = r.columns, 0
+    kept = 0
     for i in range(count):
-        if c[WORK, i] > _ALONE:
-            for j in range(r.z.shape[0]):
-                r.z[j, kept] = r.z[j, i]
-            c[ERROR, kept], c[LEVEL, kept] = c[ERROR, i], c[LEVEL, i]
-            c[PLACE, kept], c[ROOTS, kept], c[WORK, kept] = c[PLACE, i], c[ROOTS, i], c[WORK, i]
+        if r.columns[WORK, i] > _ALONE:
+            move_column(r, i, kept)
             kept += 1
+    hold_nothing(r)
     return kept
 
 

@@ -13,9 +13,9 @@ AGE     0 for the newest row, 1 for the oldest
 
 Each coefficient is multiplied by max(0, 1 - 1/t^2), t its t-statistic, so that columns that explain
 nothing have no influence; that of ENDS, if positive, by max(0, 1 - 1/2t^2). The regression is in
-sixteenth roots (``root_of``), which are close to logarithms and need no library function, so that
-all machines round alike. It is fitted twice: to the roots of the errors, then by one scoring step
-for their mean.
+fourth roots (``root_of``), which are between the errors and their logarithms and need no library
+function, so that all machines round alike. It is fitted twice: to the roots of the errors, then by
+one scoring step for their mean. FIT is in square roots, which vary less for equal spreads.
 """
 
 from __future__ import annotations
@@ -25,55 +25,61 @@ import numpy as np
 
 from efface.engine.jit.compilation import FAST, INNER
 from efface.engine.jit.views import Matrix, Vector, part
-from efface.engine.linalg.dense import dot, fill, symmetric_times
+from efface.engine.linalg.dense import dot, fill
 from efface.engine.windows.local_errors import (
+    RIDGE,
+    TINY,
+    add_features,
+    extremes,
+    feature_products,
+)
+from efface.engine.windows.local_rows import (
     AGE,
-    CENTRED,
+    COEF,
     COLUMNS,
     CURVE,
     ENDS,
     ERROR,
     FIT,
-    HIGH,
+    INVERSE_ROOT,
     LEVEL,
-    LOW,
-    MEAN_ERROR,
-    MEAN_SIZE,
-    MIDDLE,
-    NOISE,
-    RIDGE,
-    ROOTS,
+    LEVERAGE,
+    MEAN,
+    PRODUCTS,
+    ROOT,
     SCORE,
+    SHIFT,
     SPREAD,
-    TINY,
-    WIDEST,
+    TARGET,
     WORK,
     Room,
-    add_features,
-    extremes,
-    feature_products,
 )
 
-_LEAST, _MOST = 0.75, 4.0 / 3.0  # of the root of a spread: from 1/100 to 100 mean errors
+_LEAST, _MOST = 4.0 * (0.1**0.5 - 1.0), 4.0 * (10.0**0.5 - 1.0)  # 1/100 to 100 mean errors
 _OFFSET = 0.05  # mean errors, added before roots are taken
 _LARGEST = 4.0  # local spreads: larger errors count as this in the second fit
-_MEANS, _COEF, _SHRUNK, _NEW = range(4)  # rows of ``Room.small``
+_MEANS, _SLOPES, _SHRUNK, _NEW, _SUMS = range(5)  # rows of ``Room.small``
+MEAN_ERROR, MEAN_SIZE, MIDDLE, QUANTILE, NOISE, LOW, HIGH, WIDEST = range(8)  # ``Room.numbers``
 
 
 @numba.njit(**INNER)
 def root_of(value: float) -> float:
-    """The inverse of ``spread_of``: about the logarithm."""
-    return 16.0 * (np.sqrt(np.sqrt(np.sqrt(np.sqrt(value)))) - 1.0)
+    """The inverse of ``spread_of``."""
+    return 4.0 * (np.sqrt(np.sqrt(value)) - 1.0)
 
 
 @numba.njit(**INNER)
 def spread_of(root: float) -> float:
-    """(1 + root / 16)^16, about exp(root), within bounds."""
-    power = 1.0 + _bounded(root) / 16.0
-    power *= power
-    power *= power
+    """(1 + root / 4)^4, where root is within bounds."""
+    power = 1.0 + 0.25 * root
     power *= power
     return power * power
+
+
+@numba.njit(**INNER)
+def _bounded(root: float) -> float:
+    """The root of a spread within bounds."""
+    return min(max(root, _LEAST), _MOST)
 
 
 @numba.njit(**INNER, fastmath=FAST)
@@ -82,42 +88,6 @@ def _mean(values: Vector) -> float:
     for i in range(values.size):
         total += values[i]
     return total / values.size
-
-
-@numba.njit(**INNER)
-def _bounded(root: float) -> float:
-    """The root of a spread within bounds."""
-    return min(max(root, 16.0 * (_LEAST - 1.0)), 16.0 * (_MOST - 1.0))
-
-
-@numba.njit(**INNER, fastmath=FAST)
-def fit_spread(r: Room, n: int) -> None:
-    """SPREAD <- the root of each row's spread by the other rows; scores the errors by it."""
-    error, spread = part(r.columns[ERROR], 0, n), part(r.columns[SPREAD], 0, n)
-    target = part(r.columns[CENTRED], 0, n)
-    level, score = part(r.columns[LEVEL], 0, n), part(r.columns[SCORE], 0, n)
-    mean, size = _mean(error), _mean(level)
-    r.numbers[MEAN_ERROR], r.numbers[MEAN_SIZE] = mean, size
-    mean, size = max(mean, TINY), max(size, TINY)
-    for i in range(n):
-        error[i] /= mean
-        target[i] = root_of(error[i] + _OFFSET)
-    for i in range(n):
-        level[i] = root_of(level[i] / size + _OFFSET)
-    for k in range(LEVEL, COLUMNS):
-        r.small[_MEANS, k] = _centre(part(r.columns[k], 0, n))
-    _regress(r, n)
-    total = 0.0
-    for i in range(n):
-        total += error[i] / spread_of(spread[i])
-    scale = n / max(total, TINY)
-    for i in range(n):
-        ratio = min(error[i] / spread_of(spread[i]) * scale, _LARGEST)
-        target[i] = spread[i] + (ratio - 1.0) * (1.0 + spread[i] / 16.0)
-    _regress(r, n)
-    for i in range(n):
-        score[i] = error[i] / spread_of(spread[i])
-    r.numbers[LOW], r.numbers[HIGH] = extremes(spread)
 
 
 @numba.njit(**INNER, fastmath=FAST)
@@ -130,47 +100,65 @@ def _centre(values: Vector) -> float:
 
 
 @numba.njit(**INNER, fastmath=FAST)
-def _regress(r: Room, n: int) -> None:
-    """SPREAD <- the regression of the target on the columns, each row by the other rows."""
-    target, spread = part(r.columns[CENTRED], 0, n), part(r.columns[SPREAD], 0, n)
-    r.numbers[MIDDLE] = _centre(target)
+def fit_spread(r: Room, n: int) -> None:
+    """SPREAD <- the root of each row's spread by the other rows; scores the errors by it."""
+    error, spread = part(r.columns[ERROR], 0, n), part(r.columns[SPREAD], 0, n)
+    _take_roots(r, n)
     _fit_features(r, n)
-    _shrink(r, n, _solve(r, n))
-    own, middle = part(r.columns[WORK], 0, n), r.numbers[MIDDLE]
-    fill(spread, 0.0)
-    fill(own, 1.0 / n)
-    add_features(r.columns, r.small[_COEF], spread)
-    for k in range(COLUMNS):
-        _add_products(r, k, r.small[_SHRUNK, k], own)
+    _invert_products(r, n)
+    _regress(r, n)
     for i in range(n):
-        spread[i] = _bounded(middle + (spread[i] - own[i] * target[i]) / (1.0 - own[i]))
+        spread[i] = _bounded(spread[i])
+    _score(r, n)
+    _regress(r, n)
+    _leave_each_out(r, n)
+    score = part(r.columns[SCORE], 0, n)
+    for i in range(n):
+        score[i] = error[i] / spread_of(spread[i])
+    r.numbers[LOW], r.numbers[HIGH] = extremes(spread)
 
 
 @numba.njit(**INNER, fastmath=FAST)
-def _add_products(r: Room, k: int, share: float, out: Vector) -> None:
-    """out += share times column k times (stack times the columns)."""
-    c, w, column = r.columns, r.stack[k], r.columns[k]
-    fit, curve, level, ends, age = c[FIT], c[CURVE], c[LEVEL], c[ENDS], c[AGE]
-    for i in range(out.size):
-        total = w[FIT] * fit[i] + w[CURVE] * curve[i] + w[LEVEL] * level[i]
-        out[i] += share * column[i] * (total + w[ENDS] * ends[i] + w[AGE] * age[i])
+def _take_roots(r: Room, n: int) -> None:
+    """TARGET <- the fourth roots of the errors, SCORE <- the square roots; columns but FIT."""
+    error, level = part(r.columns[ERROR], 0, n), part(r.columns[LEVEL], 0, n)
+    target, square = part(r.columns[TARGET], 0, n), part(r.columns[SCORE], 0, n)
+    mean, size = _mean(error), _mean(level)
+    r.numbers[MEAN_ERROR], r.numbers[MEAN_SIZE] = mean, size
+    per_mean, per_size = 1.0 / max(mean, TINY), 1.0 / max(size, TINY)
+    for i in range(n):
+        error[i] *= per_mean
+        square[i] = 2.0 * np.sqrt(error[i] + _OFFSET)
+    for i in range(n):
+        target[i] = 4.0 * (np.sqrt(0.5 * square[i]) - 1.0)
+    for i in range(n):
+        level[i] = root_of(level[i] * per_size + _OFFSET)
+    for k in range(LEVEL, COLUMNS):
+        r.small[_MEANS, k] = _centre(part(r.columns[k], 0, n))
 
 
 @numba.njit(**INNER, fastmath=FAST)
 def _fit_features(r: Room, n: int) -> None:
-    """FIT <- the regression of the target on the features, each row by the other rows; CURVE."""
-    c, d = r.columns, r.inverse.shape[0]
-    target, root = part(c[CENTRED], 0, n), part(c[ROOTS], 0, n)
-    fit, curve, own = part(c[FIT], 0, n), part(c[CURVE], 0, n), part(r.z[d], 0, n)
-    coef, products, weighted = r.features[2], r.features[3], part(c[WORK], 0, n)
+    """FIT <- the regression of SCORE on the features, each row by the other rows; CURVE."""
+    c, d = r.columns, r.features.shape[1]
+    target, root, inverse = part(c[SCORE], 0, n), part(c[ROOT], 0, n), part(c[INVERSE_ROOT], 0, n)
+    fit, curve, own = part(c[FIT], 0, n), part(c[CURVE], 0, n), part(r.z[d + LEVERAGE], 0, n)
+    coef, products, shift = r.features[COEF], r.features[PRODUCTS], r.features[SHIFT]
+    weighted = part(c[WORK], 0, n)
+    _centre(target)
     for i in range(n):
         weighted[i] = root[i] * target[i]
     feature_products(r.z, weighted, products)
-    symmetric_times(r.inverse, products, coef)
+    total = dot(weighted, root)
+    for j in range(d):
+        products[j] -= total * shift[j]
+    for j in range(d):
+        coef[j] = dot(r.inverse[j], products)
+    base = dot(shift, coef)
     fill(fit, 0.0)
     add_features(r.z, coef, fit)
     for i in range(n):
-        fit[i] = _bounded((fit[i] / root[i] - own[i] * target[i]) / (1.0 - own[i]))
+        fit[i] = _bounded((fit[i] * inverse[i] - base - own[i] * target[i]) / (1.0 - own[i]))
     for i in range(n):
         curve[i] = fit[i] * fit[i]
     r.numbers[WIDEST] = extremes(curve)[1]
@@ -178,20 +166,87 @@ def _fit_features(r: Room, n: int) -> None:
 
 
 @numba.njit(**INNER)
-def _solve(r: Room, n: int) -> float:
-    """The coefficients of the columns; the variance of the target around their regression."""
-    a, coef, products = r.stack, r.small[_COEF], r.small[_NEW]
-    target = part(r.columns[CENTRED], 0, n)
-    feature_products(r.columns, target, products)
+def _invert_products(r: Room, n: int) -> None:
+    """stack <- the inverse of the products of the columns."""
+    a = r.stack
     for k in range(COLUMNS):
         feature_products(r.columns, part(r.columns[k], 0, n), a[k])
         a[k, k] = a[k, k] * (1.0 + RIDGE) if a[k, k] > TINY else 1.0
     _invert_small(a)
-    explained = 0.0
+
+
+@numba.njit(**INNER, fastmath=FAST)
+def _regress(r: Room, n: int) -> None:
+    """SPREAD <- the regression of the target on the columns, with coefficients that are shrunk."""
+    target, spread = part(r.columns[TARGET], 0, n), part(r.columns[SPREAD], 0, n)
+    r.numbers[MIDDLE] = _centre(target)
+    slopes, sums, explained = r.small[_SLOPES], r.small[_SUMS], 0.0
+    feature_products(r.columns, target, sums)
     for k in range(COLUMNS):
-        coef[k] = dot(a[k], products)
-        explained += coef[k] * products[k]
-    return max(dot(target, target) - explained, 0.0) / (n - COLUMNS - 1)
+        slopes[k] = dot(r.stack[k], sums)
+        explained += slopes[k] * sums[k]
+    _shrink(r, max(dot(target, target) - explained, 0.0) / (n - COLUMNS - 1))
+    fill(spread, r.numbers[MIDDLE])
+    add_features(r.columns, slopes, spread)
+
+
+@numba.njit(**INNER, fastmath=FAST)
+def _score(r: Room, n: int) -> None:
+    """TARGET <- one scoring step from the spreads, for the mean of the errors."""
+    c = r.columns
+    error, spread, score = part(c[ERROR], 0, n), part(c[SPREAD], 0, n), part(c[SCORE], 0, n)
+    target = part(c[TARGET], 0, n)
+    for i in range(n):
+        score[i] = error[i] / spread_of(spread[i])
+    scale = 1.0 / max(_mean(score), TINY)
+    for i in range(n):
+        ratio = min(score[i] * scale, _LARGEST)
+        target[i] = spread[i] + (ratio - 1.0) * (1.0 + 0.25 * spread[i])
+
+
+@numba.njit(**INNER, fastmath=FAST)
+def _leave_each_out(r: Room, n: int) -> None:
+    """SPREAD <- that of each row by the other rows, within bounds."""
+    target, spread = part(r.columns[TARGET], 0, n), part(r.columns[SPREAD], 0, n)
+    own, middle = part(r.columns[WORK], 0, n), r.numbers[MIDDLE]
+    _own_influence(r, n, own)
+    for i in range(n):
+        others = (spread[i] - middle - own[i] * target[i]) / (1.0 - own[i])
+        spread[i] = _bounded(middle + others)
+
+
+@numba.njit(**INNER, fastmath=FAST)
+def _own_influence(r: Room, n: int, own: Vector) -> None:
+    """own <- the diagonal of the smoother 1 / n + C diag(shrunk) stack C', C the columns."""
+    a, c, shrunk = r.stack, r.columns, r.small[_SHRUNK]
+    fit, curve, level, ends, age = c[FIT], c[CURVE], c[LEVEL], c[ENDS], c[AGE]
+    aa, ab, ac, ad, ae = _folded(a, shrunk, FIT)
+    _, bb, bc, bd, be = _folded(a, shrunk, CURVE)
+    _, _, cc, cd, ce = _folded(a, shrunk, LEVEL)
+    _, _, _, dd, de = _folded(a, shrunk, ENDS)
+    ee, constant = shrunk[AGE] * a[AGE, AGE], 1.0 / n
+    for i in range(n):
+        f, q, v, e, g = fit[i], curve[i], level[i], ends[i], age[i]
+        upper = f * (aa * f + ab * q + ac * v + ad * e + ae * g)
+        middle = q * (bb * q + bc * v + bd * e + be * g) + v * (cc * v + cd * e + ce * g)
+        own[i] = constant + upper + middle + e * (dd * e + de * g) + ee * g * g
+
+
+@numba.njit(**INNER)
+def _folded(a: Matrix, shrunk: Vector, k: int) -> tuple[float, float, float, float, float]:
+    """Row k of diag(shrunk) a, where entries off the diagonal have those below added to them."""
+    return (
+        _pair(a, shrunk, k, FIT),
+        _pair(a, shrunk, k, CURVE),
+        _pair(a, shrunk, k, LEVEL),
+        _pair(a, shrunk, k, ENDS),
+        _pair(a, shrunk, k, AGE),
+    )
+
+
+@numba.njit(**INNER)
+def _pair(a: Matrix, shrunk: Vector, k: int, j: int) -> float:
+    return a[k, j] * (shrunk[k] if j == k else shrunk[k] + shrunk[j])
 
 
 @numba.njit(**INNER)
@@ -212,16 +267,16 @@ def _invert_small(a: Matrix) -> None:
 
 
 @numba.njit(**INNER)
-def _shrink(r: Room, n: int, variance: float) -> None:
+def _shrink(r: Room, variance: float) -> None:
     """Multiply each coefficient by max(0, 1 - 1 / t^2); that of FIT must not be negative."""
-    coef, shrunk = r.small[_COEF], r.small[_SHRUNK]
+    slopes, shrunk = r.small[_SLOPES], r.small[_SHRUNK]
     for k in range(COLUMNS):
         square = variance * r.stack[k, k]
-        square *= 0.5 if k == ENDS and coef[k] > 0.0 else 1.0
-        shrunk[k] = max(0.0, 1.0 - square / max(coef[k] * coef[k], TINY))
-        if k == FIT and coef[k] < 0.0:
+        square *= 0.5 if k == ENDS and slopes[k] > 0.0 else 1.0
+        shrunk[k] = max(0.0, 1.0 - square / max(slopes[k] * slopes[k], TINY))
+        if k == FIT and slopes[k] < 0.0:
             shrunk[k] = 0.0
-        coef[k] *= shrunk[k]
+        slopes[k] *= shrunk[k]
     r.numbers[NOISE] = variance
 
 
@@ -238,7 +293,7 @@ def spread_at(r: Room, n: int, row: Vector, prediction: float, normal: float) ->
     new, means, shrunk = r.small[_NEW], r.small[_MEANS], r.small[_SHRUNK]
     fit = 0.0
     for j in range(row.size):
-        fit += r.features[2, j] * (row[j] - r.features[0, j])
+        fit += r.features[COEF, j] * (row[j] - r.features[MEAN, j])
     fit = _bounded(fit)
     new[FIT], new[CURVE] = fit, min(fit * fit, r.numbers[WIDEST])
     new[LEVEL] = root_of(abs(prediction) / max(r.numbers[MEAN_SIZE], TINY) + _OFFSET)
@@ -246,7 +301,7 @@ def spread_at(r: Room, n: int, row: Vector, prediction: float, normal: float) ->
     root, own = r.numbers[MIDDLE], 0.0
     for k in range(COLUMNS):
         new[k] -= means[k]
-        root += r.small[_COEF, k] * new[k]
+        root += r.small[_SLOPES, k] * new[k]
     for k in range(COLUMNS):
         own += shrunk[k] * (new[k] * dot(r.stack[k], new) - 1.0 / n)
     root = min(max(root, r.numbers[LOW]), r.numbers[HIGH])

@@ -1,7 +1,8 @@
 """Half the widths of local intervals: the quantile of the scores times the local spread.
 
-Each new row has the window of live rows that predicts it. Nothing is kept from one window to the
-next, so a row that has left influences no interval. Of a large window the newest rows are used.
+Each new row has the window of live rows that predicts it. From one window to the next only rows
+are kept that are in both, so a row that has left influences no interval. Of a large window the
+newest rows are used.
 """
 
 from __future__ import annotations
@@ -18,16 +19,9 @@ from efface.engine.jit.views import Ints, Matrix, Responses, Vector, part, weigh
 from efface.engine.linalg.dense import dot
 from efface.engine.linalg.quantiles import upper_quantile
 from efface.engine.sums.sliding import depth_for, lay_out_sums, slide_to, start_sums
-from efface.engine.windows.local_errors import (
-    QUANTILE,
-    SCORE,
-    Room,
-    gather,
-    invert_system,
-    measure_errors,
-    room_for,
-)
-from efface.engine.windows.local_spread import fit_spread, spread_at
+from efface.engine.windows.local_errors import invert_system, measure_errors
+from efface.engine.windows.local_rows import SCORE, Room, hold_rows, room_for
+from efface.engine.windows.local_spread import QUANTILE, fit_spread, spread_at
 
 LEAST_ROWS = 20  # for the regression of the spread
 _ROWS = 1_000  # the newest rows of a window are used: at least so many,
@@ -119,7 +113,7 @@ def _local_widths(
         if t == 0 or a != first[t - 1] or b != last[t - 1]:
             count, lo = 0, max(a, b - most)
             slide_to(sums, x, y, lo, b, 1, centred)
-            used, share = gather(by_feature, lo, b, sums, centred, room), (b - lo) / (b - a)
+            used, share = hold_rows(by_feature, lo, b, sums, centred, room), (b - lo) / (b - a)
             system = room, used, sums, centred, share, penalty[t], power
             if used >= LEAST_ROWS and invert_system(*system):
                 constant, fit = share / sums.total[x.shape[1], x.shape[1]], (coef[t], intercept[t])

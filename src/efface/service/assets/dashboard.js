@@ -36,6 +36,16 @@ async function ask(method, path, body) {
   return found;
 }
 
+// A name as the rows have it: a text, or the number that it is the text of.
+async function askAbout(path, field, text) {
+  try {
+    return await ask("POST", path, { [field]: text });
+  } catch (error) {
+    if (!/^-?\d{1,15}$/.test(text)) throw error;
+    return ask("POST", path, { [field]: Number(text) });
+  }
+}
+
 function attempt(work) {
   return async (event) => {
     if (event) event.preventDefault();
@@ -106,10 +116,12 @@ async function showModels() {
     const past = await ask("GET", `${path}/history`);
     const details = await ask("GET", path);
     fillCard(cards.get(model.name), details, past);
+    if (cards.get(model.name).key !== undefined) await showKey(cards.get(model.name), path);
   }
 }
 
 const FIGURES = ["rows", "error", "covered", "penalty", "rank"];
+const OF_KEYED = ["rows", "keys", "error"]; // what all models of a keyed one have together
 const PLOTS = [
   ["error", "Mean absolute error of rows, each predicted before it was learned"],
   ["covered", "Share of rows inside their 95 % intervals"],
@@ -120,29 +132,62 @@ const PLOTS = [
 function makeCard(model) {
   const card = { figures: {}, plots: {} };
   const figures = node("dl", { classes: "figures" });
-  const titles = { rows: "rows alive", error: "error", covered: "coverage of 95 %", penalty: "penalty", rank: "rank" };
-  for (const name of FIGURES) {
+  const titles = { rows: "rows alive", keys: "keys", error: "error", covered: "coverage of 95 %", penalty: "penalty", rank: "rank" };
+  for (const name of model.keyed ? OF_KEYED : FIGURES) {
     const value = node("dd", { text: "–", "data-figure": name }), note = node("small");
     card.figures[name] = [value, note];
     figures.append(node("div", {}, node("dt", { text: titles[name] }), value, note));
   }
   const plots = node("div", { classes: "plots" });
   for (const [name, title] of PLOTS) {
+    if (model.keyed && !OF_KEYED.includes(name)) continue;
     const svg = svgNode("svg", { class: "chart", role: "img", "aria-label": title });
     const legend = node("ul", { classes: "legend" });
     card.plots[name] = [svg, legend, title];
     plots.append(node("figure", {}, node("figcaption", { text: title }), svg, legend));
   }
   card.note = node("p", { classes: "caption" });
-  const about = `${model.kind} on ${model.features.length} features`;
+  const about = `${model.kind} on ${model.features.length} features${model.keyed ? ", one model per key" : ""}`;
   $("models").append(node("section", { classes: "model" },
-    node("h2", { text: model.name }), node("p", { text: about, classes: "caption" }), figures, card.note, plots));
+    node("h2", { text: model.name }), node("p", { text: about, classes: "caption" }), figures, card.note, plots,
+    ...(model.keyed ? keyForm(card, model) : [])));
   return card;
+}
+
+function keyForm(card, model) {
+  const id = `key-${cards.size}`, path = `/models/${encodeURIComponent(model.name)}`;
+  const input = node("input", { id, autocomplete: "off", spellcheck: "false", required: "" });
+  const form = node("form", { classes: "key" }, input, node("button", { type: "submit", text: "Show" }));
+  card.ofKey = node("div", { classes: "of-key", "aria-live": "polite" });
+  form.addEventListener("submit", attempt(async () => {
+    say("");
+    card.key = input.value;
+    await showKey(card, path);
+  }));
+  return [node("h3", {}, node("label", { for: id, text: "The model of a key" })), form, card.ofKey];
+}
+
+async function showKey(card, path) {
+  let found;
+  try {
+    found = await askAbout(`${path}/keys`, "key", card.key);
+  } catch (error) {
+    card.key = undefined;
+    card.ofKey.replaceChildren(node("p", { classes: "caption", text: error.message }));
+    return;
+  }
+  const entries = [...Object.entries(found.coefficients), ["intercept", found.intercept]];
+  const rows = entries.map(([name, value]) =>
+    node("tr", {}, node("th", { text: name, scope: "row" }), node("td", { text: shortNumber(value) })));
+  card.ofKey.replaceChildren(
+    node("p", { classes: "caption", text: `${found.key}: ${counted(found.rows, "row")}, penalty ${shortNumber(found.penalty)}` }),
+    node("div", { classes: "scroll" }, node("table", {}, node("tbody", {}, ...rows))));
 }
 
 function fillCard(card, model, past) {
   const points = past.points, latest = points.filter((point) => point.error !== null);
   const show = (name, text, note = "") => {
+    if (!card.figures[name]) return;
     card.figures[name][0].textContent = text;
     card.figures[name][1].textContent = note;
   };
@@ -154,7 +199,8 @@ function fillCard(card, model, past) {
   show("rows", model.rows.toLocaleString("en"), model.next_due === null ? "" : `next due ${dueText(model.next_due)}`);
   show("error", error === null ? "–" : shortNumber(error), "mean absolute");
   show("covered", covered === null ? "–" : `${Math.round(100 * covered)} %`);
-  show("penalty", shortNumber(model.penalty));
+  show("keys", (model.keys || 0).toLocaleString("en"));
+  show("penalty", model.penalty === null ? "–" : shortNumber(model.penalty));
   show("rank", model.rank === null ? "–" : String(model.rank),
     model.condition === null ? "" : `condition ${shortNumber(model.condition)}`);
   card.note.textContent = past.dropped === null ? "" :
@@ -162,6 +208,7 @@ function fillCard(card, model, past) {
     "all earlier points of this model were dropped with them.";
   const times = points.map((point) => point.at);
   const plot = (name, series, options) => {
+    if (!card.plots[name]) return;
     const [svg, legend, title] = card.plots[name];
     drawChart(svg, times, series, { ...options, title });
     legend.replaceChildren(...(series.length < 2 ? [] : series.map((each, at) =>
@@ -185,7 +232,7 @@ async function lookUp() {
   const owner = $("owner").value;
   $("person").replaceChildren();
   say("");
-  const found = await ask("POST", "/access-requests", { owner });
+  const found = await askAbout("/access-requests", "owner", owner);
   const section = node("section", { id: "held" }, node("h2", { text: found.owner }),
     node("p", { classes: "caption", text: `${counted(found.rows, "row")} in ${counted(Object.keys(found.models).length, "model")}` }));
   for (const [name, held] of Object.entries(found.models)) section.append(heldTable(name, held));
@@ -199,7 +246,8 @@ async function lookUp() {
 
 function heldTable(name, held) {
   const times = [["at", held.at], ["until", held.until]].filter(([, values]) => values !== null);
-  const columns = [["id", held.ids], ...times, ...Object.entries(held.features), ["response", held.responses]];
+  const keys = held.keys === null ? [] : [["key", held.keys]];
+  const columns = [["id", held.ids], ...keys, ...times, ...Object.entries(held.features), ["response", held.responses]];
   const head = node("tr", {}, ...columns.map(([title]) => node("th", { text: title, scope: "col" })));
   const rows = held.ids.slice(0, 500).map((_, k) => node("tr", {}, ...columns.map(([, values]) =>
     node("td", { classes: "nowrap", text: values[k] === null ? "–" : typeof values[k] === "number" ? shortNumber(values[k]) : shortTime(values[k]) }))));

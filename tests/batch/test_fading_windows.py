@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins import half_life as naive
 
-from efface import FIFD, KeepAll, KeepFor, rolling
-from efface.batch.half_life import as_half_life, blocks
-from efface.errors import InvalidValue
+from efface import KeepFor, Ridge, replay, rolling
+from efface.batch.fading_windows import blocks
 
 
 @st.composite
@@ -143,22 +142,17 @@ def test_blocks_contain_their_windows():
         assert ages[stop - 1] - ages[first] <= 160
 
 
-@pytest.mark.parametrize(
-    ("halflife", "policy", "expected"),
-    [
-        (0, KeepAll(), "'halflife' is 0"),
-        (-2.0, FIFD(5), "'halflife' is -2.0"),
-        ("3d", FIFD(5), "a duration, but 'window' is FIFD"),
-        ("1mo", KeepAll(), "expected a duration of a fixed length"),
-        ("1d", KeepFor("3mo"), "'window' is KeepFor"),
-        ("soon", KeepAll(), "'duration' is 'soon'"),
-    ],
-)
-def test_unusable_halflife_values_are_refused(halflife, policy, expected):
-    with pytest.raises(InvalidValue, match=expected):
-        as_half_life(halflife, policy)
-
-
-def test_intervals_are_refused():
-    with pytest.raises(InvalidValue, match=r"'interval' is 0\.9: expected None beside halflife"):
-        rolling([[1.0]], [1.0], 1, halflife=2, interval=0.9)
+@pytest.mark.parametrize(("alpha", "window"), [(0.0, 40), (0.7, None)])
+def test_intervals_are_those_of_a_model_with_the_half_life(alpha, window):
+    rng = np.random.default_rng(8)
+    X, y = rng.normal(size=(200, 2)), rng.normal(size=200)
+    options = {"interval": 0.9, "method": "gaussian"}
+    found = rolling(X, y, window, halflife=9.0, alpha=alpha, min_rows=3, **options)
+    model = Ridge(window, alpha=alpha, halflife=9.0)
+    expected = replay(model, X, y, **options)
+    np.testing.assert_allclose(found.lower[3:], expected.lower[3:], rtol=1e-9)
+    np.testing.assert_allclose(found.upper[3:], expected.upper[3:], rtol=1e-9)
+    X[150, 0] = np.nan  # predicted by no one, learned by no one
+    skipped = rolling(X, y, window, halflife=9.0, alpha=alpha, missing="skip", **options)
+    assert np.isnan(skipped.lower[150])
+    assert np.isfinite(skipped.lower[151])

@@ -1,0 +1,153 @@
+"""The live rows of one window after the other, by feature, for local intervals.
+
+Rows that stay in the window keep their column. A new row is one more column, and the last column
+takes the place of a row that leaves, so columns are in no order; each knows the place of its row.
+
+Features are differences from a centre, which changes when the mean of the window has moved away
+from it; what is computed from them allows for the distance.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from efface.engine.jit.compilation import INNER
+from efface.engine.jit.simd import BLOCKS, LANES
+from efface.engine.jit.views import Ints, Matrix, Vector
+from efface.engine.linalg.dense import EPS
+from efface.engine.sums.sliding import Sums
+
+FIT, CURVE, LEVEL, ENDS, AGE = range(5)
+COLUMNS = 5
+ERROR, TARGET, SPREAD, SCORE, WORK = range(5, 10)
+RESPONSE, ROOT, INVERSE_ROOT, WEIGHT_OF, PLACE = range(10, 15)
+_VECTORS = 15  # rows of ``Room.columns``
+MEAN, CENTRE, SHIFT, DIAGONAL, COEF, PRODUCTS = range(6)  # rows of ``Room.features``
+LEVERAGE, PREDICTED, SHIFTED = range(3)  # rows of ``Room.z`` behind the features
+SIDE = BLOCKS * LANES  # columns whose forms are computed side by side
+_FIRST, _LAST, _COUNT = range(3)
+_NUMBERS, _LINE = 8, 64  # see ``local_spread``; bytes of a cache line
+
+
+class Room(NamedTuple):
+    """The rows of the current window, scratch, and the result, for windows of up to m rows."""
+
+    z: Matrix  # (d + 3, m): features minus the centre, times the roots of the weights; forms
+    columns: Matrix  # (_VECTORS, m)
+    slots: Ints  # (m,): the column of the row at a place, modulo m; -1 for a row without weight
+    held: Ints  # (3,): the columns are of rows first..last - 1; how many
+    inverse: Matrix  # (d + 2, d): and the two linear forms of ``column_forms``
+    features: Matrix  # (6, d)
+    stack: Matrix  # (COLUMNS, COLUMNS): the inverse of the columns' products
+    small: Matrix  # (5, COLUMNS): see ``local_spread``
+    numbers: Vector  # (_NUMBERS,)
+    work: Vector  # scratch of ``invert``
+
+
+def room_for(d: int, rows: int) -> Room:
+    """Scratch for windows of d features and up to so many rows."""
+    rows = -(-rows // SIDE) * SIDE + LANES  # rows 4,096 bytes apart would share cache lines
+    most = max(d, COLUMNS)
+    return Room(
+        _aligned(d + 3, rows),
+        _aligned(_VECTORS, rows),
+        np.zeros(rows, np.int64),
+        np.zeros(3, np.int64),
+        np.zeros((d + 2, d)),
+        np.zeros((6, d)),
+        np.zeros((COLUMNS, COLUMNS)),
+        np.zeros((5, COLUMNS)),
+        np.zeros(_NUMBERS),
+        np.zeros(most * most + 96 * most),
+    )
+
+
+def _aligned(rows: int, columns: int) -> Matrix:
+    """Zeros from the start of a cache line on: a vector register is loaded from one line."""
+    flat = np.zeros(rows * columns + LANES)
+    start = -flat.ctypes.data % _LINE // flat.itemsize
+    return flat[start : start + rows * columns].reshape(rows, columns)
+
+
+@numba.njit(**INNER)
+def hold_rows(x: Matrix, lo: int, hi: int, sums: Sums, centred: bool, r: Room) -> int:
+    """Let the columns be those of the rows lo..hi that have weight; how many.
+
+    ``x`` has a row per feature, then the responses, the roots of the weights, and the weights.
+    """
+    held, d = r.held, r.features.shape[1]
+    for j in range(d if centred else 0):
+        r.features[MEAN, j] = sums.centre[j] + sums.total[d, j] / sums.total[d, d]
+    if lo < held[_FIRST] or lo >= held[_LAST] or hi < held[_LAST] or _is_far(r, sums):
+        for j in range(d):
+            r.features[CENTRE, j] = r.features[MEAN, j]
+        held[_FIRST] = held[_LAST] = lo
+        held[_COUNT] = 0
+    for place in range(held[_FIRST], lo):
+        _take_out(r, place)
+    for place in range(held[_LAST], hi):
+        _put_in(r, x, place)
+    held[_FIRST], held[_LAST] = lo, hi
+    for j in range(d):
+        r.features[SHIFT, j] = r.features[MEAN, j] - r.features[CENTRE, j]
+    return held[_COUNT]
+
+
+@numba.njit(**INNER)
+def hold_nothing(r: Room) -> None:
+    """Let the next window begin anew."""
+    r.held[_FIRST] = r.held[_LAST] = 0
+
+
+@numba.njit(**INNER)
+def _is_far(r: Room, sums: Sums) -> bool:
+    """Is a mean further than a deviation, and than its rounding, from the centre?"""
+    d, total = r.features.shape[1], sums.total
+    for j in range(d):
+        mean = r.features[MEAN, j]
+        shift = mean - r.features[CENTRE, j]
+        scatter = total[j, j] - total[d, j] / total[d, d] * total[d, j]
+        if total[d, d] * shift * shift > scatter and abs(shift) > 4.0 * EPS * abs(mean):
+            return True
+    return False
+
+
+@numba.njit(**INNER)
+def _put_in(r: Room, x: Matrix, place: int) -> None:
+    """One more column, if the row has weight."""
+    d, c, m = r.features.shape[1], r.columns, r.slots.size
+    if not x[d + 2, place] > 0.0:
+        r.slots[place % m] = -1
+        return
+    i, root = r.held[_COUNT], x[d + 1, place]
+    for j in range(d):
+        r.z[j, i] = (x[j, place] - r.features[CENTRE, j]) * root
+    c[RESPONSE, i], c[ROOT, i], c[INVERSE_ROOT, i] = x[d, place], root, 1.0 / root
+    c[WEIGHT_OF, i], c[PLACE, i] = x[d + 2, place], place
+    r.slots[place % m] = i
+    r.held[_COUNT] = i + 1
+
+
+@numba.njit(**INNER)
+def _take_out(r: Room, place: int) -> None:
+    """Move the last column over that of a row."""
+    m = r.slots.size
+    i = r.slots[place % m]
+    if i < 0:
+        return
+    last = r.held[_COUNT] - 1
+    move_column(r, last, i)
+    r.slots[int(r.columns[PLACE, i]) % m] = i
+    r.held[_COUNT] = last
+
+
+@numba.njit(**INNER)
+def move_column(r: Room, source: int, target: int) -> None:
+    """Copy all that is known of one row over that of another."""
+    for j in range(r.z.shape[0]):
+        r.z[j, target] = r.z[j, source]
+    for k in range(_VECTORS):
+        r.columns[k, target] = r.columns[k, source]
