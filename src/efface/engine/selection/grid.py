@@ -34,7 +34,7 @@ LAST = FIRST + STEP * (COUNT - 1)
 FAINT = 1e-4  # weights below this share do not decide how many digits are needed
 _LOG_2 = float(np.log(2.0))
 _ROWS = 14
-_BETWEEN_LOGS = 24  # factors of a determinant: their product stays below 2^1000
+BETWEEN_LOGS = 24  # factors of a determinant: their product stays below 2^1000
 
 
 class Grid(NamedTuple):
@@ -51,8 +51,9 @@ class Grid(NamedTuple):
     columns: Matrix  # (14, COUNT): see the names below
 
 
-LAM, WEIGHT_OF, EXPLAINED, LENGTH, LOG_DET, TRACE, LEFT, RESIDUAL = range(8)
-_INVERSE, _SLOPE, _TARGET, _TARGET_SLOPE, _PRODUCT, _INVERSE_LAM = range(8, _ROWS)
+LAM, WEIGHT_OF, EXPLAINED, LENGTH, LOG_DET, TRACE, LEFT, RESIDUAL, PRODUCT = range(9)
+_INVERSE, _SLOPE, _TARGET, _TARGET_SLOPE, _INVERSE_LAM = range(9, _ROWS)
+FREE = _TARGET_SLOPE  # once all lam are factorised, or where none is
 
 
 @carving
@@ -130,7 +131,7 @@ def scan(g: Grid, base: float) -> None:
     for i in range(d):
         _step(take(c, 0, 1, c.size)[0], g.ratio[i], g.forward[i], before, v[0, i], v[3, i])
         before = v[1, i]
-        if i % _BETWEEN_LOGS == _BETWEEN_LOGS - 1 or i == d - 1:
+        if i % BETWEEN_LOGS == BETWEEN_LOGS - 1 or i == d - 1:
             _add_logs(c)
 
 
@@ -140,7 +141,7 @@ def _start(c: Matrix, base: float) -> None:
     fill(c, 0.0)
     lam = base * 2.0**FIRST
     for k in range(COUNT):
-        c[LAM, k], c[_INVERSE_LAM, k], c[_PRODUCT, k] = lam, 1.0 / lam, 1.0
+        c[LAM, k], c[_INVERSE_LAM, k], c[PRODUCT, k] = lam, 1.0 / lam, 1.0
         lam *= 2.0**STEP
 
 
@@ -148,8 +149,8 @@ def _start(c: Matrix, base: float) -> None:
 def _add_logs(c: Matrix) -> None:
     """Take the logarithms of the factors of the determinants so far."""
     for k in range(COUNT):
-        c[LOG_DET, k] += np.log(c[_PRODUCT, k])
-        c[_PRODUCT, k] = 1.0
+        c[LOG_DET, k] += np.log(c[PRODUCT, k])
+        c[PRODUCT, k] = 1.0
 
 
 @numba.njit(**INNER, fastmath=FAST)
@@ -173,7 +174,7 @@ def _step(
         image = value * turned
         c[EXPLAINED * COUNT + k] += value * image
         c[LENGTH * COUNT + k] -= image * (2.0 * change - image * steep)
-        c[_PRODUCT * COUNT + k] *= pivot * c[_INVERSE_LAM * COUNT + k]
+        c[PRODUCT * COUNT + k] *= pivot * c[_INVERSE_LAM * COUNT + k]
         c[TRACE * COUNT + k] += steep * turned
         c[_TARGET * COUNT + k] = value
         c[_TARGET_SLOPE * COUNT + k] = change
@@ -200,7 +201,7 @@ def scan_factor(g: Grid, base: float, left: float) -> None:
         beside = v[1, i] if i + 1 < d else 0.0
         flat = take(c, 0, 1, c.size)[0]
         _rotate(flat, ratios, g.forward[i], v[0, i], beside, v[3, i])
-        if i % _BETWEEN_LOGS == _BETWEEN_LOGS - 1 or i == d - 1:
+        if i % BETWEEN_LOGS == BETWEEN_LOGS - 1 or i == d - 1:
             _add_logs(c)
     fill(c[_TARGET], 0.0)
     for i in range(d - 1, -1, -1):
@@ -224,7 +225,7 @@ def _rotate(
         ratio = diagonal * beside * inverse
         c[LEFT * COUNT + k] += lam * (apart * apart * inverse / below) / following
         c[TRACE * COUNT + k] += slope * inverse
-        c[_PRODUCT * COUNT + k] *= pivot * c[_INVERSE_LAM * COUNT + k]
+        c[PRODUCT * COUNT + k] *= pivot * c[_INVERSE_LAM * COUNT + k]
         c[_SLOPE * COUNT + k] = 1.0 + ratio * ratio * slope
         c[_TARGET_SLOPE * COUNT + k] = beside * apart * inverse
         c[_TARGET * COUNT + k] = following
@@ -305,17 +306,30 @@ def restore_left(g: Grid, least: float) -> None:
 def log_weights(g: Grid, square: float, n: float, freedom: float) -> float:
     """WEIGHT_OF <- log w for every lam, from LEFT and RESIDUAL; return the largest.
 
-    y'y is ``square``.
+    y'y is ``square``. LEFT and RESIDUAL become shares of it.
+    """
+    d, c = g.scale.size, g.columns
+    for k in range(COUNT):
+        c[LEFT, k] /= square
+        c[RESIDUAL, k] /= square
+        c[FREE, k] = freedom - d + c[LAM, k] * c[TRACE, k]
+    return weigh_grid(g, n, freedom)
+
+
+@numba.njit(**INNER)
+def weigh_grid(g: Grid, n: float, freedom: float) -> float:
+    """WEIGHT_OF <- log w for every lam; return the largest.
+
+    From LOG_DET, FREE, and LEFT and RESIDUAL as shares of y'y.
     """
     d, c, top = g.scale.size, g.columns, -np.inf
     rho = max(0.0, 1.0 - d / freedom) if freedom > 0.0 else 0.0
     floor, u, log_u = max(n, 1.0) * EPS * EPS, n / d * 2.0**FIRST, np.log(n / d) + FIRST * _LOG_2
     for k in range(COUNT):
-        lam, left = c[LAM, k], max(c[LEFT, k] / square, floor)
+        left, free = max(c[LEFT, k], floor), c[FREE, k]
         criterion = (1.0 - rho) * (freedom * np.log(left) + c[LOG_DET, k])
         if rho > 0.0:
-            free = freedom - d + lam * c[TRACE, k]
-            residual = max(c[RESIDUAL, k] / square, floor)
+            residual = max(c[RESIDUAL, k], floor)
             criterion += rho * freedom * np.log(residual / (free * free))
         c[WEIGHT_OF, k] = -0.5 * criterion - np.log(1.0 + u) + 0.5 * log_u
         top = max(top, c[WEIGHT_OF, k])

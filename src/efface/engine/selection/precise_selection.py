@@ -19,6 +19,7 @@ from efface.engine.linalg.dense import fill
 from efface.engine.linalg.exact_products import padded_columns
 from efface.engine.linalg.precise_factor import AROUND, LEFT
 from efface.engine.linalg.precise_solve import UNSOLVED, Window, clear_system
+from efface.engine.selection.few_rows import clear_few
 from efface.engine.selection.grid import (
     WEIGHT_OF,
     Grid,
@@ -48,6 +49,7 @@ def select_precisely(s: SelectionStream, r: Rows, p: PreciseSums) -> bool:
     rows, centred = end - head - r.span.weightless, state.has_intercept + s.options.standardizes > 0
     if s.options.averages == 1 or rows - (1 if centred else 0) <= state.width:
         return False
+    clear_few(s.few)
     kind = state.has_intercept == 1, s.options.standardizes == 1, s.options.standardizes == 0
     level, penalty, rank = 0.0, 0.0, UNSOLVED
     if factor_range(p, r.x, r.y, head, end, Window(rows, 0.0, kind[0], kind[1], kind[2])) > 0:

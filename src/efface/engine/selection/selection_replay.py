@@ -15,6 +15,7 @@ from efface.engine.events.rows import Rows, open_rows
 from efface.engine.events.stream import COMPACT, DONE, REFIT, up_to_date
 from efface.engine.jit.compilation import INNER, KERNEL
 from efface.engine.jit.views import Ints, Matrix, Responses, Vector
+from efface.engine.selection.few_rows import gauge_few, measure_few
 from efface.engine.selection.precise_selection import select_precisely
 from efface.engine.selection.selection_fit import factorise_frame, refresh_selection
 from efface.engine.selection.selection_state import SelectionStream, open_selection
@@ -63,16 +64,9 @@ def replay_selection(
                 for i in range(3, 6):  # rows without weight have no leverage, and none is new
                     events.states[i, t] = 0.0
             if events.counts[2, t] > 0 and wanted != NOTHING:
-                if s.state.refit == 1:
-                    return t, SPECTRAL
-                factorise_frame(s)
-                measure_row(s, r, events, t, wanted)
-                if events.gauges.shape[0] > 0:
-                    _correct_residuals(s, r, events.gauges[t])
-                if wanted == DIAGNOSED and events.counts[1, t] < 0:
-                    if not rank_beyond_doubt(s.frame):
-                        return t, UNRANKED
-                    events.counts[1, t] = int(s.frame.state.spreading)
+                code = _measure(s, r, events, t, wanted)
+                if code != DONE:
+                    return t, code
         if places is None:  # noqa: SIM102 - alone, so that the branch is not even compiled
             if not learn_event(s.state, r, events, t):
                 return t, COMPACT
@@ -85,6 +79,29 @@ def _refit(s: SelectionStream, r: Rows, p: PreciseSums) -> int:
     if up_to_date(s.state, r) or select_precisely(s, r, p):
         return DONE
     return refresh_selection(s, r)
+
+
+@numba.njit(**INNER)
+def _measure(s: SelectionStream, r: Rows, events: Events, t: int, wanted: int) -> int:
+    """Leverages, rank and gauges of row t; a code where they do not follow from the state."""
+    if s.few.state.kept == 1:
+        if events.gauges.shape[0] > 0:
+            gauge_few(s.few, s.state, events.rows[t], events.gauges[t], s.frame.scratch)
+        if wanted == DIAGNOSED:
+            measure_few(s.few, s.state, r, events, t, s.frame.scratch)
+        events.counts[1, t] = s.few.state.independent
+        return DONE
+    if s.state.refit == 1:
+        return SPECTRAL
+    factorise_frame(s)
+    measure_row(s, r, events, t, wanted)
+    if events.gauges.shape[0] > 0:
+        _correct_residuals(s, r, events.gauges[t])
+    if wanted == DIAGNOSED and events.counts[1, t] < 0:
+        if not rank_beyond_doubt(s.frame):
+            return UNRANKED
+        events.counts[1, t] = int(s.frame.state.spreading)
+    return DONE
 
 
 @numba.njit(**INNER)
@@ -109,6 +126,10 @@ def gauge_selection(
 ) -> bool:
     """Gauges of each of ``rows``, of a stream that is up to date; False if it was refitted."""
     s, r = open_selection(store), open_rows(x, y, span)
+    if s.few.state.kept == 1:
+        for t in range(rows.shape[0]):
+            gauge_few(s.few, s.state, rows[t], gauges[t], s.frame.scratch)
+        return True
     if s.state.refit == 1:
         return False
     factorise_frame(s)
