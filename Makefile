@@ -73,7 +73,7 @@ gallery: .venv/test.stamp ## draw the figures of docs/gallery/ again
 bench: .venv/dev.stamp ## measure speed and accuracy of efface and of other packages
 	$(BIN)/python -m benchmarks
 
-paper: .venv/test.stamp ## reproduce the paper's figures and findings (half an hour on two cores)
+paper: .venv/test.stamp ## reproduce the paper's figures and findings (40 minutes on two cores)
 	$(BIN)/efface reproduce all --reading both --jobs $(JOBS) --out paper
 
 lock: $(BIN)/pip ## refresh requirements/*.lock (LOCK_FLAGS=--upgrade for newer versions)
