@@ -36,7 +36,7 @@ def run(settings: Settings) -> Report:
             what = f"Fig. 3 at s = {s}, times a NumPy loop"
             report.goals.append(Goal(what, ratio, "at least", wanted, "x"))
         rows.append(line(s, record, reason))
-    note = "Median µs per step for all lines but AutoRidge: predictions and L2 errors; one run of d = 100."
+    note = "Median µs per step for all lines but AutoRidge; one run of d = 100."
     busy = [BUSY_NOTE] if any(entry.get("busy") for entry in report.measurements) else []
     report.tables.append(Table("A slice of Fig. 3", SLICE, rows, "; ".join([note, *busy])))
     if not lacking:
