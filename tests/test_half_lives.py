@@ -115,12 +115,16 @@ def assert_equals_a_refit(stream):
         return  # coefficients that hang on faint rows cannot be told from rounding
     reference = stream.kind(**stream.options).fit(X, y, sample_weight=weights)
     scale = max(np.abs(reference.coef_).max(), abs(reference.intercept_), 1e-3)
-    assert np.abs(model.coef_ - reference.coef_).max() <= 1e-9 * scale
-    assert abs(model.intercept_ - reference.intercept_) <= 1e-9 * scale
-    assert model.penalty_ == pytest.approx(reference.penalty_, rel=1e-8, abs=1e-12)
-    if stream.kind in (OLS, Ridge) and not stream.options.get("standardize"):
-        alpha, intercept = stream.options.get("alpha", 0.0), model.fit_intercept
-        coef, level = naive.refit(X, y, weights, alpha, intercept)
+    # A penalty from a pilot fit is guaranteed to 1e-6 where few rows carry the weight, and moves
+    # the coefficients by at most its own relative error (docs/weights.md).
+    piloted = "noise" in stream.options
+    moved = abs(model.penalty_ - reference.penalty_) / max(reference.penalty_, 1e-300)
+    assert moved <= (1e-6 if piloted else 1e-9)
+    tolerance = (1e-9 + moved) * scale
+    assert np.abs(model.coef_ - reference.coef_).max() <= tolerance
+    assert abs(model.intercept_ - reference.intercept_) <= tolerance
+    if stream.kind is not AutoRidge and not stream.options.get("standardize"):
+        coef, level = naive.refit(X, y, weights, model.penalty_, model.fit_intercept)
         assert np.abs(model.coef_ - coef).max() <= 1e-9 * scale
         assert abs(model.intercept_ - level) <= 1e-9 * scale
 
@@ -314,9 +318,9 @@ def test_intervals_cover_as_often_as_they_say(kind, method):
 def test_standard_errors_count_rows_by_what_is_left_of_them():
     rng = np.random.default_rng(12)
     spread, claimed = [], []
-    for _ in range(200):
-        X = rng.normal(size=(400, 1))
-        y = X[:, 0] + rng.normal(size=400)
+    for _ in range(100):
+        X = rng.normal(size=(300, 1))
+        y = X[:, 0] + rng.normal(size=300)
         model = OLS(halflife=20.0).fit(X, y)
         spread.append(model.coef_[0])
         claimed.append(model.standard_errors().coef[0])

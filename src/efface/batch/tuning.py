@@ -44,10 +44,15 @@ class Trial:
     @property
     def label(self) -> str:
         """The window and the half-life in words."""
-        window, halflife = (_in_words(each) for each in (self.model.window, self.model.halflife))
+        window, halflife = self.memory
         if halflife is None:
             return "all rows" if window is None else window
         return f"half-life {halflife}" + ("" if window is None else f" in {window}")
+
+    @property
+    def memory(self) -> tuple[str | None, str | None]:
+        """The window and the half-life, each in words; None for none."""
+        return _in_words(self.model.window), _in_words(self.model.halflife)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -274,7 +274,7 @@ def replay(
         save=save,
         missing=missing.value,
         text=TextFormat(
-            {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter),
+            as_delimiter(delimiter),
             time_format,
             encoding,
             NumberFormat(decimal, thousands),
@@ -328,6 +328,11 @@ def as_number(given: Any) -> Any:
         return float(given) if isinstance(given, str) else given
     except ValueError:
         return given
+
+
+def as_delimiter(typed: str | None) -> str | None:
+    """A delimiter as it is in the file: a tab can be typed as ``tab`` or ``\\t``."""
+    return {"\\t": "\t", "tab": "\t"}.get(typed or "", typed)
 
 
 def split_names(names: str | None) -> list[str] | None:

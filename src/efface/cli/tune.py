@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from efface.cli.replay_file import one_hot_levels, split_names
+from efface.cli.replay_file import as_delimiter, one_hot_levels, split_names
 
 if TYPE_CHECKING:
     from efface.batch.tuning import Tuning
@@ -50,6 +51,21 @@ def tune(
     delimiter: Annotated[
         str | None, typer.Option(help="Delimiter of CSV values.", metavar="CHARACTER")
     ] = None,
+    time_format: Annotated[
+        str | None,
+        typer.Option(help="Format of times that are not ISO 8601: '%d/%m/%Y'.", metavar="FORMAT"),
+    ] = None,
+    decimal: Annotated[
+        str, typer.Option(help="Decimal mark of CSV numbers; ',' reads 1,5.", metavar="CHARACTER")
+    ] = ".",
+    thousands: Annotated[
+        str | None,
+        typer.Option(help="Separator of thousands in CSV numbers: 1.234.", metavar="CHARACTER"),
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option(help="Encoding of text other than UTF-8, UTF-16: cp1252.", metavar="NAME"),
+    ] = None,
     chart: Annotated[
         Path | None, typer.Option(help="Also draw the errors: a PNG, SVG or PDF.", metavar="FILE")
     ] = None,
@@ -57,6 +73,7 @@ def tune(
     """Compare windows, half-lives and models by how well they predict each next row."""
     from rich.console import Console
 
+    from efface.files.number_text import NumberFormat
     from efface.files.schema import RequestedColumns
     from efface.files.text_readers import TextFormat
     from efface.files.tuning_job import TuningJob, command, run_tuning, save_chart
@@ -66,7 +83,9 @@ def tune(
     roles = RequestedColumns(target, names, time=time, one_hot=levels, weight=weight)
     skip: Any = choice("--missing", missing, ("raise", "skip"))
     memories = _memories(windows), _memories(halflives)
-    job = TuningJob(file, roles, *memories, skip, TextFormat(delimiter))
+    numbers = NumberFormat(decimal, thousands)
+    text = TextFormat(as_delimiter(delimiter), time_format, encoding, numbers)
+    job = TuningJob(file, roles, *memories, skip, text)
     console = Console(stderr=True)
     with console.status("replaying the rows with every model, window and half-life"):
         found = run_tuning(job)
@@ -91,23 +110,21 @@ def _screen(found: Tuning) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for title in ("model", "remembers"):
-        table.add_column(title, no_wrap=True)
-    for title in ("MAE", "above the best"):
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    table.add_column("model", no_wrap=True)
+    for title in ("window", "half-life", "MAE", "above the best"):
         table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    most = max(trial.mae for trial in found.trials)
+    digits = _digits(max(trial.error for trial in found.trials))
     for trial in sorted(found.trials, key=lambda trial: trial.mae):
-        recommended = trial is found.recommended
-        excess = f"{trial.excess:.2g} ± {trial.excess_error:.2g}"
+        window, halflife = trial.memory
+        excess = f"{trial.excess:.{digits + 1}f} ± {trial.excess_error:.{digits + 1}f}"
         table.add_row(
             _name(trial.model),
-            trial.label,
-            f"{trial.mae:.4g} ± {trial.error:.2g}",
+            window or ("all rows" if halflife is None else "-"),
+            halflife or "-",
+            f"{trial.mae:.{digits}f} ± {trial.error:.{digits}f}",
             "best" if trial is found.best else excess,
-            Text("█" * max(1, round(5 * trial.mae / most)), "green" if recommended else "cyan"),
-            style="bold green" if recommended else "",
+            style="bold green" if trial is found.recommended else "",
         )
     chosen = f"{_name(found.recommended.model)}, {found.recommended.label}"
     text = Text.assemble(
@@ -115,7 +132,12 @@ def _screen(found: Tuning) -> Any:
         (chosen, "bold green"),
         ".\nIt keeps the fewest rows of all that are within one standard error of the best.",
     )
-    return Padding(Group(table, text), (1, 2))
+    return Padding(Group(table, Text(), text), (1, 2))
+
+
+def _digits(error: float) -> int:
+    """Decimals that show two digits of a standard error."""
+    return max(0, 1 - floor(log10(error))) if error > 0.0 else 2
 
 
 def _name(model: Any) -> str:

@@ -36,7 +36,7 @@ class HalfLife(NamedTuple):
         >>> HalfLife(2.0, True).halvings(3, np.array([1.0, 5.0, 9.0]))
         array([-4., -2.,  0.])
         """
-        if not self.timed:
+        if not self.timed or not count:
             return np.arange(1 - count, 1) / self.length
         assert times is not None
         return np.asarray((times - times[-1:]) / self.length, dtype=np.float64)

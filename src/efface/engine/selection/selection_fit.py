@@ -51,6 +51,7 @@ from efface.engine.selection.grid import (
     reduce,
     restore_left,
     scan,
+    set_residuals,
     solution,
     solve_at,
 )
@@ -112,6 +113,7 @@ def _weigh(s: SelectionStream, g: Grid, r: Rows, constant: bool) -> tuple[float,
         g.columns[LEFT, k] = square - g.columns[EXPLAINED, k]
     if g.columns[LEFT, 0] < KEPT * square:
         restore_left(g, _least_left(s, g, r))
+    set_residuals(g)
     n = f.state.weight / s.state.unit
     return base, log_weights(g, square, n, max(n - intercept, 0.0))
 

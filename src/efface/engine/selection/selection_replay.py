@@ -10,11 +10,13 @@ import numba
 
 from efface.engine.events.event_replay import Events, learn_event, record
 from efface.engine.events.leverage import REACH, SPECTRAL, STRETCH, UNEXPLAINED, UNRANKED
+from efface.engine.events.precise_refit import TRIED_EVERY
 from efface.engine.events.rows import Rows, open_rows
-from efface.engine.events.stream import COMPACT, DONE
+from efface.engine.events.stream import COMPACT, DONE, REFIT, up_to_date
 from efface.engine.jit.compilation import INNER, KERNEL
 from efface.engine.jit.views import Ints, Matrix, Responses, Vector
 from efface.engine.selection.few_rows import gauge_few, measure_few
+from efface.engine.selection.precise_selection import select_precisely
 from efface.engine.selection.selection_fit import factorise_frame, refresh_selection
 from efface.engine.selection.selection_state import SelectionStream, open_selection
 from efface.engine.standardized.standardized_fit import residuals_by_row
@@ -26,6 +28,7 @@ from efface.engine.standardized.standardized_replay import (
     reach_of,
     summarise_rows,
 )
+from efface.engine.sums.precise_sums import PreciseSums, open_precise
 from efface.engine.sums.sliding import NEVER
 
 
@@ -35,6 +38,7 @@ def replay_selection(
     y: Responses,
     span: Ints,
     store: Vector,
+    sums: Vector | None,
     events: Events,
     bounds: tuple[int, int, int],  # from, up to, and the row that is measured already
     wanted: int,
@@ -46,7 +50,12 @@ def replay_selection(
     for t in range(start, stop):
         if places is not None:
             _move_to(s, r, places, t)
-        code = refresh_selection(s, r)
+        code = REFIT
+        if sums is None or s.state.refit == 0 or r.span.end % TRIED_EVERY == 0:
+            code = refresh_selection(s, r)
+        if sums is not None:  # noqa: SIM102 - alone, so that the branch is not even compiled
+            if code == REFIT:
+                code = _refit(s, r, open_precise(sums))
         if code != DONE:
             return t, code
         if t != measured:
@@ -62,6 +71,14 @@ def replay_selection(
             if not learn_event(s.state, r, events, t):
                 return t, COMPACT
     return stop, DONE
+
+
+@numba.njit(**INNER)
+def _refit(s: SelectionStream, r: Rows, p: PreciseSums) -> int:
+    """Refit from sums in double-double precision, if that is possible."""
+    if up_to_date(s.state, r) or select_precisely(s, r, p):
+        return DONE
+    return refresh_selection(s, r)
 
 
 @numba.njit(**INNER)
