@@ -17,9 +17,7 @@ from twins.keyed_models import DictOfModels
 from efface import OLS, AdaptiveRidge, AutoRidge, Fleet, KeepFor, Ridge, replay
 from efface.errors import BadRow, EffaceError, InvalidValue, NotFitted, UnknownKey
 
-LONG = settings(
-    deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), max_examples=40
-)
+LONG = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=40)
 
 
 def columns(rows):
