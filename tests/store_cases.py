@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from efface import AddDrop, Ridge
+from efface.batch.fleet_content import fleet_snapshot
 from efface.live import fleet_file
 from efface.live.snapshot import same
 from efface.store import Store
@@ -80,7 +81,8 @@ def slots(folder):
 
 def content(fleet):
     """The bytes of the file of a fleet: rows and phases of all keys."""
-    return b"".join(fleet_file.encode(fleet._snapshot()))
+    snapshot = fleet_snapshot(fleet._model, fleet.keyed_models.rows)
+    return b"".join(fleet_file.encode(snapshot))
 
 
 class Twins:
