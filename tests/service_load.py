@@ -49,7 +49,7 @@ class Worker(threading.Thread):
     def __init__(self, url, token, number, first):
         super().__init__(daemon=True)
         headers = {"authorization": f"Bearer {token}"}
-        self._http = httpx.Client(base_url=url, headers=headers, timeout=30, trust_env=False)
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=120, trust_env=False)
         self.number, self.at = number, first
         self.known, self.unsure = {}, {}  # rows that are surely there; and perhaps there, by id
         self.gone, self.perhaps_gone = set(), set()  # people
