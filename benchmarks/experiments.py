@@ -18,7 +18,7 @@ from benchmarks.timing import BUSY_NOTE, Run, busy_notes, interleave
 GOALS = {20: 20.0, 40: 20.0, 60: None, 80: 10.0}  # at least, times faster than the loop
 AGREE = 1e-9
 HORIZON = 3000
-MINUTES = 15.0  # of 2 cores, for `efface reproduce all --runs 100` under one reading
+MINUTES = 22.5  # of 2 cores, for `efface reproduce all --runs 100` under one reading
 SLICE = ("s", "NumPy loop µs", "efface µs", "times faster", "max rel diff")
 COSTS = ("part", "settings", "processor s")
 
@@ -36,7 +36,7 @@ def run(settings: Settings) -> Report:
             what = f"Fig. 3 at s = {s}, times a NumPy loop"
             report.goals.append(Goal(what, ratio, "at least", wanted, "x"))
         rows.append(line(s, record, reason))
-    note = "Median µs per step for all four methods: predictions and L2 errors; one run of d = 100."
+    note = "Median µs per step for all lines but AutoRidge; one run of d = 100."
     busy = [BUSY_NOTE] if any(entry.get("busy") for entry in report.measurements) else []
     report.tables.append(Table("A slice of Fig. 3", SLICE, rows, "; ".join([note, *busy])))
     if not lacking:
@@ -54,7 +54,7 @@ def line(s: int, record: dict[str, Any] | None, reason: str | None) -> tuple[str
 
 def measure(s: int, settings: Settings) -> dict[str, Any]:
     """Both on the same stream in turns; they must agree."""
-    from efface.paper.experiments import Comparison
+    from efface.paper.comparisons import Comparison
 
     comparison = Comparison("standardized", HORIZON // (5 if settings.quick else 1), "fig3", s=s)
     ours, theirs = comparison.run(0, 0), loop(comparison)
@@ -81,8 +81,11 @@ def loop(comparison: Any) -> dict[str, Any]:
     X, y, theta, s, d = data.X, data.y, data.theta, comparison.s, comparison.d
     constant = np.sqrt(2 * s * np.log(2 * d / comparison.delta))
     regret, l2 = (np.empty((len(comparison.lines), len(y) - s)) for _ in range(2))
-    for m, (_, fixed) in enumerate(comparison.lines):
+    for m, (method, fixed) in enumerate(comparison.lines):
         for t in range(s, len(y)):
+            if method == "zero":
+                regret[m, t - s], l2[m, t - s] = data.signal[t] ** 2, np.linalg.norm(theta)
+                continue
             rows, responses = X[t - s : t], y[t - s : t]
             lam = fixed or constant * responses.std(ddof=1) * np.abs(rows).max()
             coef = np.linalg.solve(rows.T @ rows + lam * np.eye(d), rows.T @ responses)
@@ -94,7 +97,7 @@ def loop(comparison: Any) -> dict[str, Any]:
 
 def whole(report: Report, settings: Settings) -> None:
     """Processor seconds of 100 runs of everything under one reading, from the first run of each."""
-    from efface.paper.experiments import experiments_for
+    from efface.paper.settings import experiments_for
 
     rows, total = [], 0.0
     for part in ("fig2", "fig3", "fig4", "fig5", "theory"):

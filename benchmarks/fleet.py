@@ -23,6 +23,7 @@ FEATURES, WINDOW, ALPHA = 5, 20, 1.0
 KEYS, HELD_KEYS, LENGTH = 20_000, 1_000_000, 100  # keys replayed; keys held; rows per key replayed
 SAMPLE = 400  # keys of the contenders that go key by key
 LARGE = 10_000_000  # rows of one model
+LARGE_KEYS = (1_000, 10_000, 100_000, 1_000_000)  # rows of one key
 ROW_BYTES = 8 * (FEATURES + 4)  # features, response, weight, id, time
 MODELS = ("ridge", "adaptive", "auto")
 Array = NDArray[Any]
@@ -43,6 +44,10 @@ MEMORY_NOTE = (
 LARGE_NOTE = (
     "Ridge with an intercept, d = 5; `learn_one` and `predict_one` while the window slides."
 )
+LARGE_KEY_NOTE = (
+    "Ridge with an intercept, d = 5, one key; milliseconds per call with one row, least of 6. The "
+    "last columns: `fleet[key]`, a model of its own."
+)
 FILE_NOTE = (
     f"CSV, d = {FEATURES}, window {WINDOW}, diagnostics and 95 % intervals at every row, Parquet "
     "output, kernels compiled beforehand; each run in a process of its own. Rows per second of "
@@ -57,6 +62,7 @@ def run(settings: Settings) -> Report:
     _peers(report, KEYS // part, 2 if settings.quick else 3)
     _memory(report, HELD_KEYS // part)
     _large(report, LARGE // part)
+    _large_keys(report, LARGE_KEYS[:-1] if settings.quick else LARGE_KEYS)
     _files(report, KEYS // part)
     return report
 
@@ -281,7 +287,6 @@ def large(rows: int) -> dict[str, Any]:
     y = X @ np.ones(FEATURES)
     before, model = status("VmRSS"), Ridge(rows, alpha=ALPHA)
     found = {"fit": _seconds(lambda: model.fit(X[:rows], y[:rows]))}
-    found["resident"] = status("VmRSS") - before
     found["predict"] = _seconds(lambda: model.predict_one(X[0]))
 
     def events() -> None:
@@ -300,7 +305,52 @@ def large(rows: int) -> dict[str, Any]:
     model.forget(rows // 2 - 1)
     model.predict_one(X[0])
     found["forget"] = _seconds(forget) / 100
+    found["resident"] = status("VmRSS") - before  # with the sums that forgetting needs
     return found
+
+
+def _large_keys(report: Report, sizes: Sequence[int]) -> None:
+    """Where a fleet ends: a key with many rows is solved anew in each call."""
+    lines = []
+    for rows in sizes:
+        entry = probe("large_key", rows)
+        report.measurements.append({"part": "large key", "rows": rows, **entry})
+        lines.append((f"{rows:,}", *(figure(1e3 * seconds) for seconds in entry.values())))
+    columns = ("rows", "learn", "forget", "predict", "model: event", "model: forget + predict")
+    report.tables.append(Table("A key with many rows", columns, lines, LARGE_KEY_NOTE))
+
+
+def large_key(rows: int) -> dict[str, Any]:
+    """One key with many rows in a fleet, and the same as a model."""
+    from efface import Fleet, Ridge
+
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(rows + 10, FEATURES))
+    y, fleet = X @ np.ones(FEATURES), Fleet(Ridge(alpha=ALPHA), threads=1)
+    fleet.learn(np.zeros(rows, int), X[:rows], y[:rows])
+    model = fleet[0]
+
+    def event(turn: int) -> None:
+        model.predict_one(X[rows + turn])
+        model.learn_one(X[rows + turn], float(y[rows + turn]))
+
+    def forget(turn: int) -> None:
+        model.forget(rows // 2 + 7 * turn)
+        model.predict_one(X[0])
+
+    calls: dict[str, Callable[[int], object]] = {
+        "learn": lambda turn: fleet.learn(
+            [0], X[rows + turn, np.newaxis], y[rows + turn, np.newaxis]
+        ),
+        "forget": lambda turn: fleet.forget(rows // 2 + 7 * turn),
+        "predict": lambda turn: fleet.predict([0], X[:1]),
+        "event": event,
+        "model_forget": forget,
+    }
+    return {
+        name: min(_seconds(lambda turn=turn, call=call: call(turn)) for turn in range(6))
+        for name, call in calls.items()
+    }
 
 
 # -- files ---------------------------------------------------------------------------------------
@@ -366,7 +416,7 @@ def child(part: str, arguments: Sequence[str]) -> dict[str, Any]:
     if part == "file":
         path, model, grouped = arguments
         return file(path, model, grouped)
-    return {"hold": hold, "large": large}[part](int(arguments[0]))
+    return {"hold": hold, "large": large, "large_key": large_key}[part](int(arguments[0]))
 
 
 if __name__ == "__main__":

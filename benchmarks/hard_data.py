@@ -24,8 +24,9 @@ def one_hot(X: Array, s: int, random: np.random.Generator) -> None:
 
 
 def rare_flag(X: Array, s: int, random: np.random.Generator) -> None:
-    """1 in one row of two windows, else 0."""
-    X[:, 0] = random.random(len(X)) < 0.5 / s
+    """1 in one row of two windows, else 0: the first window loses it after a hundred rows."""
+    X[:, 0] = 0.0
+    X[100 :: 2 * s, 0] = 1.0
 
 
 def copied_column(X: Array, s: int, random: np.random.Generator) -> None:

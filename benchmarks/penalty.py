@@ -38,8 +38,11 @@ MOST_SCANS, MOST_REFITS = 400, 200  # windows per stream: GCV and REML; RidgeCV
 NOTE = (
     "Mean squared error of the prediction of each row from the window before it, over that of "
     "Ridge with the best of 40 values of alpha in hindsight, from 1e-6 to 1e9. `paper's` and "
-    "`residual, auto` are the plug-ins of AdaptiveRidge. GCV and REML take the best penalty of "
-    "AutoRidge's grid: for features as they are, standardised (`std`), and scaled as by AutoRidge "
+    "`residual, auto` are the plug-ins of AdaptiveRidge."
+)
+REFIT_NOTE = (
+    "The same for other rules. GCV and REML take the best penalty of AutoRidge's grid: for "
+    "features as they are, standardised (`std`), and scaled as by AutoRidge "
     "(`half`). RidgeCV of scikit-learn takes that of the 40 by leave-one-out. They are refitted "
     f"at up to {MOST_SCANS} windows per stream, evenly spaced, RidgeCV at {MOST_REFITS}; their "
     "figure is that of AutoRidge times the ratio of the two errors on the same rows."
@@ -89,11 +92,11 @@ def table(
         found += [] if reason else [entry]
     means = {name: mean([entry[name] for entry in found]) for name in NAMES} if found else {}
     text = {"bench": "bikes and simulations", "real": "real streams"}[title]
-    for names in (tuple(MODELS), (AUTO, *REFITTED)):
+    for names, note in ((tuple(MODELS), NOTE), ((AUTO, *REFITTED), REFIT_NOTE)):
         rows = [(entry["stream"], *(ratio(entry[name]) for name in names)) for entry in found]
         if means:
             rows.append(("geometric mean", *(ratio(means[name]) for name in names)))
-        report.tables.append(Table(f"Error by rule: {text}", ("stream", *names), rows, NOTE))
+        report.tables.append(Table(f"Error by rule: {text}", ("stream", *names), rows, note))
     return means
 
 

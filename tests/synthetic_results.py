@@ -1,11 +1,14 @@
-"""Made-up results of the experiments with which every finding holds."""
+"""Made-up results of the experiments with which every finding about results holds."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from efface.paper.experiments import Comparison, ForgettingTerms, Ranks, experiments_for
+from efface.paper.comparisons import Subplot
+from efface.paper.experiments import ForgettingTerms, OlsBound, Ranks
+from efface.paper.settings import experiments_for
 from efface.theory.coverage import METHODS, SETTINGS, CoverageRow
+from efface.theory.floor import oracle_penalty
 
 RUNS = 8
 FIGURES = ("fig2", "fig3", "fig4", "fig5", "theory")
@@ -19,17 +22,25 @@ def found(reading="standardized", horizon=600):
 def numbers(setting):
     if isinstance(setting, Ranks):
         return {"rank": np.tile([3.0, 2.0], (RUNS, 20))}
-    if isinstance(setting, Comparison):
-        return comparison(setting)
+    if isinstance(setting, Subplot):
+        return subplot(setting)
     noisy = 1 + 0.01 * noise(setting)
+    return {name: value * noisy for name, value in constants(setting).items()}
+
+
+def constants(setting):
     if isinstance(setting, ForgettingTerms):
-        terms = {"frt_largest": 1.5, "frt_smallest": 0.1, "frt_above_2": 0.0}
-        return {name: value * noisy for name, value in terms.items()} | {
-            "representation": 100 * noisy,
-            "lemma_2": 150 * noisy,
-        }
-    bounds = {"abs_regret": 10.0, "bound": 1e3, "exact_c2_bound": 1e4, "valid_bound": 1e5}
-    return {name: value * noisy for name, value in bounds.items()}
+        terms = {"frt_largest": 1.5, "frt_smallest": 0.0, "frt_above_2": 0.0}
+        return {**terms, "representation": 100.0, "lemma_2": 150.0, "lemma_2_trace": 160.0}
+    bounds = {"abs_regret": 10.0, "bound": 1e3, "valid_bound": 1e5}
+    if isinstance(setting, OlsBound):
+        steps = setting.horizon - setting.s
+        half = 10.0 * (steps // 2) / steps
+        return {**bounds, "half": half, "regret": 10.0, "adaptive_regret": 5.0}
+    drift = {f"{name}_{what}": value for name in ("derived", "printed")
+             for what, value in (("sign", 1.0), ("log_c2", 0.01))}  # fmt: skip
+    lemma = {"representation": 100.0, "frt": 100.0, "log_det": 30.0, "smallest_penalty": 1.0}
+    return {**bounds, **drift, **lemma, "printed_bound": 1e3, "exact_c2_bound": 1e4}
 
 
 def noise(setting, number=0):
@@ -37,42 +48,49 @@ def noise(setting, number=0):
     return np.random.default_rng(seed).normal(size=RUNS)
 
 
-def comparison(setting):
-    predictions = setting.times - setting.rows_needed
-    curve = predictions**0.5 if setting.k else predictions
-    lines = [(rate(setting, line), level(setting, line)) for line in setting.lines]
-    noises = [1e-4 * noise(setting, m)[:, np.newaxis] for m in range(len(lines))]
+def subplot(setting):
+    """Each line is a multiple of the floor."""
+    factors = [factor(setting, line) for line in setting.lines]
+    noises = [1e-4 * noise(setting, m)[:, np.newaxis] for m in range(len(factors))]
     widths = [1.0 if line.method == "adaptive" else 20.0 for line in setting.lines]
-    regret = [r * curve * (1 + e) for (r, _), e in zip(lines, noises, strict=True)]
+    regret = [f * setting.floor * (1 + e) for f, e in zip(factors, noises, strict=True)]
+    rate = setting.floor[-1] / (setting.horizon - setting.rows_needed)
     errors = [
-        np.full(curve.shape, h) * (1 + w * e)
-        for (_, h), e, w in zip(lines, noises, widths, strict=True)
+        np.full(len(setting.times), 0.75 * f * rate) * (1 + w * e)
+        for f, e, w in zip(factors, noises, widths, strict=True)
     ]
     return {
         "regret": np.stack(regret, axis=1),
         "abs_regret": np.stack(regret, axis=1),
         "l2": np.stack(errors, axis=1),
-        "lambda": np.stack(errors, axis=1),
+        "lambda": np.tile([penalty(setting, line) for line in setting.lines], (RUNS, 1, 1)),
     }
 
 
-def rate(setting, line):
-    """Regret per step."""
-    factor = None if line.penalty is None else line.penalty / setting.sigma
+def penalty(setting, line):
+    steps = np.arange(len(setting.times))
+    if line.penalty is not None:
+        return np.full(len(steps), line.penalty)
+    if line.method == "zero":
+        return np.full(len(steps), np.nan)
+    return oracle_penalty(setting.d, sigma=setting.noise_sd) * (1 + 0.2 * np.sin(steps))
+
+
+def factor(setting, line):
+    """The regret of a line over the floor."""
+    if line.method in ("oracle", "auto", "zero"):
+        return {"oracle": 1.0, "auto": 1.004, "zero": 1.3}[line.method]
+    if line.method == "adaptive":
+        return 1.05 if setting.k else 1.02
+    if line.method == "switching":
+        return 1.03 if setting.sigma == 1 else 1.2
+    size = line.penalty / setting.sigma
     if setting.k:
-        switching = 0.5 if setting.sigma == 1 else 2.0
-        return {None: 1.0, 1.0: 1.5}.get(factor, 1.2) if line.method != "switching" else switching
-    base = (1 - 0.002 * setting.s) * (1 + 0.1 * setting.sigma)
-    if setting.df:
-        return base * (1 + {None: 1.0, 1.0: 5.0, 10.0: 3.0, 100.0: 2.0}[factor] / setting.df)
-    return (
-        base * {None: 1.0, 1.0: 1 + 2 * setting.sigma, 10.0: 1 + setting.sigma, 100.0: 1.05}[factor]
-    )
-
-
-def level(setting, line):
-    """L2 error."""
-    return rate(setting, line) * 0.75
+        return {1.0: 1.08, 10.0: 1.12, 100.0: 1.1}[size]
+    if size == 100:
+        return 1.06
+    small = 1.11 - 0.0005 * setting.s
+    return small * (1 + 2 / setting.df if setting.df else 1 + 0.5 * (setting.sigma - 1))
 
 
 def coverage(reading="standardized"):

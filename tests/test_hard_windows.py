@@ -7,9 +7,11 @@ import pytest
 from designs import DEPENDENT, DESIGNS, sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import t as student
+from twins import inference
 from twins import regression as twin
 
-from efface import OLS, AdaptiveRidge, Ridge, audit, replay, rolling
+from efface import OLS, AdaptiveRidge, AutoRidge, Ridge, audit, replay, rolling
 from efface.live.batches import SlidingReplay
 from efface.live.trace import Asked
 
@@ -78,6 +80,43 @@ def test_rolling_regressions_agree_with_fractions(name, alpha, intercept):
         agree(fit, X[rows], y[rows], alpha, intercept)
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("name", ALL)
+def test_standard_errors_agree_with_fractions(name, intercept):
+    X, y = sample(name, 4 * WINDOW, seed=8)
+    found = rolling(X, y, WINDOW, fit_intercept=intercept, stats=True, min_rows=X.shape[1] + 2)
+    for t in range(X.shape[1] + 2, len(y), 11):
+        rows = slice(max(0, t + 1 - WINDOW), t + 1)
+        limit, full = tolerance(X[rows], intercept), has_full_rank(X[rows], intercept)
+        errors = np.append(found.stats.bse[t], found.stats.intercept_bse[t : t + 1][:intercept])
+        assert np.isfinite(errors).all() == full
+        if full and limit is not None:
+            right = inference.infer(X[rows], y[rows], intercept)
+            assert errors == pytest.approx(right.bse, rel=limit)
+            assert found.stats.rsquared[t] == pytest.approx(right.rsquared, rel=limit, abs=limit)
+
+
+def has_full_rank(X, intercept):
+    return twin.minimum_norm(X, np.zeros(len(X)), intercept)[2] == X.shape[1]
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("name", ALL)
+def test_intervals_agree_with_fractions(name, intercept):
+    X, y = sample(name, 4 * WINDOW, seed=9)
+    model = OLS(window=WINDOW, fit_intercept=intercept).fit(X, y)
+    rows, new = slice(len(y) - WINDOW, len(y)), X[:3]
+    prediction, lower, upper = model.predict_interval(new, level=0.9)
+    limit = tolerance(X[rows], intercept)
+    if not has_full_rank(X[rows], intercept) or limit is None:
+        return
+    right, freedom = inference.infer(X[rows], y[rows], intercept), WINDOW - X.shape[1] - intercept
+    factor = student.ppf(0.95, freedom) * np.sqrt(right.unexplained / freedom)
+    reach = np.array([inference.leverage(X[rows], row, intercept) for row in new])
+    assert 0.5 * (upper - lower) == pytest.approx(factor * np.sqrt(1.0 + reach), rel=limit)
+    assert 0.5 * (upper + lower) == pytest.approx(prediction, rel=1e-12)
+
+
 @pytest.mark.parametrize("rule", ["OLS", "Ridge", "AdaptiveRidge"])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("name", ALL)
@@ -117,7 +156,7 @@ def random_model(rng):
     n = s + int(rng.integers(0, 2 * s + 2))
     X, y = sample(name, n, seed=int(rng.integers(1 << 30)), noise=rng.choice([0.01, 1.0]))
     kinds = [OLS, lambda **given: Ridge(alpha=float(10.0 ** rng.uniform(-3, 3)), **given)]
-    kind = [*kinds, AdaptiveRidge][rng.integers(3)]
+    kind = [*kinds, AdaptiveRidge, AutoRidge][rng.integers(4)]
     given = {"window": s, "fit_intercept": bool(rng.integers(2))}
     model = kind(**given, standardize=bool(rng.random() < 0.25))
     first = int(rng.integers(1, n + 1))

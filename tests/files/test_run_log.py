@@ -63,16 +63,3 @@ def test_the_largest_regret_term_is_recorded():
     for values in ([np.nan, 0.5], [2.5, 1.0]):
         log.add(PredictedRows(batch(), [4, 5], columns(np.array(values))), {})
     assert log.largest_frt == 2.5
-
-
-def test_scores_are_kept_by_group():
-    log, scored = RunLog(), np.array([True, True, False, True])
-    predictions = {"model": np.array([0.0, 1.0, 9.0, 2.0])}
-    log.add_group_scores(["a", "b", "a", "b"], np.ones(4), predictions, scored)
-    log.add_group_scores(["a", "c"], np.ones(2), {"model": np.ones(2)}, scored[:2])
-    found = {name: scores["model"] for name, scores in log.group_scores.items()}
-    assert {name: (score.count, score.mae) for name, score in found.items()} == {
-        "a": (2, 0.5),
-        "b": (2, 0.5),
-        "c": (1, 0.0),
-    }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
-from efface.files.scores import Coverage, Score
+from efface.files.scores import Coverage, GroupScores, Score
 
 
 def test_scores_do_not_depend_on_batch_sizes():
@@ -22,6 +22,28 @@ def test_scores_do_not_depend_on_batch_sizes():
     assert score.mae == pytest.approx(mean_absolute_error(y, prediction), rel=1e-9)
     assert score.rmse == pytest.approx(root_mean_squared_error(y, prediction), rel=1e-9)
     assert score.r2 == pytest.approx(r2_score(y, prediction), rel=1e-9)
+
+
+def test_scores_of_groups_are_those_of_each_group_alone():
+    rng = np.random.default_rng(4)
+    together, alone = GroupScores(), {}
+    together.add(np.zeros(0, np.int64), np.zeros(0), {"model": np.zeros(0)})  # all in the warm-up
+    assert list(together.items()) == []
+    for groups in ([0, 2, 0, 2], [2, 2], [5, 0, 5, 2, 5]):
+        y = 1e6 + rng.normal(size=len(groups))
+        predictions = {name: y + rng.normal(size=len(groups)) for name in ("model", "last")}
+        together.add(np.array(groups), y, predictions)
+        for group in set(groups):
+            mine = np.array(groups) == group
+            for name, prediction in predictions.items():
+                score = alone.setdefault((group, name), Score())
+                score.add(y[mine], prediction[mine])
+    found = {(group, name): s for group, named in together.items() for name, s in named.items()}
+    assert set(found) == set(alone)
+    for key, score in alone.items():
+        assert found[key].count == score.count
+        for name in ("mae", "rmse", "r2"):
+            assert getattr(found[key], name) == pytest.approx(getattr(score, name), rel=1e-9)
 
 
 def test_skill_compares_two_scores():

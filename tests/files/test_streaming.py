@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -218,3 +219,12 @@ def test_the_log_does_not_grow_with_the_stream():
     for series in (history.fine, history.medium, history.coarse):
         assert len(series.mean("x")) <= series.bins
     assert run.log.rows == 60 * N
+
+
+def test_groups_that_are_no_longer_than_the_warm_up_have_no_scores():
+    run = StreamRun(lambda: OLS(50), "OLS", warm_up=2)
+    rows = RowBatch(np.arange(4), np.ones((4, D)), np.arange(4.0), groups=["a", "b", "c", "a"])
+    run.advance(rows)
+    assert run.group_scores() == {}
+    run.advance(replace(rows, number=rows.number + 4))
+    assert {name: scores["OLS"].count for name, scores in run.group_scores().items()} == {"a": 2}

@@ -300,3 +300,39 @@ def test_batches_begin_once_enough_rows_have_come(monkeypatch):
     assert not calls
     replay(model, X[600:], y[600:])
     assert calls
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+@pytest.mark.parametrize("kind", ["copied", "one-hot", "constant", "independent", "correlated"])
+def test_many_dependent_features_are_solved_in_blocks(kind, alpha, intercept, monkeypatch):
+    n, d, s = 700, 31, 80
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(n, d))
+    if kind == "copied":
+        X[:, 1] = X[:, 0]
+    elif kind == "one-hot":
+        X[:, :4] = np.eye(4)[rng.integers(0, 4, n)]
+    elif kind == "constant":
+        X[:, 3] = 3.7
+    elif kind == "correlated":
+        X[:, 1] = X[:, 0] + 1e-4 * X[:, 1]
+    y = X @ rng.normal(size=d) + rng.normal(size=n)
+    blocks, slide = [], batches.slide_many_features
+    monkeypatch.setattr(batches, "slide_many_features", lambda *a: blocks.append(slide(*a)))
+    penalty = Fixed(alpha)
+    one, other = (EventSolver(d, penalty, intercept=intercept) for _ in "ab")
+    none, leaving = np.zeros(n - s, np.int64), np.ones(n - s, np.int64)
+    for solver in (one, other):
+        solver.extend(X[:s], y[:s])
+    asked = Asked(True, False, False)
+    found = SlidingReplay(one, asked).batched(X[s:], y[s:], none, leaving, np.ones(n - s))
+    right = other.replay(X[s:], y[s:], none, leaving, asked)
+    assert found.prediction == pytest.approx(right.prediction, rel=1e-8, abs=1e-8)
+    assert found.coef == pytest.approx(right.coef, rel=1e-7, abs=1e-8)
+    assert found.intercept == pytest.approx(right.intercept, rel=1e-8, abs=1e-8)
+    if alpha == 0.0:
+        assert (found.rank == right.rank).all()
+        dependent = kind == "copied" or (intercept and kind in ("one-hot", "constant"))
+        assert bool(blocks) == dependent
+    assert one.predict(X[0]) == pytest.approx(other.predict(X[0]), rel=1e-9)

@@ -7,7 +7,6 @@ import pytest
 
 from efface import OLS, Fleet, Ridge, load
 from efface.errors import DamagedFile, ForeignFile, NewerFile
-from efface.live import fleet_file
 
 X, Y = np.random.default_rng(1).normal(size=(40, 2)), np.arange(40.0)
 
@@ -92,6 +91,6 @@ def test_a_file_that_contradicts_itself_is_refused(tmp_path):
     held = fleet._held.rows
     held.table.ids[held.live()] = 14  # both rows have the id 7
     path = tmp_path / "f"
-    fleet_file.write(path, fleet._snapshot())
+    fleet.save(path)
     with pytest.raises(DamagedFile, match="a key or an id comes twice"):
         Fleet.load(path)

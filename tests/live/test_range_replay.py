@@ -83,11 +83,11 @@ def test_fits_and_gauges_equal_the_solver(kind):
                 close(getattr(gauges, name)[k], getattr(right, name)[0])
 
 
-def test_threads_change_no_bit():
+@pytest.mark.parametrize("kind", ["Ridge", "AutoRidge"])
+def test_threads_change_no_bit(kind):
     windows = ranges(5, keys=900, n=12)
     nothing = Asked(False, False, False)
     one, two = (
-        RangeReplay(solver("Ridge", 2, True), workers).replay(windows, nothing)
-        for workers in (1, 2)
+        RangeReplay(solver(kind, 2, True), workers).replay(windows, nothing) for workers in (1, 2)
     )
     assert np.array_equal(one.prediction, two.prediction)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from efface.errors import DamagedFile, ForeignFile, NewerFile
-from efface.live import snapshot as archive
 from efface.live.snapshot import Snapshot, decode, encode, read, same, write
 
 ROWS = Snapshot(
@@ -210,21 +209,6 @@ def test_a_header_that_contradicts_the_rows_is_refused(changes):
 def test_invalid_rows_are_refused(rows):
     with pytest.raises(DamagedFile, match="its content contradicts itself"):
         decode(encode(rows), "f")
-
-
-def test_a_failed_write_keeps_the_old_file_and_leaves_no_other(tmp_path, monkeypatch):
-    path = tmp_path / "model"
-    write(path, ROWS)
-    before = path.read_bytes()
-
-    def fail(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(archive.os, "replace", fail)
-    with pytest.raises(OSError, match="disk full"):
-        write(path, replace(ROWS, phase=0))
-    assert path.read_bytes() == before
-    assert os.listdir(tmp_path) == ["model"]
 
 
 def test_a_write_replaces_an_existing_file(tmp_path):

@@ -1,95 +1,61 @@
-"""The numbers that decide findings, against their formulas."""
+"""The results under one reading: subplots in order, lines by name, runs paired."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import pytest
 import synthetic_results
 
-from efface.paper import evidence as subject
-from efface.paper.evidence import (
-    Evidence,
-    MeasuredComparison,
-    growth_exponents,
-    ratios_to_the_best,
-    step_ratios,
-)
-from efface.paper.experiments import Comparison, RidgeBound
+from efface.paper.comparisons import AutoComparison
+from efface.paper.evidence import Evidence
+from efface.paper.experiments import OlsBound
+from efface.paper.methods import Line
 from efface.theory.appendix_d import examples
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def evidence():
-    return Evidence(
-        "standardized", synthetic_results.found(), synthetic_results.coverage(), examples()
-    )
+    both = {**synthetic_results.found(), **synthetic_results.found("unit-norm")}
+    return Evidence("standardized", both, synthetic_results.coverage(), examples())
 
 
-def total(evidence, line, **wanted):
-    for setting, numbers in evidence.found.items():
-        if isinstance(setting, Comparison) and all(
-            getattr(setting, name) == value for name, value in wanted.items()
-        ):
-            return numbers["regret"][:, line, -1].mean() / (setting.horizon - setting.rows_needed)
-    raise LookupError(wanted)
+def test_only_the_results_of_its_reading_are_in_it(evidence):
+    assert {each.reading for each in evidence.found} == {"standardized"}
+    assert len(evidence.ranks) == 5
+    assert len(list(evidence.of(OlsBound))) == 5
 
 
-def test_growth_exponents_equal_those_of_the_curves(evidence):
-    assert all(p.value == pytest.approx(1.0, abs=1e-9) for p in growth_exponents("fig3", evidence))
-    assert all(p.value == pytest.approx(0.5, abs=1e-9) for p in growth_exponents("fig5", evidence))
+def test_rows_of_subplots_are_in_increasing_order(evidence):
+    rows = evidence.rows("fig4", "df", "s")
+    assert [[each.setting.df for each in row] for row in rows] == [[5, 10, 15]] * 4
 
 
-def test_step_ratios_along_a_row_compare_neighbouring_windows(evidence):
-    places = list(
-        step_ratios("fig3", "s", "sigma", MeasuredComparison.total, evidence, lines=slice(0, 1))
-    )
-    assert len(places) == 3 * 3
-    place = next(p for p in places if p.setting == "fig3/s=60,sigma=2")
-    assert place.detail == "adaptive, from s=40"
-    wanted = {"figure": "fig3", "sigma": 2.0}
-    expected = total(evidence, 0, s=60, **wanted) / total(evidence, 0, s=40, **wanted)
-    assert place.value == pytest.approx(expected)
+def test_lines_are_found_by_name(evidence):
+    subplot = evidence.subplots("fig5")[3]
+    assert [line.method for line in subplot.paper_lines] == [
+        "adaptive", "switching", "fixed", "fixed", "fixed",
+    ]  # fmt: skip
+    assert subplot.fixed_lines == [subplot.fixed(factor) for factor in (1.0, 10.0, 100.0)]
+    assert subplot.only("oracle") == Line("oracle", 400.0)
+    with pytest.raises(ValueError, match="too many values"):
+        subplot.only("fixed")
 
 
-def test_step_ratios_down_a_column_compare_every_method(evidence):
-    places = list(step_ratios("fig4", "df", "s", MeasuredComparison.total, evidence))
-    assert len(places) == 4 * 2 * 4
-    assert {p.detail.split(", ")[1] for p in places} == {"from df=5", "from df=10"}
+def test_a_total_is_the_last_regret_per_prediction(evidence):
+    subplot = evidence.subplots("fig3")[1]
+    last = subplot.numbers["regret"][:, 0, -1]
+    np.testing.assert_allclose(subplot.total(Line("adaptive")), last / (600 - 40))
 
 
-def test_the_best_fixed_penalty_has_the_smallest_mean_regret(evidence):
-    place = next(iter(ratios_to_the_best("fig3", MeasuredComparison.total, evidence)))
-    assert place.detail == "best fixed 100"
-    wanted = {"figure": "fig3", "s": 20, "sigma": 1.0}
-    assert place.value == pytest.approx(total(evidence, 0, **wanted) / total(evidence, 3, **wanted))
-
-
-def test_widths_of_error_bars_are_standard_deviations_over_runs(evidence):
-    place = next(iter(subject.l2_bars(evidence)))
-    numbers = next(n for e, n in evidence.found.items() if e.id == "fig3/s=20,sigma=1")["l2"]
-    widths = numbers.std(axis=0, ddof=1).mean(axis=-1)
-    assert place.value == pytest.approx(widths[0] / widths[1])
-
-
-def test_a_bound_is_a_factor_of_the_regret_and_may_be_undefined(evidence):
-    place = next(iter(subject.bound_factors(RidgeBound, "bound", evidence)))
-    assert place.value == pytest.approx(2.0)
-    assert place.detail == "at least 100 times the regret"
-    for setting, numbers in evidence.found.items():
-        if isinstance(setting, RidgeBound):
-            numbers["bound"][:2] = np.nan
-    place = next(iter(subject.bound_factors(RidgeBound, "bound", evidence)))
-    assert math.isnan(place.value)
-    assert place.detail == "undefined in 25 % of the runs"
-
-
-def test_rank_falls_is_the_share_of_steps_that_lower_the_rank(evidence):
-    assert next(iter(subject.rank_falls(evidence))).value == pytest.approx(20 / 39)
-
-
-def test_wrong_values_are_counted_and_named(evidence):
-    (place,) = subject.wrong_values("M2", evidence)
-    assert (place.value, place.error) == (1.0, 0.0)
-    assert "rank change (Def. 1, Case 2)" in place.detail
+def test_autoridge_is_paired_with_the_runs_that_it_has():
+    found = synthetic_results.found()
+    for each in found:
+        if isinstance(each, AutoComparison):
+            found[each] = {name: values[:3] for name, values in found[each].items()}
+    evidence = Evidence("standardized", found, [], [])
+    for subplot, auto in evidence.paired_with_auto("fig3"):
+        assert subplot.setting.id == auto.setting.id
+        assert (subplot.runs, auto.runs) == (3, 3)
+        np.testing.assert_array_equal(
+            subplot.numbers["regret"], found[subplot.setting]["regret"][:3]
+        )

@@ -1,65 +1,18 @@
-"""Each setting against a slow and simple implementation, run by run."""
+"""Ranks, forgetting terms and bounds of theorems against slow implementations."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
 from twins import experiments as naive
+from twins import theory as naive_theory
 
-from efface.paper.experiments import (
-    Comparison,
-    Experiment,
-    ForgettingTerms,
-    Line,
-    OlsBound,
-    Ranks,
-    RidgeBound,
-    experiments_for,
-)
+from efface.paper.comparisons import Comparison
+from efface.paper.experiments import ForgettingTerms, OlsBound, Ranks, RidgeBound
 from efface.paper.simulate import READINGS, linear_stream, unit_vectors
 from efface.theory.bounds import representation_bound
-
-FIGURES = ("fig2", "fig3", "fig4", "fig5", "theory")
-
-SMALL = [
-    Comparison("standardized", 140, "fig3", s=5, sigma=2.0, d=12),
-    Comparison("unit-norm", 140, "fig3", s=12, sigma=1.0, d=12),
-    Comparison("standardized", 120, "fig4", s=20, df=5, d=12),
-    Comparison("unit-norm", 120, "fig4", s=8, df=15, d=12),
-    Comparison("standardized", 40, "fig5", k=2, sigma=3.0, d=12),
-    Comparison("unit-norm", 30, "fig5", k=4, sigma=1.0, d=12),
-]
-
-
-def slow(setting: Comparison, seed: int, run: int):
-    rows = setting.horizon if setting.k is None else naive.START + setting.k * setting.horizon
-    X, y, theta = naive.draw(seed, run, rows, setting.d, setting.reading, setting.sigma, setting.df)
-    if setting.k is None:
-        parts = [
-            naive.constant_memory(X, y, theta, setting.s, m, setting.delta) for m in setting.lines
-        ]
-    else:
-        parts = [
-            naive.growing_memory(X, y, theta, setting.k, m, setting.delta) for m in setting.lines
-        ]
-    at = setting.times - setting.rows_needed - 1
-    return {name: np.array([part[name][at] for part in parts]) for name in parts[0]}
-
-
-@pytest.mark.parametrize("setting", SMALL, ids=lambda setting: f"{setting.id}-{setting.reading}")
-def test_20_runs_equal_the_slow_implementation(setting):
-    for run in range(20):
-        found, expected = setting.run(3, run), slow(setting, 3, run)
-        assert found.keys() == expected.keys()
-        for name in expected:
-            np.testing.assert_allclose(found[name], expected[name], rtol=1e-9, err_msg=name)
-
-
-def test_a_setting_of_the_paper_equals_the_slow_implementation():
-    setting = Comparison("standardized", 60, "fig3", s=40, sigma=3.0)
-    found, expected = setting.run(0, 7), slow(setting, 0, 7)
-    for name in expected:
-        np.testing.assert_allclose(found[name], expected[name], rtol=1e-9, err_msg=name)
 
 
 def test_ranks_count_distinct_unit_vectors():
@@ -72,9 +25,13 @@ def test_ranks_count_distinct_unit_vectors():
 def test_both_sides_of_lemma_2_equal_representation_bound(reading):
     setting = ForgettingTerms(reading, 120, d=4, s=9)
     found = setting.run(2, 0)
-    expected = representation_bound(linear_stream(2, 0, 120, 4, reading=reading).X, 9)
+    X = linear_stream(2, 0, 120, 4, reading=reading).X
+    expected = representation_bound(X, 9)
     np.testing.assert_allclose(found["representation"], expected.representation, rtol=1e-9)
     np.testing.assert_allclose(found["lemma_2"], expected.bound, rtol=1e-9)
+    largest = max(math.fsum(x**2 for x in row) for row in X)
+    trace = 2 * (4 * math.log(9 * largest / 4) + 111)
+    np.testing.assert_allclose(found["lemma_2_trace"], trace, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -87,43 +44,50 @@ def test_a_theorem_is_compared_with_the_sum_of_absolute_losses(kind, line):
     np.testing.assert_allclose(setting.run(1, 4)["abs_regret"], measured, rtol=1e-9)
 
 
-def test_the_settings_equal_those_of_the_paper():
-    ids = {
-        figure: [setting.id for setting in experiments_for(figure, 3000, READINGS)]
-        for figure in FIGURES
-    }
-    assert len(ids["fig2"]) == 5
-    assert len(ids["fig3"]) == len(ids["fig4"]) == 2 * 12
-    assert len(ids["fig5"]) == 2 * 9
-    assert "fig3/s=20,sigma=1" in ids["fig3"]
-    assert "fig4/s=80,df=15" in ids["fig4"]
-    assert experiments_for("fig6", 3000, READINGS) == experiments_for("fig7", 3000, READINGS)
+def test_the_remarks_on_theorem_1_use_half_the_horizon_and_the_adaptive_ridge():
+    setting = OlsBound("unit-norm", 90, d=5, s=15)
+    X, y, theta = naive.draw(1, 4, 90, 5, "unit-norm", 1.0, None)
+    ols, adaptive = (
+        naive.constant_memory(X, y, theta, 15, line, setting.delta)
+        for line in (("fixed", 0.0), ("adaptive", None))
+    )
+    found = setting.run(1, 4)
+    np.testing.assert_allclose(found["half"], ols["abs_regret"][75 // 2 - 1], rtol=1e-9)
+    np.testing.assert_allclose(found["regret"], ols["regret"][-1], rtol=1e-9)
+    np.testing.assert_allclose(found["adaptive_regret"], adaptive["regret"][-1], rtol=1e-9)
 
 
-def test_fixed_penalties_scale_with_sigma_and_only_growing_windows_have_switching():
-    lines = Comparison("standardized", 3000, "fig3", s=20, sigma=3.0).lines
-    assert lines == (Line("adaptive"), *(Line("fixed", p) for p in (3.0, 30.0, 300.0)))
-    assert Line("switching") in Comparison("standardized", 3000, "fig5", k=2).lines
+def test_other_units_change_the_bound_of_theorem_1_and_not_the_regret():
+    plain, rescaled = (
+        OlsBound("standardized", 90, d=3, s=15, scale=scale).run(1, 4) for scale in (1.0, 100.0)
+    )
+    np.testing.assert_allclose(rescaled["abs_regret"], plain["abs_regret"], rtol=1e-8)
+    X, _, _ = naive.draw(1, 4, 90, 3, "standardized", 1.0, None)
+    bound = naive_theory.ols_bound(100 * X, 15, 1.0, 0.05)
+    np.testing.assert_allclose(rescaled["bound"], bound, rtol=1e-9)
+    assert OlsBound("standardized", 90, d=3, s=15, scale=100.0).id == "theorem1/d=3,s=15,scale=100"
 
 
-def test_times_are_about_100_and_end_at_the_horizon():
-    setting = Comparison("standardized", 3000, "fig3", s=80)
-    assert 95 <= len(setting.times) <= 100
-    assert setting.times[0] > 80
-    assert setting.times[-1] == 3000
+def test_both_versions_of_c2_equal_products_of_their_factors():
+    setting = RidgeBound("standardized", 60, d=4, s=12)
+    X, y, _ = naive.draw(1, 4, 60, 4, "standardized", 1.0, None)
+    lam = [naive.adaptive_penalty(X[t - 12 : t], y[t - 12 : t], 0.05) for t in range(12, 61)]
+    found = setting.run(1, 4)
+    for version, factors in (
+        ("derived", naive_theory.c2(X, 12, lam)),
+        ("printed", naive_theory.printed_c2(X, 12, lam)),
+    ):
+        product = math.prod(factors)
+        assert found[f"{version}_sign"] == math.copysign(1, product)
+        np.testing.assert_allclose(found[f"{version}_log_c2"], math.log(abs(product)), rtol=1e-8)
+    assert found["smallest_penalty"] == pytest.approx(min(lam))
+    total, frt, _ = naive_theory.representation(X, 12, lam)
+    np.testing.assert_allclose([found["representation"], found["frt"]], [total, frt], rtol=1e-8)
+    log_det = float(naive_theory.log_det(X[-12:], lam[-1]))
+    np.testing.assert_allclose(found["log_det"], log_det, rtol=1e-9)
 
 
 def test_slow_settings_have_at_most_10_runs():
     assert Ranks("unit-norm", 600, s=20).runs(100) == 10
     assert Ranks("unit-norm", 600, s=20).runs(3) == 3
     assert Comparison("unit-norm", 600, "fig3", s=20).runs(100) == 100
-
-
-def every() -> list[Experiment]:
-    return [setting for figure in FIGURES for setting in experiments_for(figure, 3000, READINGS)]
-
-
-def test_no_two_settings_are_equal():
-    texts = [repr(sorted(setting.setting().items(), key=str)) for setting in every()]
-    assert len(set(texts)) == len(texts)
-    assert all(setting.cost > 0 for setting in every())

@@ -8,20 +8,24 @@ import synthetic_results
 from matplotlib.image import imread
 
 from efface.paper import plots
-from efface.paper.experiments import experiments_for
-from efface.paper.reproduction import rows_of
+from efface.paper.figure_rows import rows_of
+from efface.paper.settings import experiments_for
 
 SHAPES = {
-    "fig2": (1, 5),
+    "fig2": (2, 5),
     "fig3": (3, 4),
     "fig4": (3, 4),
     "fig5": (3, 3),
     "fig6": (3, 4),
     "fig7": (3, 4),
+    "fig3-relative": (3, 4),
+    "fig4-relative": (3, 4),
+    "fig5-relative": (3, 3),
 }
 
 
 def rows(figure):
+    figure = figure.removesuffix("-relative")
     settings = experiments_for(figure, 600, ("standardized",))
     found = {each: synthetic_results.numbers(each) for each in settings}
     if figure == "fig2":
@@ -38,6 +42,9 @@ def test_a_figure_has_one_plot_per_setting_and_labelled_axes(figure):
     assert all(axis.get_title() for axis in drawn.axes[:along])
     assert all(axis.get_xlabel() for axis in drawn.axes[-along:])
     assert all(axis.get_ylabel() for axis in drawn.axes[::along])
+    if figure != "fig2":
+        for row in np.reshape(drawn.axes, (down, along)):
+            assert len({axis.get_ylim() for axis in row}) == 1
     assert drawn.legends[0].get_texts()
 
 
@@ -62,18 +69,58 @@ def test_a_method_has_the_same_colour_in_every_figure():
         }
         for legend in (plots.draw(f, rows(f)).legends[0] for f in ("fig3", "fig5", "fig7"))
     ]
-    assert len(set(colours[1].values())) == 5
+    assert len(set(colours[1].values())) == 8
     assert colours[0].items() <= colours[1].items()
-    assert colours[0] == colours[2]
+    shared = colours[0].keys() & colours[2].keys()
+    assert len(shared) == 5
+    assert all(colours[0][name] == colours[2][name] for name in shared)
 
 
-@pytest.mark.parametrize("figure", list(SHAPES)[1:])
+def test_lines_that_are_not_the_papers_are_marked_and_broken():
+    legend = plots.draw("fig5", rows("fig5")).legends[0]
+    styles = {
+        text.get_text(): handle.get_linestyle()
+        for text, handle in zip(legend.get_texts(), legend.get_lines(), strict=True)
+    }
+    marked = {name for name in styles if "not the paper's" in name}
+    assert len(marked) == 3
+    assert {name for name, style in styles.items() if style != "-"} == marked
+
+
+def test_fig_7_has_the_first_run_beside_the_mean():
+    table = rows("fig7")
+    first = plots.draw("fig7", table).axes[0]
+    run = [
+        r["lambda_run"] for r in table if (r["s"], r["sigma"], r["method"]) == (20, 1, "adaptive")
+    ]
+    assert any(list(line.get_ydata()) == run for line in first.lines)
+
+
+def test_fig_1_shows_three_steps_of_the_protocol():
+    texts = {text.get_text() for text in plots.draw("fig1", []).axes[0].texts}
+    assert {"step t = 5", "step t = 6", "step t = 7"} <= texts
+    assert "row that left: nothing of it remains" in texts
+
+
+@pytest.mark.parametrize("figure", ["fig6", "fig7"])
 def test_every_line_is_inside_its_axes(figure):
     for axis in plots.draw(figure, rows(figure)).axes:
         low, high = axis.get_ylim()
         for line in axis.lines:
             assert low <= min(line.get_ydata())
             assert max(line.get_ydata()) <= high
+
+
+def test_a_line_that_leaves_its_axes_is_printed_with_an_arrow():
+    table = rows("fig3")
+    for row in table:
+        if row["method"] == "fixed" and row["penalty"] == row["sigma"]:
+            row["regret_mean"] *= 9
+    for axis in plots.draw("fig3", table).axes:
+        top = axis.get_ylim()[1]
+        ends = [float(line.get_ydata()[-1]) for line in axis.lines if len(line.get_ydata()) > 50]
+        arrows = [text for text in axis.texts if text.get_text().endswith("↑")]
+        assert len(arrows) == sum(end > top for end in ends) >= 1
 
 
 def test_no_label_is_clipped():
@@ -99,5 +146,6 @@ def test_the_same_rows_give_the_same_bytes(tmp_path):
 def test_labels_beside_a_plot_do_not_overlap():
     heights = plots.draw("fig5", rows("fig5")).axes[0].texts
     places = sorted(text.get_position()[1] for text in heights)
-    assert np.diff(places).min() > 0.15
+    assert len(places) == 8
+    assert np.diff(places).min() > 0.09
     assert places[-1] <= 1.0

@@ -50,9 +50,15 @@ def test_progress_shows_finished_settings_and_the_remaining_time(monkeypatch):
     assert "0:00:0" in text or "-:--:--" in text
 
 
-def test_progress_prints_nothing_without_a_terminal(capsys):
-    setting = Ranks("unit-norm", 40, s=4)
-    with progress.progress([setting], 1) as advance:
-        advance(setting, 1)
+def test_a_log_gets_one_line_per_finished_setting(capsys):
+    settings = [Ranks("unit-norm", 40, s=s) for s in (4, 5)]
+    with progress.progress(settings, 3) as advance:
+        advance(settings[1], 3)
+        advance(settings[0], 2)
+        advance(settings[0], 1)
     captured = capsys.readouterr()
-    assert captured.out == captured.err == ""
+    assert captured.out == ""
+    assert [line.rsplit(",", 1)[0] for line in captured.err.splitlines()] == [
+        "1 of 2 settings, fig2/s=5 (unit-norm)",
+        "2 of 2 settings, fig2/s=4 (unit-norm)",
+    ]

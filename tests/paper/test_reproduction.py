@@ -5,25 +5,24 @@ from __future__ import annotations
 import csv
 import json
 
-import numpy as np
 import pytest
 
 from efface.errors import InvalidValue
 from efface.paper import reproduction
-from efface.paper.experiments import Comparison, Ranks, experiments_for
 from efface.paper.reproduction import (
     ReproductionPlan,
     folder_of,
     readings_of,
     reproduce,
-    rows_of,
-    to_csv,
     workers_of,
 )
+from efface.paper.settings import experiments_for
 from efface.paper.simulate import READINGS
 
 HEAD = ["figure", "reading"]
-BOTH_REGRETS = ["regret_mean", "regret_se", "abs_regret_mean", "abs_regret_se"]
+REGRETS = [
+    f"{name}_{what}" for name in ("regret", "abs_regret", "relative") for what in ("mean", "se")
+]
 
 
 def table(path):
@@ -34,7 +33,7 @@ def table(path):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"target": "fig9"}, "'target' is 'fig9': expected 'fig2' or 'fig3'"),
+        ({"target": "fig9"}, "'target' is 'fig9': expected 'fig1' or 'fig2'"),
         ({"runs": 0}, "'runs' is 0: expected a whole number of at least 1"),
         ({"seed": -1}, "'seed' is -1"),
         (
@@ -66,7 +65,7 @@ def test_invalid_options_are_refused(tmp_path):
 
 def test_all_contains_every_setting_once():
     settings = ReproductionPlan("all", readings=READINGS).experiments()
-    assert len(settings) == len(set(settings)) == 5 + 2 * (12 + 12 + 9 + 12)
+    assert len(settings) == len(set(settings)) == 5 + 2 * (2 * (12 + 12 + 9) + 14)
 
 
 def test_a_figure_is_written_for_both_readings(tmp_path):
@@ -74,13 +73,23 @@ def test_a_figure_is_written_for_both_readings(tmp_path):
     done = reproduce(plan, tmp_path)
     names = {path.name for path in done.files}
     assert names == {"fig3.csv"} | {
-        f"fig3{reading}.{kind}" for reading in ("", "-unit-norm") for kind in ("png", "svg")
+        f"fig3{version}{reading}.{kind}"
+        for version in ("", "-relative")
+        for reading in ("", "-unit-norm")
+        for kind in ("png", "svg")
     }
     rows = table(tmp_path / "fig3.csv")
-    assert list(rows[0]) == [*HEAD, "s", "sigma", "method", "penalty", "t", "runs", *BOTH_REGRETS]
+    assert list(rows[0]) == [*HEAD, "s", "sigma", "method", "penalty", "t", "runs", *REGRETS]
     assert {row["reading"] for row in rows} == set(READINGS)
-    assert {row["method"] for row in rows} == {"adaptive", "fixed"}
+    methods = {"adaptive", "fixed", "oracle", "zero", "auto"}
+    assert {row["method"] for row in rows} == methods
     assert rows[-1]["t"] == "90"
+
+
+def test_fig_1_needs_no_runs(tmp_path):
+    done = reproduce(ReproductionPlan("fig1"), tmp_path)
+    assert [path.name for path in done.files] == ["fig1.png", "fig1.svg"]
+    assert not (tmp_path / ".runs").exists()
 
 
 def test_stored_settings_give_the_same_bytes(tmp_path):
@@ -88,34 +97,6 @@ def test_stored_settings_give_the_same_bytes(tmp_path):
     first = {path.name: path.read_bytes() for path in reproduce(plan, tmp_path).files}
     again = {path.name: path.read_bytes() for path in reproduce(plan, tmp_path).files}
     assert first == again
-
-
-def test_rows_are_means_and_standard_errors_of_the_runs():
-    setting = Comparison("standardized", 40, "fig5", k=2, d=6)
-    runs = [setting.run(0, run) for run in range(5)]
-    numbers = {name: np.stack([run[name] for run in runs]) for name in runs[0]}
-    rows = rows_of("fig5", {setting: numbers})
-    assert len(rows) == 5 * len(setting.times)
-    last = rows[-1]
-    assert (last["method"], last["penalty"], last["t"], last["runs"]) == ("fixed", 100.0, 40, 5)
-    for name in ("regret", "abs_regret", "l2", "lambda"):
-        values = [run[name][-1, -1] for run in runs]
-        assert last[f"{name}_mean"] == pytest.approx(np.mean(values))
-        assert last[f"{name}_se"] == pytest.approx(np.std(values, ddof=1) / np.sqrt(5))
-
-
-def test_empty_columns_are_left_out():
-    setting = Comparison("standardized", 30, "fig4", s=8, df=5, d=6)
-    numbers = {name: value[np.newaxis] for name, value in setting.run(0, 0).items()}
-    head = to_csv(rows_of("fig4", {setting: numbers})).splitlines()[0].split(",")
-    assert head == [*HEAD, "s", "sigma", "df", "method", "penalty", "t", "runs", *BOTH_REGRETS]
-
-
-def test_the_standard_error_of_one_run_is_empty():
-    setting = Ranks("unit-norm", 20, s=5, d=4)
-    numbers = {name: value[np.newaxis] for name, value in setting.run(0, 0).items()}
-    line = to_csv(rows_of("fig2", {setting: numbers})).splitlines()[1]
-    assert line.endswith(",")
 
 
 def small_experiments(figure, horizon, readings):

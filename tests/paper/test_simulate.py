@@ -71,3 +71,12 @@ def test_unit_vectors_are_uniform():
 def test_an_unknown_reading_is_refused():
     with pytest.raises(InvalidValue, match="'reading' is 'whitened'"):
         linear_stream(0, 0, 10, 2, reading="whitened")
+
+
+def test_other_units_have_the_same_coefficients_and_noise():
+    stream = linear_stream(0, 0, 50, 5)
+    other = stream.rescaled(100.0)
+    np.testing.assert_array_equal(other.X, 100 * stream.X)
+    np.testing.assert_array_equal(other.theta, stream.theta)
+    np.testing.assert_allclose(other.signal, other.X @ other.theta)
+    np.testing.assert_allclose(other.y - other.signal, stream.y - stream.signal, atol=1e-12)

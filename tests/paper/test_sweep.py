@@ -12,7 +12,8 @@ from distributed import LocalCluster
 
 from efface.errors import InvalidValue
 from efface.paper import sweep as subject
-from efface.paper.experiments import Comparison, ForgettingTerms, Ranks
+from efface.paper.comparisons import AutoComparison, Comparison
+from efface.paper.experiments import ForgettingTerms, Ranks
 from efface.paper.sweep import LostWorker, RunStore, Workers, atomic_write, sweep
 
 SETTINGS = (
@@ -100,28 +101,58 @@ def test_stored_settings_are_not_run_again(tmp_path, monkeypatch):
     assert reported == [(setting, 5) for setting in SETTINGS]
 
 
+@pytest.mark.parametrize("workers", [Workers(1), Workers(2)])
+def test_more_runs_keep_those_that_exist(tmp_path, monkeypatch, workers):
+    store, performed = RunStore(tmp_path), []
+    sweep(SETTINGS, runs=3, seed=3, store=store)
+    perform = subject.perform
+
+    def counted(setting, seed, numbers):
+        performed.append((setting, *numbers))
+        return perform(setting, seed, numbers)
+
+    if workers.jobs == 1:
+        monkeypatch.setattr(subject, "perform", counted)
+    more = sweep(SETTINGS, runs=8, seed=3, store=store, workers=workers)
+    assert equal(more, sweep(SETTINGS, runs=8, seed=3))
+    assert len(list(tmp_path.iterdir())) == len(SETTINGS)
+    if workers.jobs == 1:
+        numbers = {run for setting, *runs in performed[: 2 * len(SETTINGS)] for run in runs}
+        assert numbers == set(range(3, 8))
+
+
+def test_fewer_runs_are_the_first_of_those_that_exist(tmp_path, monkeypatch):
+    store = RunStore(tmp_path)
+    sweep(SETTINGS, runs=7, seed=3, store=store)
+    monkeypatch.setattr(subject, "perform", None)
+    few = sweep(SETTINGS, runs=2, seed=3, store=store)
+    monkeypatch.undo()
+    assert equal(few, sweep(SETTINGS, runs=2, seed=3))
+    assert len(store.load(SETTINGS[0], 3)["regret"]) == 7
+
+
 def test_a_changed_setting_has_another_file(tmp_path):
     store, setting = RunStore(tmp_path), SETTINGS[0]
     changed = [
-        (setting, 4, 1),
-        (setting, 5, 0),
-        (replace(setting, horizon=61), 4, 0),
-        (replace(setting, reading="unit-norm"), 4, 0),
-        (replace(setting, sigma=1.5), 4, 0),
-        (replace(setting, delta=0.1), 4, 0),
-        (replace(setting, d=11), 4, 0),
+        (setting, 1),
+        (replace(setting, horizon=61), 0),
+        (replace(setting, reading="unit-norm"), 0),
+        (replace(setting, sigma=1.5), 0),
+        (replace(setting, delta=0.1), 0),
+        (replace(setting, d=11), 0),
+        (AutoComparison("standardized", 60, "fig3", s=8, d=12), 0),
     ]
-    names = {store.path(each, runs, seed) for each, runs, seed in [(setting, 4, 0), *changed]}
+    names = {store.path(each, seed) for each, seed in [(setting, 0), *changed]}
     assert len(names) == 1 + len(changed)
 
 
 def test_a_new_format_or_version_has_another_file(tmp_path, monkeypatch):
     store, setting = RunStore(tmp_path), SETTINGS[0]
-    before = store.path(setting, 4, 0)
+    before = store.path(setting, 0)
     monkeypatch.setattr("efface.paper.experiments.FORMAT", 99)
-    after = store.path(setting, 4, 0)
+    after = store.path(setting, 0)
     monkeypatch.setattr("efface.__version__", "99.0")
-    assert len({before, after, store.path(setting, 4, 0)}) == 3
+    assert len({before, after, store.path(setting, 0)}) == 3
 
 
 def test_a_setting_with_a_damaged_file_is_run_again(tmp_path):
@@ -130,7 +161,7 @@ def test_a_setting_with_a_damaged_file_is_run_again(tmp_path):
     (path,) = tmp_path.iterdir()
     path.write_bytes(path.read_bytes()[:100])
     assert equal(first, sweep(SETTINGS[1:2], runs=4, seed=0, store=store))
-    assert store.load(path) is not None
+    assert store.load(SETTINGS[1], 0)
 
 
 def test_finished_settings_stay_stored_after_an_interrupt(tmp_path):

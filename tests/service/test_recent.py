@@ -9,7 +9,7 @@ from service_cases import Running, add_demand, rows
 from efface.service.published import PublishedModel
 from efface.service.recent import POINTS, SHOWN, Errors, RecentPast
 
-MODEL = PublishedModel("m", "Ridge", {}, ("a",) * 9, np.arange(9.0), 0.0, 1.0, 5, None, 1)
+MODEL = PublishedModel("m", "Ridge", {}, ("a",) * 9, 5, 1, np.arange(9.0), 0.0, 1.0, None)
 
 
 def test_points_are_bounded_and_dropped():

@@ -18,43 +18,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from service_cases import FEATURES, JSON, Running, add_demand, add_sales, fingerprint, rows
 from service_load import Server, loaded, open_files
+from service_requests import ASK, BAD, ERASE, LEARN, ROUTES
 
 from efface.errors import UnknownOwner
 from efface.service.bodies import BODIES
 from efface.service.tokens import ROLES, TokenFile
 from efface.store import Store
 from efface.store.receipts import verify_chain
-
-NEW = {"kind": "Ridge", "features": ["a"]}
-ROUTES = {  # method, address, body, the roles that are needed, the status with them
-    "list": ("GET", "/models", None, {"read"}, 200),
-    "show": ("GET", "/models/demand", None, {"read"}, 200),
-    "history": ("GET", "/models/demand/history", None, {"read"}, 200),
-    "create": ("PUT", "/models/other", NEW, {"admin"}, 201),
-    "rows": ("POST", "/models/demand/rows", {"rows": rows(1, first=900)}, {"learn"}, 200),
-    "predictions": (
-        "POST",
-        "/models/demand/predictions",
-        {"rows": [{"x": [1, 2]}]},
-        {"predict"},
-        200,
-    ),
-    "events": (
-        "POST",
-        "/models/demand/events",
-        {"rows": rows(1, first=901)},
-        {"learn", "predict"},
-        200,
-    ),
-    "key": ("POST", "/models/sales/keys", {"key": "shop 1"}, {"read"}, 200),
-    "access": ("POST", "/access-requests", {"owner": "person 0"}, {"held"}, 200),
-    "erase": ("POST", "/erasures", {"owner": "person 1"}, {"forget"}, 200),
-    "receipts": ("GET", "/receipts", None, {"read"}, 200),
-    "receipt": ("GET", "/receipts/1", None, {"read"}, 200),
-    "audit": ("POST", "/audits", {}, {"read"}, 200),
-    "metrics": ("GET", "/metrics", None, {"read"}, 200),
-    "document": ("GET", "/openapi.json", None, {"read"}, 200),
-}
 
 
 @pytest.fixture(scope="module")
@@ -118,155 +88,6 @@ def test_every_route_answers_those_with_its_roles(tmp_path, route):
 
 def test_health_is_open_to_all_and_says_nothing_else(service):
     assert service.client("").get("/health").json() == {"status": "ok"}
-
-
-LEARN, PREDICT, ERASE, ASK = (
-    "/models/demand/rows",
-    "/models/demand/predictions",
-    "/erasures",
-    "/access-requests",
-)
-BAD = {  # method, address, the text of the body, the status
-    "no JSON": ("POST", LEARN, "{", 422),
-    "no body": ("POST", LEARN, "", 422),
-    "an array": ("POST", LEARN, "[]", 422),
-    "no rows": ("POST", LEARN, '{"rows": []}', 422),
-    "NaN": ("POST", LEARN, '{"rows": [{"x": [NaN, 1], "y": 1}]}', 422),
-    "Infinity": ("POST", LEARN, '{"rows": [{"x": [1, 1], "y": -Infinity}]}', 422),
-    "1e999": ("POST", LEARN, '{"rows": [{"x": [1e999, 1], "y": 1}]}', 422),
-    "1e200": ("POST", LEARN, '{"rows": [{"x": [1e200, 1], "y": 1}]}', 422),
-    "a large int": ("POST", LEARN, '{"rows": [{"x": [1' + "0" * 400 + ', 1], "y": 1}]}', 422),
-    "too few features": ("POST", LEARN, '{"rows": [{"x": [1], "y": 1}]}', 422),
-    "too many features": ("POST", LEARN, '{"rows": [{"x": [1, 2, 3], "y": 1}]}', 422),
-    "ragged rows": ("POST", LEARN, '{"rows": [{"x": [1, 2], "y": 1}, {"x": [1], "y": 1}]}', 422),
-    "another feature": ("POST", LEARN, '{"rows": [{"x": {"temp": 1, "sun": 2}, "y": 1}]}', 422),
-    "text for a number": ("POST", LEARN, '{"rows": [{"x": ["1", 2], "y": 1}]}', 422),
-    "true for a number": ("POST", LEARN, '{"rows": [{"x": [true, 2], "y": 1}]}', 422),
-    "no response": ("POST", LEARN, '{"rows": [{"x": [1, 2]}]}', 422),
-    "an unknown field": ("POST", LEARN, '{"rows": [{"x": [1, 2], "y": 1, "name": "Z"}]}', 422),
-    "ids of some": (
-        "POST",
-        LEARN,
-        '{"rows": [{"x": [1, 2], "y": 1, "id": 1}, {"x": [1, 2], "y": 1}]}',
-        422,
-    ),
-    "the same id twice": (
-        "POST",
-        LEARN,
-        '{"rows": [{"x": [1, 2], "y": 1, "id": 1}, {"x": [1, 2], "y": 1, "id": 1}]}',
-        409,
-    ),
-    "a live id": ("POST", LEARN, '{"rows": [{"x": [7, 7], "y": 7, "id": "r0"}]}', 409),
-    "a forgotten id": ("POST", LEARN, '{"rows": [{"x": [7, 7], "y": 7, "id": "r4"}]}', 409),
-    "no time": ("POST", LEARN, '{"rows": [{"x": [1, 2], "y": 1, "at": "now"}]}', 422),
-    "a day that is none": (
-        "POST",
-        LEARN,
-        '{"rows": [{"x": [1, 2], "y": 1, "at": "2026-02-31T00:00:00Z"}]}',
-        422,
-    ),
-    "a negative weight": ("POST", LEARN, '{"rows": [{"x": [1, 2], "y": 1, "weight": -1}]}', 422),
-    "deep nesting": ("POST", LEARN, "[" * 100_000, 422),
-    "rows of no model": ("POST", "/models/none/rows", '{"rows": [{"x": [1], "y": 1}]}', 404),
-    "a path": (
-        "POST",
-        "/models/..%2F..%2Fetc%2Fpasswd/rows",
-        '{"rows": [{"x": [1], "y": 1}]}',
-        404,
-    ),
-    "SQL": (
-        "POST",
-        "/models/demand'%3B%20drop%20table%20rows%3B--/rows",
-        '{"rows": [{"x": [1], "y": 1}]}',
-        404,
-    ),
-    "predict none": ("POST", PREDICT, '{"rows": []}', 422),
-    "predict NaN": ("POST", PREDICT, '{"rows": [{"x": [NaN, 1]}]}', 422),
-    "predict 1e999": ("POST", PREDICT, '{"rows": [{"x": [1e999, 1]}]}', 422),
-    "predict one feature": ("POST", PREDICT, '{"rows": [{"x": [1]}]}', 422),
-    "a level of 1": ("POST", PREDICT, '{"rows": [{"x": [1, 2]}], "interval": 1}', 422),
-    "no method": ("POST", PREDICT, '{"rows": [{"x": [1, 2]}], "method": "x"}', 422),
-    "no key": ("POST", "/models/sales/rows", '{"rows": [{"x": [1, 2], "y": 1}]}', 422),
-    "keys of some": (
-        "POST",
-        "/models/sales/rows",
-        '{"rows": [{"x": [1, 2], "y": 1, "key": 1}, {"x": [1, 2], "y": 1}]}',
-        422,
-    ),
-    "a key of no keyed model": ("POST", LEARN, '{"rows": [{"x": [1, 2], "y": 1, "key": 1}]}', 422),
-    "a float as key": ("POST", "/models/sales/keys", '{"key": 1.5}', 422),
-    "an unknown key": ("POST", "/models/sales/keys", '{"key": "none"}', 404),
-    "the key of a model without": ("POST", "/models/demand/keys", '{"key": "none"}', 422),
-    "predict without a key": (
-        "POST",
-        "/models/sales/predictions",
-        '{"rows": [{"x": [1, 2]}]}',
-        422,
-    ),
-    "predict an unknown key": (
-        "POST",
-        "/models/sales/predictions",
-        '{"rows": [{"x": [1, 2], "key": "none"}]}',
-        404,
-    ),
-    "an interval of an unknown key": (
-        "POST",
-        "/models/sales/predictions",
-        '{"rows": [{"x": [1, 2], "key": "none"}], "interval": 0.9}',
-        404,
-    ),
-    "predict a key of no keyed model": (
-        "POST",
-        PREDICT,
-        '{"rows": [{"x": [1, 2], "key": "shop 1"}]}',
-        422,
-    ),
-    "the same model, not keyed": (
-        "PUT",
-        "/models/sales",
-        '{"kind": "Ridge", "parameters": {"window": 5}, "features": ["temp", "hum"]}',
-        409,
-    ),
-    "an unknown person": ("POST", ERASE, '{"owner": "nobody"}', 404),
-    "an unknown id": ("POST", ERASE, '{"ids": ["nothing"]}', 404),
-    "nobody": ("POST", ERASE, "{}", 422),
-    "a person of no model": ("POST", ERASE, '{"owner": "person 0", "model": "none"}', 404),
-    "ids for ever": ("POST", ERASE, '{"ids": ["r0"], "forever": true}', 422),
-    "a short secret": ("POST", ERASE, '{"owner": "person 0", "secret": "ab"}', 422),
-    "too many ids": ("POST", ERASE, json.dumps({"ids": list(range(10_001))}), 422),
-    "a float as owner": ("POST", ERASE, '{"owner": 1.5}', 422),
-    "asking about nobody": ("POST", ASK, '{"owner": "nobody"}', 404),
-    "an audit of no model": ("POST", "/audits", '{"model": "none"}', 404),
-    "no kind": ("PUT", "/models/new", '{"kind": "Lasso", "features": ["a"]}', 422),
-    "no parameter": (
-        "PUT",
-        "/models/new",
-        '{"kind": "Ridge", "parameters": {"beta": 1}, "features": ["a"]}',
-        422,
-    ),
-    "a parameter NaN": (
-        "PUT",
-        "/models/new",
-        '{"kind": "Ridge", "parameters": {"alpha": NaN}, "features": ["a"]}',
-        422,
-    ),
-    "a window of nonsense": (
-        "PUT",
-        "/models/new",
-        '{"kind": "Ridge", "parameters": {"window": {"os": "x"}}, "features": ["a"]}',
-        422,
-    ),
-    "no features": ("PUT", "/models/new", '{"features": []}', 422),
-    "a feature twice": ("PUT", "/models/new", '{"features": ["a", "a"]}', 422),
-    "another model of the name": ("PUT", "/models/demand", '{"features": ["a"]}', 409),
-    "a name with a line break": ("PUT", "/models/a%0Ab", '{"features": ["a"]}', 422),
-    "a long name": ("PUT", "/models/" + "a" * 300, '{"features": ["a"]}', 422),
-    "no address": ("GET", "/admin", "", 404),
-    "another method": ("DELETE", "/models/demand", "", 405),
-    "no receipt": ("GET", "/receipts/99", "", 404),
-    "a receipt of nonsense": ("GET", "/receipts/-1", "", 404),
-    "a receipt of digits": ("GET", "/receipts/" + "9" * 5_000, "", 404),
-}
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -503,6 +324,7 @@ def test_every_answer_is_true_after_the_server_was_killed_under_load(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_every_answer_is_true_after_many_kills(tmp_path):
     kill_rounds(tmp_path / "orders", 20, seed=2)
 

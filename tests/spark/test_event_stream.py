@@ -50,7 +50,7 @@ def history(count):
         yield events
 
 
-def wait_for(condition, seconds=90):
+def wait_for(condition, seconds=240):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "nothing happened in time"
@@ -151,7 +151,7 @@ def test_a_forgotten_row_is_in_no_file_of_the_checkpoint(spark, tmp_path, clean)
             if number == 0:
                 there = files_with(place, *NEEDLES)
         if clean:
-            wait_for(lambda: not files_with(place, *NEEDLES), seconds=20)
+            wait_for(lambda: not files_with(place, *NEEDLES), seconds=60)
         else:
             time.sleep(2.0)  # ten rounds of maintenance
         remains = files_with(place, *NEEDLES)

@@ -141,6 +141,13 @@ def test_an_end_beyond_all_times_is_none():
     assert statuses(state, row("c", 8, until=-(2**70))) == ["outdated"]
 
 
+def test_rows_that_a_half_life_lets_leave_have_a_timer():
+    state = KeyState(KeySettings(Ridge(halflife="1d"), width=1))
+    list(state.apply([row("a", 0)]))
+    assert state.due == 53 * DAY
+    assert state.expire(53 * DAY).forgotten == 1
+
+
 def test_a_month_ends_on_its_day():
     state = KeyState(KeySettings(Ridge(window=KeepFor("1mo")), width=1))
     list(state.apply([row("a", 30 * DAY)]))  # the 31st of January 1970
@@ -160,17 +167,20 @@ def test_a_prediction_sees_the_rows_of_its_time():
 
 names, times = st.sampled_from("abcdef"), st.integers(0, 30)
 values = st.integers(-3, 3).map(float)
-rows = st.builds(Event, st.none(), names, times, st.tuples(values), values, st.sampled_from("uv"))
-asked = st.builds(Event, st.just("predict"), names, times, st.tuples(values))
-by_id = st.builds(Event, st.just("forget"), names, times)
-by_owner = st.builds(
-    lambda at, owner: Event("forget", None, at, owner=owner), times, st.sampled_from("uv")
+people = st.sampled_from("uv")
+rows = st.tuples(names, times, values, values, people).map(
+    lambda drawn: row(drawn[0], drawn[1], drawn[2], drawn[3], owner=drawn[4])
+)
+asked = st.tuples(times, values).map(lambda drawn: Event("predict", None, drawn[0], (drawn[1],)))
+by_id = st.tuples(names, times).map(lambda drawn: Event("forget", *drawn))
+by_owner = st.tuples(times, people).map(
+    lambda drawn: Event("forget", None, drawn[0], owner=drawn[1])
 )
 batches = st.lists(st.lists(st.one_of(rows, rows, asked, by_id, by_owner), max_size=8), max_size=5)
 
 
 @given(batches)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_events_do_what_they_do_to_a_list_of_rows(batches):
     state, twin = KeyState(SETTINGS), ListedRows(window=4, alpha=0.5)
     for events in batches:

@@ -237,15 +237,16 @@ def test_many_requests_in_one_commit_have_their_own_results(tmp_path):
         assert store._disk.state.transaction == before + 1
 
 
-def test_keys_and_plaintext_are_in_no_log_error_or_repr(tmp_path):
+@pytest.mark.parametrize("keyed", [False, True])
+def test_keys_and_plaintext_are_in_no_log_error_or_repr(tmp_path, keyed):
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     logging.getLogger().addHandler(handler)
     old, texts = logging.getLogger().level, []
     logging.getLogger().setLevel(logging.DEBUG)
     try:
-        store = filled(tmp_path / "orders", master_key=b"m" * 32)
-        secret = b"s" * 32
+        store = filled(tmp_path / "orders", master_key=b"m" * 32, keyed=keyed)
+        secret, keys = b"s" * 32, ["shop 9"] if keyed else None
         receipt = store.forget(owner="person 1", secret=secret, forever=True)
         parts = (
             store,
@@ -257,10 +258,12 @@ def test_keys_and_plaintext_are_in_no_log_error_or_repr(tmp_path):
         texts += [repr(each) for each in (*parts, store._writer, store._models, receipt)]
         texts += [str(store.status()), str(store.models())]
         for wrong in (
-            lambda: store.learn("demand", *data(1), owners=["person 1"]),
-            lambda: store.learn("demand", *data(1, seed=1), ids=["order-0"]),
+            lambda: store.learn("demand", *data(1), owners=["person 1"], keys=keys),
+            lambda: store.learn("demand", *data(1, seed=1), ids=["order-0"], keys=keys),
             lambda: store.forget(owner="person 1"),
             lambda: store.held("person 1"),
+            lambda: store.predict("demand", data(1)[0], keys=["shop 9"]),
+            lambda: store.coefficients("demand", "shop 9"),
         ):
             with pytest.raises(InvalidValue) as caught:
                 wrong()
@@ -274,7 +277,15 @@ def test_keys_and_plaintext_are_in_no_log_error_or_repr(tmp_path):
         logging.getLogger().setLevel(old)
     text = "\n".join([*texts, stream.getvalue()])
     X, _ = data(40)
-    planted = ["person 1", "order-", (b"m" * 32).hex(), secret.hex(), signing.hex(), blind.hex()]
+    planted = [
+        "person 1",
+        "order-",
+        "shop",
+        (b"m" * 32).hex(),
+        secret.hex(),
+        signing.hex(),
+        blind.hex(),
+    ]
     planted += [
         repr(b"m" * 32),
         repr(secret),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from store_cases import filled
 
 from efface.errors import UnsafeStorage
-from efface.store import file_systems
+from efface.store import Store, file_systems, restore
 from efface.store.file_systems import mount_of, parse_mounts, refuse_unsafe
 
 MOUNTS = r"""
@@ -55,3 +56,11 @@ def test_other_platforms(tmp_path, monkeypatch, platform, text):
     monkeypatch.setattr(file_systems.sys, "platform", platform)
     with pytest.raises(UnsafeStorage, match=text):
         refuse_unsafe(tmp_path, wrapped=False)
+
+
+def test_a_store_that_was_made_elsewhere_is_refused_on_windows(tmp_path, monkeypatch):
+    filled(tmp_path / "orders").close()
+    monkeypatch.setattr(file_systems.sys, "platform", "win32")
+    for call in (Store, restore):
+        with pytest.raises(UnsafeStorage, match="Windows"):
+            call(tmp_path / "orders")

@@ -312,7 +312,7 @@ def powerless_rounds(image, rounds, seed):
 
 
 def test_a_loss_of_power_loses_nothing(image):
-    assert powerless_rounds(image, 6, seed=50).seen > 50
+    assert powerless_rounds(image, 6, seed=50).seen > 20
 
 
 @pytest.mark.slow

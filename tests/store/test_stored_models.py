@@ -30,14 +30,21 @@ from efface.store.stored_rows import StoredRows
     ids=str,
 )
 def test_a_definition_gives_the_same_model_back(model):
-    for keyed in (False, True):
-        made = Definition.of(3, "demand", model, NAMES, keyed=keyed)
-        back = Definition.from_plain(made.to_plain())
-        assert back == made
-    assert isinstance(without_rows(back), StoredFleet)
+    made = Definition.of(3, "demand", model, NAMES)
+    back = Definition.from_plain(made.to_plain())
+    assert back == made
     stored = SingleModel(back, StoredRows.none(3), [])
     assert type(stored.model) is type(model)
     assert stored.model.empty(3)._snapshot().parameters == model.empty(3)._snapshot().parameters
+
+
+def test_a_keyed_definition_gives_a_fleet_back_unless_a_fleet_refuses_the_model():
+    made = Definition.of(3, "demand", Ridge(window=AddDrop(3, 1)), NAMES, keyed=True)
+    back = Definition.from_plain(made.to_plain())
+    assert back == made
+    assert isinstance(without_rows(back), StoredFleet)
+    with pytest.raises(InvalidValue, match="halflife"):
+        Definition.of(3, "demand", Ridge(halflife=5.0), NAMES, keyed=True)
 
 
 @pytest.mark.parametrize("features", [0, [], ["a", "a"], "temp", [1, 2], True, None])

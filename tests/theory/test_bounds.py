@@ -53,7 +53,7 @@ class TestTheorem1:
         assert bound.bound == pytest.approx(naive.ols_bound(X, 12, 1.4, 0.1), rel=1e-10)
         assert bound.zeta == pytest.approx(naive.zeta(X, 12, np.zeros(49)), rel=1e-10)
         assert bound.max_norm == pytest.approx(max(math.hypot(*row) for row in X))
-        assert bound.exact_c2_bound == bound.bound
+        assert bound.exact_c2_bound == bound.printed_bound == bound.bound
 
     def test_valid_bound_equals_a_sum_of_balls(self):
         X = stream(40, 3)
@@ -95,6 +95,8 @@ class TestTheorem2:
         bound = ridge_regret_bound(X, 12, penalties=lam, sigma=1.4, theta=THETA, delta=0.1)
         direct = naive.ridge_bound(X, 12, lam, 1.4, THETA, 0.1)
         assert bound.bound == pytest.approx(direct, rel=1e-10)
+        printed = naive.ridge_bound(X, 12, lam, 1.4, THETA, 0.1, naive.printed_c2)
+        assert bound.printed_bound == pytest.approx(printed, rel=1e-10, nan_ok=True)
 
     def test_valid_bound_equals_a_sum_of_balls(self):
         X, lam, length = stream(40, 3), np.linspace(1, 2, 29), float(np.linalg.norm(THETA))
@@ -106,12 +108,25 @@ class TestTheorem2:
         )
         assert bound.valid_bound == pytest.approx(direct)
 
-    def test_c2_is_undefined_at_the_setting_of_the_paper(self):
-        """d = 100, s = 20 and Lemma 3's penalty: where the penalty falls, a factor is negative."""
-        X, theta = stream(80, 100), np.full(100, 0.1)
-        bound = ridge_regret_bound(X, 20, penalties=lemma_3(X, 20, theta), sigma=1.0, theta=theta)
-        assert math.isnan(bound.bound)
+    def test_the_bound_is_undefined_at_the_setting_of_the_paper(self):
+        """E14: d = 100, s = 20 and Lemma 3's penalty; log|C2| is far larger than T - s."""
+        X, theta = stream(300, 100), np.full(100, 0.1)
+        lam = lemma_3(X, 20, theta)
+        bound = ridge_regret_bound(X, 20, penalties=lam, sigma=1.0, theta=theta)
+        drift = penalty_drift(X, 20, penalties=lam)
+        assert math.isnan(bound.printed_bound)
+        assert drift.derived.smallest < 0
+        assert drift.printed.smallest < 0
         assert math.isfinite(bound.exact_c2_bound)
+
+    def test_the_bound_is_proportional_to_nu(self):
+        """E20: the order that the paper gives lacks nu."""
+        X = stream(60, 3)
+        one, two = (
+            ridge_regret_bound(X, 12, penalties=2.0, sigma=1.0, theta=[1.0, 1.0, weakest]).bound
+            for weakest in (1.0, 0.5)
+        )
+        assert two / one == pytest.approx(2.0)
 
     def test_fails_for_large_contexts(self):
         X, theta = stream(300, 10, scale=100.0), np.full(10, 0.1**0.5)
@@ -148,8 +163,25 @@ class TestPenaltyDrift:
     def test_c2_equals_the_derivation(self):
         X = stream(60, 3)
         drift, factors = penalty_drift(X, 12, penalties=self.LAM), naive.c2(X, 12, self.LAM)
-        assert drift.log_c2 == pytest.approx(math.log(math.prod(factors)), rel=1e-9)
-        assert drift.smallest == pytest.approx(min(factors), rel=1e-9)
+        assert drift.derived.log == pytest.approx(math.log(math.prod(factors)), rel=1e-9)
+        assert drift.derived.smallest == pytest.approx(min(factors), rel=1e-9)
+
+    def test_printed_c2_has_s_and_the_eigenvalue_over_s(self):
+        """E14: a product of factors of either sign."""
+        X = stream(60, 3)
+        drift, factors = penalty_drift(X, 12, penalties=self.LAM), naive.printed_c2(X, 12, self.LAM)
+        product = math.prod(factors)
+        assert drift.printed.sign == math.copysign(1, product)
+        assert drift.printed.log_abs == pytest.approx(math.log(abs(product)), rel=1e-9)
+        assert drift.printed.smallest == pytest.approx(min(factors), rel=1e-9)
+
+    def test_an_even_number_of_negative_factors_leaves_c2_positive(self):
+        X, lam = stream(60, 3), np.full(49, 90.0)
+        lam[20], lam[40] = 1.0, 1.0
+        drift, factors = penalty_drift(X, 12, penalties=lam), naive.c2(X, 12, lam)
+        assert sum(factor < 0 for factor in factors) == 2
+        assert drift.derived.sign == 1
+        assert drift.derived.log == pytest.approx(math.log(math.prod(factors)), rel=1e-9)
 
     def test_exact_drift_makes_the_determinant_identity_exact(self):
         """log det changes by the sum of log(1 + ||x_t||^2), log(1 - h_t) and the drift."""
@@ -167,27 +199,29 @@ class TestPenaltyDrift:
 
     def test_constant_penalty_does_not_drift(self):
         drift = penalty_drift(stream(60, 3), 12, penalties=5.0)
-        assert (drift.log_c2, drift.smallest, drift.exact) == (0.0, 1.0, 0.0)
+        assert drift.derived == drift.printed
+        assert (drift.derived.log, drift.derived.smallest, drift.exact) == (0.0, 1.0, 0.0)
 
     def test_log_c2_is_exact_for_one_column(self):
         """With one column the trace in the derivation is exact."""
         X, lam = stream(30, 1), np.linspace(4, 9, 21)
         drift = penalty_drift(X, 10, penalties=lam)
-        assert drift.log_c2 == pytest.approx(drift.exact, rel=1e-12)
+        assert drift.derived.log == pytest.approx(drift.exact, rel=1e-12)
 
     def test_inequality_is_certain_for_a_falling_penalty_only(self):
         """The paper needs C2 below the exact ratio; with a rising penalty it can be above."""
         X = stream(60, 3)
         rising = penalty_drift(X, 12, penalties=np.linspace(1, 2, 49))
         falling = penalty_drift(X, 12, penalties=np.linspace(2, 1, 49))
-        assert rising.log_c2 > rising.exact
-        assert falling.log_c2 < falling.exact
+        assert rising.derived.log > rising.exact
+        assert falling.derived.log < falling.exact
 
     def test_falling_penalty_can_make_a_factor_negative(self):
         X = stream(60, 3)
         drift = penalty_drift(X, 12, penalties=np.append(np.full(48, 90.0), 5.0))
-        assert drift.smallest < 0
-        assert math.isnan(drift.log_c2)
+        assert drift.derived.smallest < 0
+        assert drift.derived.sign == -1
+        assert math.isnan(drift.derived.log)
         assert math.isfinite(drift.exact)
 
 

@@ -15,6 +15,8 @@ from efface.theory.quantities import adaptive_penalty, gram_norm, wpssr, wpssr_l
 from efface.theory.radii import (
     euclidean_radius,
     gaussian_radius,
+    noise_radius,
+    paper_ball_radius,
     paper_ols_radius,
     paper_ridge_radius,
     self_normalized_radius,
@@ -40,7 +42,7 @@ def test_the_table_has_every_setting_and_reading(table):
 
 def test_valid_radii_cover(table):
     rows = [row for row in table if row.valid]
-    assert len(rows) == 7 * 10
+    assert len(rows) == 8 * 10
     assert [row for row in rows if row.falls_short] == []
 
 
@@ -69,6 +71,21 @@ def test_lemma_4_fails_for_equal_coefficients_in_either_norm(table):
     assert short(table, "paper, Lemma 4 as a ball") == everywhere
 
 
+def test_lemma_3_fails_at_its_own_penalty(table):
+    """E13: about 70 and 64 % for standardized contexts with two columns."""
+    found = {
+        (row.contexts, row.d, row.s): row.coverage
+        for row in table
+        if row.radius == "paper, Lemma 3"
+    }
+    expected = {("standardized", 2, 50), ("standardized", 2, 5000)}
+    expected |= {("unit-norm", d, s) for d, s in SETTINGS}
+    assert short(table, "paper, Lemma 3") == expected
+    assert found["standardized", 2, 50] == pytest.approx(0.70, abs=0.05)
+    assert found["standardized", 2, 5000] == pytest.approx(0.64, abs=0.05)
+    assert found["unit-norm", 50, 200] == pytest.approx(0.90, abs=0.04)
+
+
 @pytest.mark.parametrize(("d", "s"), SETTINGS)
 def test_equal_coefficients_satisfy_assumption_1(d, s):
     assert wpssr(np.full(d, 1 / math.sqrt(d))) <= wpssr_limit(s, d, d, 0.05)
@@ -94,7 +111,7 @@ def draw(contexts, replicates, d, s, seed):
 
 
 def covered(X, y, theta):
-    """The ten radii of one window through the functions for one window."""
+    """The twelve radii of one window through the functions for one window."""
     s, d = X.shape
     lam = adaptive_penalty(s, d, 1.0, np.abs(X).max(), theta_max=theta.max())
     ols, ridge = naive.ridge_fit(X, y) - theta, naive.ridge_fit(X, y, lam) - theta
@@ -103,12 +120,14 @@ def covered(X, y, theta):
     lemma_4 = paper_ridge_radius(X, penalty=lam, sigma=1.0, theta=theta)
     ball = euclidean_radius(X, sigma=1.0, penalty=lam, theta_norm=1.0)
     return [
+        np.abs(X.T @ (y - X @ theta)).max() <= noise_radius(X, sigma=1.0),
         gram_norm(X, ols) <= paper_ols_radius(X, sigma=1.0),
         np.linalg.norm(ols) <= euclidean_radius(X, sigma=1.0),
         gram_norm(X, ols) <= gaussian_radius(X, sigma=1.0),
         gram_norm(X, ols) <= gaussian_radius(X, y=y),
         gram_norm(X, one, penalty=1.0)
         <= self_normalized_radius(X, penalty=1.0, sigma=1.0, theta_norm=1.0),
+        np.linalg.norm(ridge) <= paper_ball_radius(X, penalty=lam, sigma=1.0),
         gram_norm(X, ridge, penalty=lam) <= lemma_4,
         np.linalg.norm(ridge) <= lemma_4,
         np.linalg.norm(ridge) <= ball,
@@ -169,7 +188,7 @@ def test_the_documented_table_agrees_with_the_measured_one(table):
     printed = dict(documented_rows(DOCS.read_text()))
     measured = dict(documented_rows(render_coverage(table)))
     assert printed.keys() == measured.keys()
-    assert len(measured) == 20
+    assert len(measured) == 24
     for key, shares in measured.items():
         for ours, theirs in zip(shares, printed[key], strict=True):
             spread = 100 * math.sqrt(2 * max(ours / 100 * (1 - ours / 100), 0.005) / 2000)
@@ -181,6 +200,6 @@ def documented_rows(text):
     for line in text.splitlines():
         if match := re.match(r"(standardized|unit-norm) contexts", line):
             reading = match[1]
-        elif match := re.match(r"  (\S.{24}) (?:Phi|Phi_lam|Euclidean) +([\d.* ]+)$", line):
+        elif match := re.match(r"  (\S.{24}) (?:Phi|Phi_lam|Euclidean|largest) +([\d.* ]+)$", line):
             shares = [float(share.rstrip("*")) for share in match[2].split()]
             yield (reading, match[1].strip()), shares

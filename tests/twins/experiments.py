@@ -39,13 +39,43 @@ def estimate(X, y, line, delta):
     """Coefficients and penalty of a method on its rows."""
     n, d = X.shape
     method, penalty = line
-    if method == "fixed":
+    if method == "zero":
+        return np.zeros(d), np.nan
+    if method == "auto":
+        return selected(X, y)
+    if method in ("fixed", "oracle"):
         lam = penalty
     elif method == "switching" and n > 2 * d:
         lam = 0.0
     else:
         lam = adaptive_penalty(X, y, delta)
     return np.linalg.solve(X.T @ X + lam * np.eye(d), X.T @ y), lam
+
+
+def selected(X, y):
+    """AutoRidge without an intercept: every formula of its page, from the singular values."""
+    n, d = X.shape
+    root = np.sqrt(np.sqrt(np.mean(X**2, axis=0)))
+    left, sigma, _ = np.linalg.svd(X / root, full_matrices=False)
+    pull = left.T @ y
+    apart = np.sum((y - left @ pull) ** 2)
+    share = max(0.0, 1 - d / n)
+    exponents, logs = np.arange(-30, 11, 2), []
+    base = np.sum(sigma**2) / d
+    for k in exponents:
+        lam = base * 2.0**k
+        kept = lam / (sigma**2 + lam)
+        restricted = n * np.log(apart + np.sum(kept * pull**2)) + np.sum(np.log(1 + sigma**2 / lam))
+        free = n - np.sum(1 - kept)
+        crossed = n * np.log((apart + np.sum((kept * pull) ** 2)) / free**2) if share else 0.0
+        u = n * lam / (d * base)
+        logs.append(
+            -((1 - share) * restricted + share * crossed) / 2 - np.log(1 + u) + np.log(u) / 2
+        )
+    weights = np.exp(np.array(logs) - max(logs))
+    lam = base * 2.0 ** (weights @ exponents / weights.sum())
+    Z = X / root
+    return np.linalg.solve(Z.T @ Z + lam * np.eye(d), Z.T @ y) / root, lam
 
 
 def constant_memory(X, y, theta, s, line, delta):

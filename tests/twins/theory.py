@@ -157,7 +157,7 @@ def ols_bound(X, s, sigma, delta):
 
 
 def c2(X, s, penalties):
-    """The factors of C2 as derived in App. E, with lambda_min(Phi_lam) for phi^2."""
+    """The factors of C2 as derived in App. E, with lambda_min(Phi_lam) for phi^2 and d."""
     T, d = X.shape
     factors = []
     for t in range(s, T):
@@ -167,16 +167,50 @@ def c2(X, s, penalties):
     return factors
 
 
-def ridge_bound(X, s, penalties, sigma, theta, delta):
+def printed_c2(X, s, penalties):
+    """The factors of C2 as Theorem 2 prints them: s, and lambda_min(Phi_lam / s)."""
+    T, d = X.shape
+    factors = []
+    for t in range(s, T):
+        window, new, old = X[t - s + 1 : t + 1], penalties[t - s + 1], penalties[t - s]
+        smallest = np.linalg.eigvalsh(window.T @ window / s + new / s * np.eye(d))[0]
+        factors.append(1 + s / (smallest - (new - old)) * (new - old))
+    return factors
+
+
+def noise_limit(X, sigma, delta):
+    n, d = X.shape
+    with mp.workdps(DIGITS):
+        return sigma * x_max(X) * mp.sqrt(2 * n * mp.log(2 * d / mp.mpf(delta)))
+
+
+def ball_radius(X, sigma, delta, penalty):
+    """The ball of Lemma 3."""
+    n, d = X.shape
+    with mp.workdps(DIGITS):
+        return sigma * q(X, penalty) * mp.sqrt(mp.mpf(2 * d) / n * mp.log(2 * d / mp.mpf(delta)))
+
+
+def bayes_regret(X, sigma, theta_norm, second_moment):
+    """sigma^2 m tr(Phi + lam I)^-1 in 50 digits."""
+    d = len(X[0])
+    with mp.workdps(DIGITS):
+        lam = d * mp.mpf(sigma) ** 2 / mp.mpf(theta_norm) ** 2
+        inverse = gram(X, lam) ** -1
+        return mp.mpf(second_moment) * mp.mpf(sigma) ** 2 * mp.fsum(inverse[i, i] for i in range(d))
+
+
+def ridge_bound(X, s, penalties, sigma, theta, delta, factors=c2):
     T, d = X.shape
     length = max(np.linalg.norm(x) for x in X)
-    eta = d * np.log(s * length**2 / d + penalties[T - s - 1]) - np.log(
-        np.prod(c2(X, s, penalties))
-    )
+    product = np.prod(factors(X, s, penalties))
+    log_c2 = np.log(product) if product > 0 else np.nan
+    eta = d * np.log(s * length**2 / d + penalties[T - s - 1]) - log_c2
     positives = theta[theta > 0]
     kappa = np.sqrt(np.log(6 * len(positives) / delta) ** 2 / np.log(2 * d / delta))
     nu = np.abs(theta).max() / positives.min()
-    root = np.sqrt(d / s * (T - s) * (eta + T - s))
+    inside = d / s * (T - s) * (eta + T - s)
+    root = np.sqrt(inside) if inside >= 0 else np.nan
     return sigma * kappa * nu * zeta(X, s, penalties) * root
 
 

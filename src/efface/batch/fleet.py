@@ -9,9 +9,16 @@ from typing import Any, Self, final
 import numpy as np
 from sklearn.base import clone
 
+from efface.batch.fleet_content import (
+    fleet_snapshot,
+    held_by_keys,
+    key_snapshot,
+    known,
+    restored,
+)
 from efface.batch.results import Replay
 from efface.engine.hashing.hash_table import ABSENT
-from efface.errors import DamagedFile, UnknownKey, invalid
+from efface.errors import UnknownKey, invalid
 from efface.inputs.arrays import as_matrix
 from efface.inputs.ids import AnyId, Id, as_id, id_column, requested
 from efface.inputs.parameters import choice, whole
@@ -22,10 +29,8 @@ from efface.live.fleet_file import FleetSnapshot
 from efface.live.keyed_arrivals import RowMarksGiven
 from efface.live.keyed_models import KeyedModels, Plan, Wanted
 from efface.live.range_replay import KeyFits
-from efface.live.snapshot import Snapshot
 from efface.live.trace import Asked
-from efface.models.base import given_parameters, plain_parameters
-from efface.models.held import Held, readable_ends, readable_times
+from efface.models.held import Held
 from efface.models.intervals import Interval, MethodName, as_method
 from efface.models.linear import MODELS
 from efface.models.regression import Model
@@ -211,20 +216,7 @@ class Fleet:
         >>> fleet.held("ann").keys, fleet.held("ann").features
         (['a', 'b'], {'x0': array([1., 2.])})
         """
-        name, held = as_id(owner, "owner"), self._alive()
-        found, rows = held.rows_of(name)
-        names = getattr(self._model, "feature_names_in_", None)
-        labels = [f"x{j}" for j in range(rows.X.shape[1])] if names is None else map(str, names)
-        return Held(
-            owner=name,
-            ids=_known(held.rows.ids.decode(rows.ids)),
-            times=readable_times(rows.times),
-            until=readable_ends(rows.untils),
-            features={label: rows.X[:, j] for j, label in enumerate(labels)},
-            responses=rows.y,
-            weights=rows.weights,
-            keys=_known(held.rows.keys.decode(found)),
-        )
+        return held_by_keys(self._model, self._alive(), as_id(owner, "owner"))
 
     # -- results ---------------------------------------------------------------------------------
 
@@ -321,7 +313,7 @@ class Fleet:
         if self._held is None:
             return []
         held = self._held.rows
-        return _known(held.keys.decode(held.codes(held.slots())))
+        return known(held.keys.decode(held.codes(held.slots())))
 
     def __len__(self) -> int:
         """The number of keys."""
@@ -339,8 +331,8 @@ class Fleet:
         >>> fleet["b"].ids_, fleet["b"].coef_
         ([1], array([2.]))
         """
-        held = self._alive()
-        model: Model = type(self._model)._from_snapshot(self._snapshot_of(held, self._slots([key])))
+        snapshot = key_snapshot(self._model, self._alive(), self._slots([key]))
+        model: Model = type(self._model)._from_snapshot(snapshot)
         return model
 
     @property
@@ -352,7 +344,7 @@ class Fleet:
     def ids_(self) -> list[Id]:
         """The ids of the live rows, key by key in the order of ``keys()``, each oldest first."""
         held = self._alive().rows
-        return _known(held.ids.decode(held.table.ids[held.places(held.slots())]))
+        return known(held.ids.decode(held.table.ids[held.places(held.slots())]))
 
     @property
     def owners_(self) -> list[Id]:
@@ -395,69 +387,30 @@ class Fleet:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the live rows and the parameters to a file that ``Fleet.load`` reads."""
-        fleet_file.write(path, self._snapshot())
+        fleet_file.write(path, fleet_snapshot(self._model, self._alive().rows))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a fleet that ``save`` wrote; it continues with the same results."""
         return cls._from_snapshot(fleet_file.read(path), os.fspath(path))
 
-    def _snapshot(self) -> FleetSnapshot:
-        parameters = self._model.get_params(deep=False)
-        plain = plain_parameters(parameters)
-        return FleetSnapshot(type(self._model).__name__, plain, self._names(), self._alive().rows)
-
     @classmethod
     def _from_snapshot(cls, snapshot: FleetSnapshot, source: str) -> Self:
-        try:
-            given = given_parameters(snapshot.parameters)
-            fleet = cls(MODELS[snapshot.model](**given))
-            fleet._held = fleet._start(snapshot.rows.width)
-        except (KeyError, TypeError, ValueError) as error:
-            text = f"'{source}' is damaged: it describes no model ({error}); restore a backup."
-            raise DamagedFile(text) from error
-        fleet._held.rows = snapshot.rows
-        fleet._model.n_features_in_ = snapshot.rows.width
-        if snapshot.features is not None:
-            fleet._model.feature_names_in_ = np.array(snapshot.features, dtype=object)
+        model, held = restored(snapshot, source)
+        fleet = cls(model)
+        fleet._model, fleet._held = model, held
         return fleet
 
     def __reduce__(self) -> Any:
         """For pickle and copy: the content of the file that ``save`` writes."""
         if self._held is None:
             return Fleet, (self._model,)
-        return _from_bytes, (b"".join(fleet_file.encode(self._snapshot())),)
-
-    def _names(self) -> list[str] | None:
-        names = getattr(self._model, "feature_names_in_", None)
-        return None if names is None else [str(name) for name in names]
-
-    def _snapshot_of(self, held: KeyedModels, slots: Ints) -> Snapshot:
-        """The rows of one key, as a model has them."""
-        rows = held.rows.table.take(held.rows.places(slots))
-        marks = held.marks(rows)
-        parameters = self._model.get_params(deep=False)
-        return Snapshot(
-            model=type(self._model).__name__,
-            parameters=plain_parameters(parameters),
-            phase=int(held.rows.phases(slots)[0]),
-            features=self._names(),
-            ids=_known(held.rows.ids.decode(rows.ids)),
-            times=rows.times,
-            X=rows.X,
-            y=rows.y,
-            weights=None if (rows.weights == 1.0).all() else rows.weights,
-            owners=marks[0],
-            until=marks[1],
-        )
+        snapshot = fleet_snapshot(self._model, self._held.rows)
+        return _from_bytes, (b"".join(fleet_file.encode(snapshot)),)
 
 
 def _from_bytes(content: bytes) -> Fleet:
     return Fleet._from_snapshot(fleet_file.decode(content, "pickle"), "pickle")
-
-
-def _known(names: list[Id | None]) -> list[Id]:
-    return [name for name in names if name is not None]
 
 
 def _roles(keys: Any, by: Any, X: Any, features: tuple[Any, Any], **given: Any) -> ColumnRoles:

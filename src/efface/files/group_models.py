@@ -75,6 +75,11 @@ class GroupModels:
         return {name: self._model(number) for name, number in self._names.items()}
 
     @property
+    def names(self) -> list[str]:
+        """The names of the groups, in the order of their numbers."""
+        return list(self._names)
+
+    @property
     def width(self) -> int:
         """The number of features."""
         return self.fleet.n_features_in_

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from efface.charts.history import History
 from efface.files.requests import Id
 from efface.files.row_batches import RowBatch
-from efface.files.scores import Coverage, Score
+from efface.files.scores import Coverage, GroupScores, Score
 
 Vector = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ class RunLog:
     """Scores, coverage, history for the charts and outcomes of requests."""
 
     scores: dict[str, Score] = field(default_factory=dict)
-    group_scores: dict[str, dict[str, Score]] = field(default_factory=dict)  # by group
+    group_scores: GroupScores = field(default_factory=GroupScores)
     rank_falls: int = 0
     largest_frt: float = float("nan")
     coverage: Coverage = field(default_factory=Coverage)
@@ -99,23 +99,6 @@ class RunLog:
             self.history.axis = "calendar" if rows.at.dtype.kind == "M" else "number"
             self.first = rows.at[0] if self.first is None else self.first
             self.last = rows.at[-1]
-
-    def add_group_scores(
-        self,
-        groups: Sequence[str],
-        y: Vector,
-        predictions: Mapping[str, Vector],
-        scored: NDArray[np.bool_],
-    ) -> None:
-        """Score predictions of the model and its baselines in each group."""
-        rows = np.flatnonzero(scored)
-        names, number = np.unique(np.array(groups, dtype=object)[rows], return_inverse=True)
-        order = rows[np.argsort(number, kind="stable")]
-        ends = np.cumsum(np.bincount(number, minlength=len(names)))
-        for name, mine in zip(names, np.split(order, ends[:-1]), strict=True):
-            found = self.group_scores.setdefault(str(name), {})
-            for contender, prediction in predictions.items():
-                found.setdefault(contender, Score()).add(y[mine], prediction[mine])
 
     def count(self, rows: RowBatch, shown: int) -> None:
         """Count rows that were read, of which so many are shown."""

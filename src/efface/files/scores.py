@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass
@@ -60,6 +63,61 @@ class Score:
     def skill(self, naive: Score) -> float:
         """1 - MAE / MAE of another score: 0 if they are equal, 1 without errors."""
         return 1.0 - self.absolute / naive.absolute if naive.absolute > 0 else math.nan
+
+
+class GroupScores:
+    """The errors of several models or baselines in each of many groups, which have numbers.
+
+    >>> scores = GroupScores()
+    >>> y, prediction = np.array([1.0, 5.0, 2.0]), np.array([1.0, 3.0, 3.0])
+    >>> scores.add(np.array([0, 1, 0]), y, {"model": prediction})
+    >>> {number: score["model"].mae for number, score in scores.items()}
+    {0: 0.5, 1: 2.0}
+    """
+
+    def __init__(self) -> None:
+        self._responses = np.zeros((3, 0))  # by group: count, mean of y, squared deviations of y
+        self._errors: dict[str, Matrix] = {}  # by group: absolute and squared errors
+
+    def add(self, groups: Ints, y: Vector, predictions: Mapping[str, Vector]) -> None:
+        """Add predictions of rows, each of the group with its number."""
+        count = max(self._responses.shape[1], int(groups.max(initial=-1)) + 1)
+        self._responses = _widened(self._responses, count)
+        self._merge(groups, y)
+        for name, prediction in predictions.items():
+            error = prediction - y
+            sums = [np.bincount(groups, each, count) for each in (np.abs(error), error * error)]
+            self._errors[name] = _widened(self._errors.get(name, np.zeros((2, 0))), count) + sums
+
+    def _merge(self, groups: Ints, y: Vector) -> None:
+        """Count responses, and move their means and squared deviations."""
+        (before, mean, deviations), size = self._responses, self._responses.shape[1]
+        came = np.bincount(groups, minlength=size)
+        level = np.bincount(groups, y, size) / np.maximum(came, 1)
+        total, shift = np.maximum(before + came, 1), np.where(came, level - mean, 0.0)
+        deviations += np.bincount(groups, np.square(y - level[groups]), size)
+        deviations += shift**2 * before * came / total
+        mean += shift * came / total
+        before += came
+
+    def items(self) -> Iterator[tuple[int, dict[str, Score]]]:
+        """The number and the scores of each group that has any."""
+        for group in np.flatnonzero(self._responses[0]).tolist():
+            count, mean, deviations = self._responses[:, group].tolist()
+            yield (
+                group,
+                {
+                    name: Score(
+                        int(count), float(sums[0, group]), float(sums[1, group]), mean, deviations
+                    )
+                    for name, sums in self._errors.items()
+                },
+            )
+
+
+def _widened(sums: Matrix, count: int) -> Matrix:
+    """Sums of ``count`` groups, those of the last being 0."""
+    return np.pad(sums, ((0, 0), (0, count - sums.shape[1])))
 
 
 @dataclass

@@ -137,6 +137,11 @@ class StreamRun:
         """The number of groups; 1 without groups."""
         return len(self.models) if self._groups is None else len(self._groups)
 
+    def group_scores(self) -> dict[str, dict[str, Score]]:
+        """The scores of each group that has any."""
+        names = [] if self._groups is None else self._groups.names
+        return {names[number]: scores for number, scores in self.log.group_scores.items()}
+
     @property
     def full(self) -> int:
         """Rows that left because of the policy; counted only if rows have ends of their own."""
@@ -195,7 +200,8 @@ class StreamRun:
         }
         scored = shown & (groups.places(numbers) >= self._warm_up)
         self.log.rank_falls += groups.rank_falls(numbers, columns["rank"])
-        self.log.add_group_scores(names, rows.y, predictions, scored)
+        shares = {name: each[scored] for name, each in predictions.items()}
+        self.log.group_scores.add(numbers[scored], rows.y[scored], shares)
         columns |= {"y": rows.y, "shown": shown}
         return columns, self._errors(rows.y, predictions, scored)
 

@@ -169,7 +169,7 @@ def _groups(run: StreamRun) -> dict[str, dict[str, Any]]:
     """The errors in each group."""
     return {
         name: {"rows": scores[LAST].count, "errors": _errors(scores)}
-        for name, scores in run.log.group_scores.items()
+        for name, scores in run.group_scores().items()
     }
 
 

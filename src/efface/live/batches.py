@@ -1,7 +1,8 @@
 """Replay of many rows through a window that slides by one row at a time, in batches of windows.
 
 Where exactly one row leaves as one comes, eight neighbouring windows are solved side by side (see
-``efface.engine.windows.batched_replay``). All other rows, and the windows for which that is not
+``efface.engine.windows.batched_replay``). Where features are many, windows are solved in blocks if
+features depend on each other in all rows. All other rows, and the windows for which that is not
 safe, are replayed one by one. The solver ends with the same rows either way, and its state follows
 from them alone.
 """
@@ -20,6 +21,8 @@ from efface.engine.linalg.dense import SAFE
 from efface.engine.linalg.spectrum import conditioning, rank_of
 from efface.engine.sums.precise_windows import NO_DIRECTIONS, null_directions
 from efface.engine.windows.batched_replay import replay_windows
+from efface.engine.windows.many_features import slide_many_features
+from efface.engine.windows.problem import Estimates, Problem
 from efface.engine.windows.systems import MOST_UNKNOWNS
 from efface.live.departures import departures
 from efface.live.solver import Solver
@@ -30,6 +33,7 @@ _FEW = 256  # rows in a run: fewer are replayed faster one by one
 _SHARE = 8  # batch only runs of at least window / 8 rows
 _NEAR = 32  # rows between two unsafe windows: these are replayed one by one with them
 _COPIED = 1 << 14  # rows that are copied behind the live rows
+_TRIED = 128  # rows of many features that are replayed one by one: do they need refits?
 
 
 class Run(NamedTuple):
@@ -67,10 +71,11 @@ class SlidingReplay:
             return self.one_by_one(X, y, before, after, weights)
         solver.drop(int(before[0]))
         past, leaving = (rows.features.copy(), rows.y.copy()), departures(before, after)
+        tried = run._replace(first=run.first + _TRIED) if self._many else run
         trace = joined(
             [
-                *self._rest(X, y, leaving, slice(0, run.first)),
-                *self._batches(X, y, past, run),
+                *self._rest(X, y, leaving, slice(0, tried.first)),
+                *self._batches(X, y, past, tried),
                 *self._rest(X, y, leaving, slice(run.last, y.size)),
             ]
         )
@@ -78,9 +83,22 @@ class SlidingReplay:
 
     def _worth(self, run: Run) -> bool:
         """Are the rows of a run many enough, and their features few enough?"""
-        unknowns = self.solver.width + self.solver.intercepts
-        enough = run.last - run.first >= max(_FEW, run.size // _SHARE)
-        return enough and unknowns <= MOST_UNKNOWNS and run.size > unknowns
+        few = run.last - run.first < max(_FEW, run.size // _SHARE) + (_TRIED if self._many else 0)
+        return not few and run.size > self._unknowns and (self._fixed or not self._many)
+
+    @property
+    def _unknowns(self) -> int:
+        return self.solver.width + self.solver.intercepts
+
+    @property
+    def _many(self) -> bool:
+        """Are features so many that only dependent ones are solved in batches?"""
+        return self._unknowns > MOST_UNKNOWNS
+
+    @property
+    def _fixed(self) -> bool:
+        """Is the penalty fixed, and are only predictions and coefficients asked for?"""
+        return not (self.solver.penalty.adapts or self.asked.diagnostics or self.asked.gauges)
 
     def one_by_one(
         self, X: Matrix, y: Vector, before: Ints, after: Ints, weights: Vector | None = None
@@ -99,6 +117,10 @@ class SlidingReplay:
     ) -> Iterator[Trace]:
         """Replay a run: first the windows that contain rows from before it, then the others."""
         first, last, s = run
+        if self._many and not self.solver.refits:  # the rows before were replayed as they are
+            none, one = np.zeros(last - first, np.int64), np.ones(last - first, np.int64)
+            yield self.one_by_one(X[first:last], y[first:last], none, one)
+            return
         middle = min(last, max(s, _COPIED)) if first < s else first
         if first < middle:
             ago = len(past[1]) + first - s
@@ -130,6 +152,8 @@ class SlidingReplay:
 
     def _solve(self, X: Matrix, y: Vector, s: int) -> tuple[Matrix, Matrix, Matrix, Vector, Ints]:
         """States, coefficients, gauges, margin and rank of the windows."""
+        if self._many:
+            return self._solve_blocks(X, y, s)
         first = self._windows(X, y, s, NO_DIRECTIONS)
         rank = np.where(first[0][1] == 0.0, self.solver.width, -1)
         unsafe = ~(first[-1] >= SAFE)
@@ -144,6 +168,32 @@ class SlidingReplay:
             found = rank[unsafe] - np.linalg.matrix_rank(null)
             rank[unsafe] = np.where(first[0][1, unsafe] == 0.0, found, -1)
         return *first, rank
+
+    def _solve_blocks(
+        self, X: Matrix, y: Vector, s: int
+    ) -> tuple[Matrix, Matrix, Matrix, Vector, Ints]:
+        """``_solve`` where features are many: without null directions, no window is safe."""
+        n, solver = y.size - s, self.solver
+        states, margin = np.full((8, n), np.nan), np.zeros(n)
+        coef = np.empty((n if self.asked.coef else 0, solver.width))
+        null = null_directions(X, weighed(y), s, solver.intercepts)
+        alpha = float(solver.penalty.rule.alpha)
+        for first in range(0, n if null.size else 0, max(s, _COPIED)):
+            at = slice(first, min(first + max(s, _COPIED), n))
+            rows, responses = X[first : at.stop + s - 1], y[first : at.stop + s - 1]
+            problem = Problem(rows, weighed(responses), s, alpha, solver.intercepts, null)
+            found = Estimates(np.empty(rows.shape), np.empty(len(rows)), np.zeros(len(rows)))
+            slide_many_features(problem, s - 1, len(rows), found)
+            theta, level = found.coef[s - 1 :], found.level[s - 1 :]
+            if not solver.intercepts:
+                level[:] = 0.0
+            states[0, at] = np.einsum("ij,ij->i", theta, X[first + s : at.stop + s]) + level
+            states[1, at], states[2, at], margin[at] = alpha, level, found.margin[s - 1 :]
+            if self.asked.coef:
+                coef[at] = theta
+        lost = np.linalg.matrix_rank(null) if null.size else 0
+        rank = np.full(n, solver.width - lost if alpha == 0.0 else -1)
+        return states, coef.T, np.empty((GAUGES, 0)), margin, rank
 
     def _windows(
         self, X: Matrix, y: Vector, s: int, null: Matrix

@@ -14,12 +14,12 @@ key, and the columns of the rows: ``X``, ``y``, and ``weights``, ``times``, ``un
 where some row has them. Keys are sorted, numbers before texts; the rows of a key follow each other,
 oldest first. An owner is a place in the table of owners, which lists them in the order of their
 first row; -1 is no owner. Nothing else is kept, and nothing of a row that has left.
+
+``file_format`` says what all files of live rows have in common.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,18 +31,17 @@ from numpy.typing import NDArray
 
 from efface.engine.hashing.hash_table import ABSENT
 from efface.engine.jit.views import Ints
-from efface.errors import DamagedFile, ForeignFile, NewerFile
 from efface.inputs.ids import id_column
 from efface.inputs.times import kind_of, never
+from efface.live.file_format import Arrays, FileFormat, write_file
 from efface.live.keyed_rows import KeyedChange, KeyedRows
 from efface.live.names import NOBODY, IdColumn, Names
 from efface.live.row_table import RowTable
-from efface.live.snapshot import write_file
 
-_NAME = b"efface fleet "
 _VERSION = 1
-_DIGEST = 32
-_DTYPES = ("<f8", "<i8")
+_FORM = FileFormat(
+    "efface fleet", _VERSION, "is not a fleet of efface: pass a file of 'Fleet.save'"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,31 +78,13 @@ def encode(snapshot: FleetSnapshot) -> Iterator[bytes]:
     if rows.owners is not None and (rows.owners != NOBODY).any():
         table, arrays["owners"] = _owner_table(rows.owners)
         names["owners"] = held.owners.decode(table)
-    digest = hashlib.sha256()
-    for part in _parts(snapshot, names, arrays):
-        digest.update(part)
-        yield part
-    yield digest.digest()
-
-
-def _parts(
-    snapshot: FleetSnapshot, names: dict[str, Sequence[Any]], arrays: dict[str, NDArray[Any]]
-) -> Iterator[bytes]:
-    stored = {name: np.ascontiguousarray(each) for name, each in arrays.items()}
     header = {
-        "arrays": [
-            [name, each.dtype.newbyteorder("<").str, list(each.shape)]
-            for name, each in stored.items()
-        ],
         "features": snapshot.features,
         "model": snapshot.model,
         "parameters": snapshot.parameters,
         **names,
     }
-    text = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    yield b"%s%d\n%s\n" % (_NAME, _VERSION, text.encode("ascii"))
-    for each in stored.values():
-        yield each.astype(each.dtype.newbyteorder("<"), copy=False).tobytes()
+    return _FORM.encode(_VERSION, header, arrays)
 
 
 def _put_names(
@@ -147,42 +128,10 @@ def _owner_table(owners: Ints) -> tuple[Ints, Ints]:
 
 def decode(content: bytes, source: str) -> FleetSnapshot:
     """The snapshot that a file holds; ``source`` is what errors call it."""
-    start = _check_version(content, source)
-    body, digest = content[:-_DIGEST], content[-_DIGEST:]
-    if len(body) < start or hashlib.sha256(body).digest() != digest:
-        raise _damaged(source, "its checksum does not match")
-    try:
-        return _parse(body, start)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _damaged(source, f"its content contradicts itself ({error})") from error
+    return _FORM.decode(content, source, _parse)
 
 
-def _check_version(content: bytes, source: str) -> int:
-    """Where the header starts."""
-    line = content[: len(_NAME) + 20].split(b"\n")[0]
-    if not line.startswith(_NAME) or not line[len(_NAME) :].isdigit():
-        if content and _NAME.startswith(content[: len(_NAME)]):
-            raise _damaged(source, "its first line is not whole")
-        raise ForeignFile(f"'{source}' is not a fleet of efface: pass a file of 'Fleet.save'.")
-    version = int(line[len(_NAME) :])
-    if version > _VERSION:
-        text = f"'{source}' has version {version}: this efface reads up to {_VERSION}"
-        raise NewerFile(f"{text}; upgrade efface to load it.")
-    return len(line) + 1
-
-
-def _parse(body: bytes, start: int) -> FleetSnapshot:
-    end = body.index(b"\n", start)
-    header, at, arrays = json.loads(body[start:end]), end + 1, {}
-    for name, dtype, shape in header["arrays"]:
-        if dtype not in _DTYPES:
-            raise ValueError(f"an array of {dtype}")
-        count = int(np.prod(shape, dtype=np.int64))
-        values = np.frombuffer(body, dtype=dtype, count=count, offset=at)
-        arrays[name] = values.astype(dtype[1:]).reshape(shape)
-        at += values.nbytes
-    if at != len(body):
-        raise ValueError(f"{len(body) - at} bytes too many")
+def _parse(header: dict[str, Any], arrays: Arrays) -> FleetSnapshot:
     held = keyed_rows(header, arrays)
     return FleetSnapshot(header["model"], header["parameters"], header["features"], held)
 
@@ -236,7 +185,3 @@ def _check(rows: RowTable, keys: Ints, counts: Ints, phases: Ints) -> None:
         back[starts - 1] = False
         if back.any():
             raise ValueError("times out of order")
-
-
-def _damaged(source: str, finding: str) -> DamagedFile:
-    return DamagedFile(f"'{source}' is damaged: {finding}; restore it from a backup.")

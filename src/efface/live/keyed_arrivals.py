@@ -186,10 +186,12 @@ class GroupedArrivals:
         slots = held.slots_of(keys)
         alive = held.counts(slots)
         bounds = np.concatenate([[0], np.cumsum(alive + came)])
-        rows = RowTable.empty(held.width)
-        rows.resize(int(bounds[-1]))
-        rows.put(spread(bounds[:-1], alive), held.table.take(held.places(slots)))
-        rows.put(spread(bounds[:-1] + alive, came), new.rows.take(order))
+        rows = new.rows.take(order)
+        if alive.any():
+            coming, rows = rows, RowTable.empty(held.width)
+            rows.resize(int(bounds[-1]))
+            rows.put(spread(bounds[:-1], alive), held.table.take(held.places(slots)))
+            rows.put(spread(bounds[:-1] + alive, came), coming)
         return cls(keys, slots, bounds, alive, rows, order)
 
     @cached_property

@@ -129,11 +129,12 @@ class KeyedModels:
         rows, at = grouped.rows, np.flatnonzero(grouped.came)
         ranges = RowRanges(rows.X, rows.y, rows.weights, before, at)
         replay = RangeReplay(self._live.solver, wanted.workers)
-        marks = np.isin(grouped.order, self._live.solver.marks(len(at)))
-        asked, intervals = wanted.asked, wanted.intervals
+        asked, intervals, marks = wanted.asked, wanted.intervals, np.zeros(0, np.int64)
+        if asked.diagnostics:
+            marks = np.flatnonzero(np.isin(grouped.order, self._live.solver.marks(len(at))))
         if intervals is not None:
             asked = asked._replace(coef=asked.coef or intervals.needs_coef)
-        trace = replay.replay(ranges, asked, np.flatnonzero(marks).tolist())
+        trace = replay.replay(ranges, asked, marks.tolist())
         if intervals is None or trace.gauges is None:
             return trace
         fit = rows.X[at], trace.coef, trace.intercept

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from efface.engine.jit.views import Ints, Matrix, Vector, weighed
 from efface.engine.linalg.dense import SAFE
 from efface.engine.linalg.spectrum import numerical_rank
-from efface.engine.windows.ranges import ALONE, RangeFits, Ranges, solve_ranges
+from efface.engine.windows.lane_fits import LaneFits
+from efface.engine.windows.ranges import ALONE, Ranges, solve_ranges
 from efface.engine.windows.systems import MOST_UNKNOWNS
 from efface.live.penalties import Fixed, Lemma3
 from efface.live.solver import Solver
 from efface.live.threads import share_out
-from efface.live.trace import Asked, Gauges, Trace
+from efface.live.trace import Asked, Gauges, Trace, joined
 
 _NEAR = 32  # rows between two unsafe ranges: these are replayed with them
 _SHARE = 4096  # ranges that a thread takes at once
@@ -163,10 +164,10 @@ class RangeReplay:
 
     def _solve(
         self, windows: RowRanges, rows: Matrix, at: Ints, asked: Asked, *, unit: int = ALONE
-    ) -> RangeFits:
+    ) -> LaneFits:
         solver, n = self.solver, windows.lo.size
         wanted = {"coef": asked.coef, "gauges": asked.gauges, "rank": asked.diagnostics}
-        found = RangeFits.empty(n, solver.width, **wanted)
+        found = LaneFits.empty(n, solver.width, **wanted)
         if not self._compiled or not n:
             return found
         penalty, responses = solver.penalty, weighed(windows.y, windows.weights)
@@ -184,7 +185,7 @@ class RangeReplay:
             found.margin[windows.uneven > 0] = 0.0
         return found
 
-    def _trace(self, windows: RowRanges, fits: RangeFits, asked: Asked) -> Trace:
+    def _trace(self, windows: RowRanges, fits: LaneFits, asked: Asked) -> Trace:
         """The trace of the ranges that were solved; for a range without rows, of zeros."""
         solver, empty = self.solver, windows.empty
         states = fits.states
@@ -209,7 +210,7 @@ class RangeReplay:
             gauges=gauges,
         )
 
-    def _rank(self, windows: RowRanges, fits: RangeFits, rank: Ints) -> None:
+    def _rank(self, windows: RowRanges, fits: LaneFits, rank: Ints) -> None:
         """Fill in the rank of ranges whose penalty hides it."""
         hidden = (rank < 0) & (fits.margin >= SAFE)
         rank[hidden & (fits.unpenalised >= SAFE)] = self.solver.width
@@ -220,10 +221,19 @@ class RangeReplay:
     # -- by a solver -----------------------------------------------------------------------------
 
     def _walk(self, windows: RowRanges, rows: Matrix, at: Ints, asked: Asked) -> Trace:
-        """All ranges by a solver that goes through them."""
-        responses = weighed(windows.y, windows.weights)
-        ranges = Ranges(windows.X, responses, windows.lo, windows.hi, rows, at)
-        return self.solver.walk(ranges, asked)
+        """All ranges by a solver that goes through them; each share of them has its own."""
+        solver, n = self.solver, windows.lo.size
+        responses, found = weighed(windows.y, windows.weights), {}
+
+        def work(bounds: Sequence[int]) -> None:
+            here = slice(bounds[0], bounds[-1])
+            ends = windows.lo[here], windows.hi[here]
+            ranges = Ranges(windows.X, responses, *ends, rows, at[here])
+            mine = type(solver)(solver.width, solver.penalty, intercept=solver.intercepts)
+            found[bounds[0]] = mine.walk(ranges, asked)
+
+        share_out(work, windows.shares(), self.workers if n > _SHARE else 1)
+        return joined([found[first] for first in sorted(found)])
 
     def _unsafe(self, windows: RowRanges, margin: Vector) -> Iterator[tuple[int, int]]:
         """Runs of ranges that are not safe, joined where only a few safe ones lie between."""

@@ -58,7 +58,10 @@ class RowTable:
 
     def take(self, index: NDArray[np.intp] | slice) -> RowTable:
         """Copies of the rows at these places."""
-        return RowTable(**{name: values[index] for name, values in self.columns.items()})
+        if isinstance(index, slice):
+            return RowTable(**{name: values[index] for name, values in self.columns.items()})
+        # Twice as fast as an index in brackets.
+        return RowTable(**{name: values.take(index, 0) for name, values in self.columns.items()})
 
     def put(self, index: Ints, rows: RowTable) -> None:
         """Write rows to these places; a column that is missing here is added."""

@@ -14,6 +14,7 @@ from efface.engine.jit.records import Record
 from efface.engine.jit.views import WEIGHT, Ints, Matrix, Vector
 from efface.engine.selection import selection_state as kernels
 from efface.engine.selection.direct import refit_selection, scaled_rows
+from efface.engine.selection.precise_selection import refit_selection_precisely
 from efface.engine.selection.selection_checks import selection_residues
 from efface.engine.selection.selection_fit import predict_selection
 from efface.engine.selection.selection_replay import gauge_selection, replay_selection
@@ -21,6 +22,7 @@ from efface.engine.standardized.standardized_replay import DIAGNOSED, GAUGED, NO
 from efface.engine.standardized.zscores import Scores
 from efface.engine.tree.walls import fold_from
 from efface.engine.windows.ranges import Ranges
+from efface.live.precise_fits import PreciseFits
 from efface.live.scaled_solver import Bounds, ReplayKernel, ScaledSolver
 from efface.live.selected_penalty import Selected
 from efface.live.trace import Asked, Trace
@@ -54,11 +56,13 @@ class SelectionSolver(ScaledSolver, TreeSolver):
         )
         self.stores = (self._store,)
         self._predict, self._learn = predict_selection, kernels.learn_selection
+        self._precise = PreciseFits(self.width, centred=self._centred)
         self.gaps_from = fold_from(self.width)
         self._discard_tree()
         self._reset()
 
     def _reset(self) -> None:
+        self._precise.clear()
         self._clear_tree()
         kernels.reset_selection(self._store, self._ruled(self.penalty.rule))
 
@@ -72,17 +76,21 @@ class SelectionSolver(ScaledSolver, TreeSolver):
         return coef
 
     def residues(self) -> list[str]:
-        return [*selection_residues(*self.rows.arrays, self._store), *self._wrong_nodes()]
+        found = selection_residues(*self.rows.arrays, self._store)
+        return [*found, *self._precise.residues(self.rows), *self._wrong_nodes()]
 
     def _blank_rows(self, tree: Vector, positions: NDArray[np.intp]) -> None:
         kernels.blank_selection(*self.rows.arrays, self._store, tree, positions)
+        self._precise.clear()
 
     def _release(self) -> None:
         kernels.release_selection(self.rows.arrays[2], self._store)
         self._release_tree()
+        self._release_precise()
 
     def _disturb(self, place: int) -> None:
         kernels.disturb_selection(self._store, place)
+        self._precise.disturb(place)
         self._insert_in_tree(place)
 
     def _shift(self, by: int) -> None:
@@ -97,8 +105,15 @@ class SelectionSolver(ScaledSolver, TreeSolver):
             sliding = kernels.fold_selection(*rows, store, self._covering_tree())
             if sliding and not self._forgets:
                 self._discard_tree()  # the sliding sums go on without it
-        else:
+        elif not self._refit_precisely():
             refit_selection(*rows, store)
+
+    def _refit_precisely(self) -> bool:
+        """Refit from the sums in double-double precision; False where rows must be refitted."""
+        if self._average or not self._precise.serve(self.rows):
+            return False
+        sums, self._releases = self._precise.store_for(self.rows), True
+        return bool(refit_selection_precisely(*self.rows.arrays, self._store, sums))
 
     def walk(self, ranges: Ranges, asked: Asked) -> Trace:
         rows, nothing = ranges.rows[ranges.at], np.zeros((ranges.lo.size, 3))
@@ -119,8 +134,8 @@ class SelectionSolver(ScaledSolver, TreeSolver):
 
     def _kernel(self, events: Events, wanted: int, places: Ints | None = None) -> ReplayKernel:
         def replay(bounds: Bounds) -> tuple[int, int]:
-            rows = self.rows.arrays
-            return replay_selection(*rows, self._store, events, bounds, wanted, places)  # type: ignore[no-any-return]
+            rows, stores = self.rows.arrays, (self._store, self._precise.kept)
+            return replay_selection(*rows, *stores, events, bounds, wanted, places)  # type: ignore[no-any-return]
 
         return replay
 

@@ -20,17 +20,12 @@ and in the header ``owners``, the table of owners in the order of their first ro
 The version is 3 if there are ends or owners, else 2 if there are weights, else 1: a reader that
 does not know them must not overlook them.
 
-A file is written beside its destination and then moved there, so a reader sees the old file or the
-new one, never half of one.
+``file_format`` says what all files of live rows have in common.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import secrets
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,14 +33,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.errors import DamagedFile, ForeignFile, NewerFile
 from efface.inputs.ids import Id
 from efface.inputs.times import Times
+from efface.live.file_format import Arrays, FileFormat, write_file
 
-_NAME = b"efface model "
 _PLAIN, _WEIGHED, _MARKED = 1, 2, 3  # versions
-_DIGEST = 32
-_DTYPES = {"<f8": np.float64, "<i8": np.int64}
+_FORM = FileFormat(
+    "efface model", _MARKED, "is not a model of efface: pass a file written by 'save'"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,20 +77,6 @@ def write(path: str | os.PathLike[str], snapshot: Snapshot) -> None:
     write_file(path, [encode(snapshot)])
 
 
-def write_file(path: str | os.PathLike[str], content: Iterable[bytes]) -> None:
-    """Write a file beside its destination, then move it there."""
-    target = Path(os.path.realpath(path))
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        with open(beside, "xb") as file:
-            file.writelines(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
 def read(path: str | os.PathLike[str]) -> Snapshot:
     """Read a snapshot; a file that is not one, or no longer, is refused."""
     return decode(Path(path).read_bytes(), os.fspath(path))
@@ -105,13 +86,7 @@ def encode(snapshot: Snapshot) -> bytes:
     """The bytes of a file."""
     arrays = {name: getattr(snapshot, name) for name in ("X", "y", "times", "weights", "until")}
     table, arrays["owners"] = _coded(snapshot.owners)
-    stored = {
-        name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-        for name, array in arrays.items()
-        if array is not None
-    }
     header = {
-        "arrays": [[name, array.dtype.str, list(array.shape)] for name, array in stored.items()],
         "features": snapshot.features,
         "ids": snapshot.ids,
         "model": snapshot.model,
@@ -119,50 +94,16 @@ def encode(snapshot: Snapshot) -> bytes:
         "phase": snapshot.phase,
         **({} if snapshot.owners is None else {"owners": table}),
     }
-    text = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    parts = [b"%s%d\n" % (_NAME, snapshot.version), text.encode("ascii"), b"\n"]
-    content = b"".join([*parts, *(array.tobytes() for array in stored.values())])
-    return content + hashlib.sha256(content).digest()
+    stored = {name: array for name, array in arrays.items() if array is not None}
+    return b"".join(_FORM.encode(snapshot.version, header, stored))
 
 
 def decode(content: bytes, source: str) -> Snapshot:
     """The snapshot that a file holds; ``source`` is what errors call it."""
-    start = _check_version(content, source)
-    body, digest = content[:-_DIGEST], content[-_DIGEST:]
-    if len(body) < start or hashlib.sha256(body).digest() != digest:
-        raise _damaged(source, "its checksum does not match")
-    try:
-        return _parse(body, start)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _damaged(source, f"its content contradicts itself ({error})") from error
+    return _FORM.decode(content, source, _parse)
 
 
-def _check_version(content: bytes, source: str) -> int:
-    """Where the header starts."""
-    line = content[: len(_NAME) + 20].split(b"\n")[0]
-    if not line.startswith(_NAME) or not line[len(_NAME) :].isdigit():
-        if content and _NAME.startswith(content[: len(_NAME)]):
-            raise _damaged(source, "its first line is not whole")
-        raise ForeignFile(f"'{source}' is not a model of efface: pass a file written by 'save'.")
-    version = int(line[len(_NAME) :])
-    if version > _MARKED:
-        raise NewerFile(
-            f"'{source}' has version {version}: this efface reads up to {_MARKED}; "
-            "upgrade efface to load it."
-        )
-    return len(line) + 1
-
-
-def _parse(body: bytes, start: int) -> Snapshot:
-    end = body.index(b"\n", start)
-    header, at, arrays = json.loads(body[start:end]), end + 1, {}
-    for name, dtype, shape in header["arrays"]:
-        kind, count = _DTYPES[dtype], int(np.prod(shape, dtype=np.int64))
-        values = np.frombuffer(body, dtype=dtype, count=count, offset=at)
-        arrays[name] = values.astype(kind).reshape(shape)
-        at += values.nbytes
-    if at != len(body):
-        raise ValueError(f"{len(body) - at} bytes too many")
+def _parse(header: dict[str, Any], arrays: Arrays) -> Snapshot:
     snapshot = Snapshot(
         model=header["model"],
         parameters=header["parameters"],
@@ -250,7 +191,3 @@ def _check_marks(s: Snapshot) -> None:
         or (s.times is not None and s.times.dtype != s.until.dtype)
     ):
         raise ValueError("ends that are no times")
-
-
-def _damaged(source: str, finding: str) -> DamagedFile:
-    return DamagedFile(f"'{source}' is damaged: {finding}; restore it from a backup.")

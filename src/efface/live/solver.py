@@ -377,6 +377,11 @@ class Solver(SpectralMeasures):
         return conditioning(self._scores().rows, self.rows.weights, self._centred)
 
     @property
+    def refits(self) -> bool:
+        """Do the live rows need sums in double-double precision?"""
+        return self._precise.active
+
+    @property
     def penalisation(self) -> Penalisation:
         """How the regression is penalised."""
         return Penalisation(self.intercepts, self._centred, self._scaling)

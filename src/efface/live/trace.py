@@ -119,7 +119,7 @@ class Trace(NamedTuple):
     def take(self, index: Ints) -> Trace:
         """The rows at these places, without gauges."""
         fields: Iterable[Any] = self._replace(gauges=None)
-        return Trace._make(None if field is None else field[index] for field in fields)
+        return Trace._make(None if field is None else field.take(index, 0) for field in fields)
 
     @property
     def arrays(self) -> list[NDArray[Any]]:

@@ -1,43 +1,54 @@
 """Draws the figures from rows; computes nothing but the positions of what it draws.
 
-The figures are laid out as in the paper: one row of panels per noise level, one column per window.
-Each method has the same colour in every figure. The colours are those of Okabe and Ito, which
-colour-blind readers can distinguish; markers distinguish the methods without colour.
+Figs. 3 to 7 are laid out as in the paper: one row of panels per noise level, one column per window.
+Panels of a row share their axes. Each method has the same colour in every figure. The colours are
+those of Okabe and Ito, which colour-blind readers can distinguish; the paper's methods have solid
+lines and markers, the others have broken lines.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from textwrap import fill
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-Row = Mapping[str, Any]
+from efface.paper.drawing import Row, final_values, new_figure, values_of
+from efface.paper.protocol_drawing import draw_protocol
+from efface.paper.rank_plot import draw_ranks
+
+RELATIVE = ("fig3", "fig4", "fig5")  # also drawn relative to the best fixed penalty
 
 _BARS = 12  # error bars per line
+_ABOVE_ZERO = 1.45  # a panel ends at this multiple of the regret of the estimate 0
+_ABOVE_BEST = 1.5  # and at this multiple of the regret of the best fixed penalty
 
 
 @dataclass(frozen=True)
 class _Style:
     colour: str
-    marker: str
     label: str
+    marker: str = ""
+    dash: Any = "-"
 
 
 _STYLES = {
-    "adaptive": _Style("#0072B2", "o", "adaptive ridge"),
-    "switching": _Style("#56B4E9", "D", "switching ridge (OLS above 2d rows)"),
-    1.0: _Style("#009E73", "s", "fixed ridge, λ = σ"),
-    10.0: _Style("#D55E00", "^", "fixed ridge, λ = 10 σ"),
-    100.0: _Style("#E69F00", "v", "fixed ridge, λ = 100 σ"),
+    "adaptive": _Style("#0072B2", "adaptive ridge", "o"),
+    "switching": _Style("#56B4E9", "switching ridge (OLS above 2d rows)", "D"),
+    1.0: _Style("#009E73", "fixed ridge, λ = σ", "s"),
+    10.0: _Style("#D55E00", "fixed ridge, λ = 10 σ", "^"),
+    100.0: _Style("#E69F00", "fixed ridge, λ = 100 σ", "v"),
+    "oracle": _Style("#000000", "best ridge, λ = d var(ε)  [not the paper's]", dash=(0, (5, 2))),
+    "auto": _Style("#CC79A7", "AutoRidge  [not the paper's]", dash=(0, (6, 1.5, 1, 1.5))),
+    "zero": _Style("#888888", "estimate 0  [not the paper's]", dash=(0, (1, 1.5))),
 }
 
 
@@ -51,24 +62,36 @@ class _Layout:
     down: tuple[str, str]  # name in the rows, symbol
     along: tuple[str, str]
     log: bool = False
-    final: bool = False  # print the last values beside each panel
+    final: str = ""  # what is printed beside each panel
     level: tuple[float, str] | None = None
 
 
 _REGRET = "cumulative regret R(t)"
+_SETTINGS = {
+    "fig3": ("memory of s rows, Gaussian noise", ("sigma", "σ"), ("s", "s")),
+    "fig4": ("memory of s rows, Student-t noise (σ = 1)", ("df", "df"), ("s", "s")),
+    "fig5": (
+        "(+k, −1): k rows arrive and one leaves at each step",
+        ("sigma", "σ"),
+        ("k", "k"),
+    ),
+}
 _LAYOUTS = {
-    "fig3": _Layout(
-        "Fig. 3: cumulative regret, memory of s rows, Gaussian noise",
-        "regret", _REGRET, ("sigma", "σ"), ("s", "s"), final=True,
-    ),
-    "fig4": _Layout(
-        "Fig. 4: cumulative regret, memory of s rows, Student-t noise (σ = 1)",
-        "regret", _REGRET, ("df", "df"), ("s", "s"), final=True,
-    ),
-    "fig5": _Layout(
-        "Fig. 5: cumulative regret, (+k, −1): k rows arrive and one leaves at each step",
-        "regret", _REGRET, ("sigma", "σ"), ("k", "k"), final=True,
-    ),
+    **{
+        name: _Layout(
+            f"Fig. {name[-1]}: cumulative regret, {what}",
+            "regret", _REGRET, down, along, final="R at the last t ± its standard error",
+        )
+        for name, (what, down, along) in _SETTINGS.items()
+    },
+    **{
+        f"{name}-relative": _Layout(
+            f"Fig. {name[-1]}, relative: regret over that of the best fixed penalty, {what}",
+            "relative", "R(t) / best fixed", down, along,
+            final="the last value ± its standard error", level=(1.0, "best fixed penalty"),
+        )
+        for name, (what, down, along) in _SETTINGS.items()
+    },
     "fig6": _Layout(
         "Fig. 6: L2 error of the estimate, memory of s rows, Gaussian noise",
         "l2", "L2 error", ("sigma", "σ"), ("s", "s"),
@@ -82,9 +105,11 @@ _LAYOUTS = {
 
 
 def draw(figure: str, rows: Sequence[Row]) -> Figure:
-    """The figure of the rows of one reading."""
+    """The figure of the rows of one reading; Fig. 1 needs none."""
     with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
-        return _ranks(rows) if figure == "fig2" else _grid(_LAYOUTS[figure], rows)
+        if figure == "fig1":
+            return draw_protocol()
+        return draw_ranks(rows) if figure == "fig2" else _grid(_LAYOUTS[figure], rows)
 
 
 def save(drawn: Figure, png: Path, svg: Path) -> None:
@@ -98,14 +123,20 @@ def save(drawn: Figure, png: Path, svg: Path) -> None:
 
 
 def _grid(layout: _Layout, rows: Sequence[Row]) -> Figure:
-    down, along = _values(rows, layout.down[0]), _values(rows, layout.along[0])
-    drawn, axes = _axes(len(down), len(along), sharey="none" if layout.final else "row")
+    down, along = values_of(rows, layout.down[0]), values_of(rows, layout.along[0])
+    size = (3.1 * len(along) + (1.6 if layout.final else 0.8), 2.35 * len(down) + 1.5)
+    drawn = new_figure(*size)
+    axes = drawn.subplots(len(down), len(along), sharex=True, sharey="row", squeeze=False)
     for i, value in enumerate(down):
+        part = [row for row in rows if row[layout.down[0]] == value]
         for j, other in enumerate(along):
-            part = [row for row in rows if row[layout.down[0]] == value]
             _draw_lines(axes[i][j], layout, [row for row in part if row[layout.along[0]] == other])
             if i == 0:
                 axes[i][j].set_title(f"{layout.along[1]} = {other:g}", fontweight="bold")
+        _limit(axes[i][0], layout, part)
+        for j, other in enumerate(along):
+            subplot = [row for row in part if row[layout.along[0]] == other]
+            _write_final(axes[i][j], layout, subplot)
         axes[i][0].set_ylabel(f"{layout.down[1]} = {value:g}\n{layout.axis}")
     for axis in axes[-1]:
         axis.set_xlabel("t (steps)" if layout.along[0] == "k" else "t")
@@ -113,42 +144,55 @@ def _grid(layout: _Layout, rows: Sequence[Row]) -> Figure:
     return drawn
 
 
-def _axes(down: int, along: int, *, sharey: Literal["none", "row"]) -> tuple[Figure, Any]:
-    drawn = Figure(figsize=(3.1 * along + 0.8, 2.35 * down + 1.3), layout="constrained")
-    FigureCanvasAgg(drawn)
-    return drawn, drawn.subplots(down, along, sharex=True, sharey=sharey, squeeze=False)
-
-
 def _draw_lines(axis: Axes, layout: _Layout, rows: Sequence[Row]) -> None:
-    methods = list(_methods(rows))
-    for place, (style, line) in enumerate(methods):
+    for place, (style, every_row) in enumerate(_methods(rows)):
+        line = every_row[_settled(layout, every_row) :]
         t = [row["t"] for row in line]
         mean = [row[f"{layout.quantity}_mean"] for row in line]
         error = [row[f"{layout.quantity}_se"] for row in line]
         every = max(1, len(t) // _BARS)
+        if "lambda_run" in line[0] and style.label == _STYLES["adaptive"].label:
+            run = [row["lambda_run"] for row in line]
+            axis.plot(t, run, color=style.colour, linewidth=0.7, alpha=0.55)
         axis.errorbar(
             t, mean, yerr=error if any(error) else None, color=style.colour, linewidth=1.3,
-            marker=style.marker, markersize=3, markevery=(place * every // 5, every),
-            elinewidth=1.6, errorevery=(place * every // 5, every),
+            linestyle=style.dash, marker=style.marker, markersize=3,
+            markevery=(place * every // 8, every), elinewidth=1.6,
+            errorevery=(place * every // 8, every), zorder=2 + 0.01 * place,
         )  # fmt: skip
     _format_axis(axis, layout)
-    if layout.final:
-        _write_final(axis, layout, methods)
+
+
+def _settled(layout: _Layout, rows: Sequence[Row]) -> int:
+    """The rows to leave out at the start, where ratios of small sums mean little."""
+    return len(rows) // 20 if layout.quantity == "relative" else 0
 
 
 def _format_axis(axis: Axes, layout: _Layout) -> None:
     axis.grid(alpha=0.25, linewidth=0.6)
     axis.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     if layout.level is not None:
-        axis.axhline(layout.level[0], color="0.4", linewidth=0.9, linestyle=":")
+        axis.axhline(layout.level[0], color="0.6", linewidth=0.8)
     if layout.log:
         axis.set_yscale("log")
         axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.yaxis.set_minor_formatter(FuncFormatter(_few_labels))
     else:
         axis.yaxis.set_major_formatter(FuncFormatter(_tick))
-    if layout.final:
-        axis.set_ylim(bottom=0)
+
+
+def _limit(axis: Axes, layout: _Layout, rows: Sequence[Row]) -> None:
+    """Limits for a row of panels in which lines that are close together can be told apart."""
+    if not layout.final:
+        return
+    ends = [line[-1] for _, line in _lines(rows)]
+    last = [row[f"{layout.quantity}_mean"] for row in ends]
+    if layout.quantity == "relative":
+        late = [row["relative_mean"] for row in rows if row["t"] > 0.2 * ends[0]["t"]]
+        axis.set_ylim(min(late) - 0.03, min(_ABOVE_BEST, max(late) + 0.05))
+        return
+    zero = [row["regret_mean"] for row in ends if row["method"] == "zero"]
+    axis.set_ylim(0, min(1.05 * max(last), _ABOVE_ZERO * max(zero, default=max(last))))
 
 
 def _tick(value: float, _: object) -> str:
@@ -160,84 +204,49 @@ def _few_labels(value: float, _: object) -> str:
     return f"{value:g}" if f"{value:e}"[0] in "25" and f"{value:.1e}"[2] == "0" else ""
 
 
-def _write_final(
-    axis: Axes, layout: _Layout, methods: Iterable[tuple[_Style, Sequence[Row]]]
-) -> None:
+def _write_final(axis: Axes, layout: _Layout, rows: Sequence[Row]) -> None:
     """Print the last value of each line with its standard error to the right of the panel."""
-    ends = sorted(
-        (line[-1][f"{layout.quantity}_mean"], line[-1][f"{layout.quantity}_se"], style.colour)
-        for style, line in methods
-    )
-    top = axis.get_ylim()[1]
-    for height, (mean, error, colour) in zip(
-        _separated([mean / top for mean, _, _ in ends]), ends, strict=True
-    ):
-        axis.text(
-            1.01, height, f"{_figure(mean)}\n± {_figure(error)}", color=colour,
-            transform=axis.transAxes, va="center", fontsize=7, linespacing=0.95,
-        )  # fmt: skip
-
-
-def _separated(heights: Sequence[float], gap: float = 0.17) -> list[float]:
-    """Increasing heights moved apart to at least ``gap``, all of them at most 1."""
-    placed: list[float] = []
-    for height in heights:
-        placed.append(max(height, placed[-1] + gap) if placed else max(height, 0.05))
-    for i in reversed(range(len(placed))):
-        placed[i] = min(placed[i], 1.0 - gap * (len(placed) - 1 - i))
-    return placed
-
-
-def _figure(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}" if value < 10 else f"{value:.3g}"
+    if layout.final:
+        ends = [
+            (line[-1][f"{layout.quantity}_mean"], line[-1][f"{layout.quantity}_se"], style.colour)
+            for style, line in _methods(rows)
+        ]
+        final_values(axis, ends)
 
 
 def _add_title_and_legend(drawn: Figure, layout: _Layout, rows: Sequence[Row]) -> None:
     first = rows[0]
-    what = [f"{first['reading']} contexts, d = 100, {first['runs']} runs, bars: standard error"]
+    runs = f"{first['runs']} runs"
+    auto = {row["runs"] for row in rows if row["method"] == "auto"}
+    if auto and auto != {first["runs"]}:
+        runs += f" (AutoRidge {min(auto)})"
+    what = [f"{first['reading']} contexts, d = 100, {runs}"]
+    what.append("bars: standard error, often smaller than the markers")
     if layout.final:
-        what.append("beside a panel: R at the last t ± its standard error")
-    drawn.suptitle(f"{layout.title}\n{'; '.join(what)}", fontsize=11)
-    handles = [
-        Line2D([], [], color=style.colour, marker=style.marker, markersize=5, label=style.label)
-        for style, _ in _methods(rows)
-    ]
+        what.append(f"beside a panel: {layout.final}")
+    width = int(9 * drawn.get_figwidth())
+    drawn.suptitle(f"{layout.title}\n{fill('; '.join(what), width)}", fontsize=11)
+    handles = [_handle(style) for style, _ in _methods(rows)]
+    if "lambda_run" in first:
+        handles.append(Line2D([], [], color="#0072B2", linewidth=0.7, label="adaptive, one run"))
     if layout.level is not None:
-        handles.append(Line2D([], [], color="0.4", linestyle=":", label=layout.level[1]))
-    drawn.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
+        handles.append(Line2D([], [], color="0.6", linewidth=0.8, label=layout.level[1]))
+    columns = min(len(handles), 4)
+    drawn.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
 
 
-def _ranks(rows: Sequence[Row]) -> Figure:
-    windows = _values(rows, "s")
-    drawn, axes = _axes(1, len(windows), sharey="row")
-    for axis, s in zip(axes[0], windows, strict=True):
-        part = [row for row in rows if row["s"] == s]
-        t = [row["t"] for row in part]
-        axis.plot(t, [row["rank"] for row in part], color="#0072B2", linewidth=0.6)
-        axis.plot(t, [row["rank_mean"] for row in part], color="#D55E00", linewidth=0.9)
-        axis.axhline(100, color="0.4", linewidth=0.9, linestyle=":")
-        axis.set_title(f"s = {s}", fontweight="bold")
-        axis.set_xlabel("t")
-        axis.grid(alpha=0.25, linewidth=0.6)
-        axis.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-    axes[0][0].set_ylabel("rank of the window")
-    axes[0][0].set_ylim(0, 106)
-    drawn.suptitle(
-        "Fig. 2: the rank of the window swings as rows arrive and leave\n"
-        "contexts uniform on the unit vectors e1 .. e100, d = 100",
-        fontsize=11,
-    )
-    handles = [
-        Line2D([], [], color="#0072B2", label="one run"),
-        Line2D([], [], color="#D55E00", label=f"mean of {rows[0]['runs']} runs"),
-        Line2D([], [], color="0.4", linestyle=":", label="d"),
-    ]
-    drawn.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
-    return drawn
+def _handle(style: _Style) -> Line2D:
+    return Line2D(
+        [], [], color=style.colour, marker=style.marker, linestyle=style.dash, markersize=5,
+        label=style.label,
+    )  # fmt: skip
 
 
-def _values(rows: Iterable[Row], column: str) -> list[Any]:
-    return list(dict.fromkeys(row[column] for row in rows))
+def _lines(rows: Sequence[Row]) -> Iterable[tuple[_Style, Sequence[Row]]]:
+    """The rows of each method in each panel."""
+    memories = {(row.get("s"), row.get("k")): None for row in rows}
+    for memory in memories:
+        yield from _methods([row for row in rows if (row.get("s"), row.get("k")) == memory])
 
 
 def _methods(rows: Sequence[Row]) -> Iterable[tuple[_Style, Sequence[Row]]]:

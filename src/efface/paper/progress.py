@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -11,8 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from efface.paper.claims import Claim
 from efface.paper.experiments import Experiment
+from efface.paper.findings import Claim
 from efface.paper.reproduction import Reproduced
 from efface.paper.scorecard import by_finding, number, readings_in
 from efface.paper.sweep import Advance
@@ -22,9 +23,10 @@ _COLOURS = {"holds": "green", "fails": "red", "open": "yellow"}
 
 @contextmanager
 def progress(experiments: Sequence[Experiment], runs: int) -> Iterator[Advance]:
-    """A progress bar with the remaining time; nothing if standard error is not a terminal."""
+    """A progress bar with the remaining time; a line per setting where there is no terminal."""
     console = Console(stderr=True)
     left = {each: each.runs(runs) for each in experiments}
+    start = time.monotonic()
     total = sum(each.cost * count for each, count in left.items())
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     with Progress(
@@ -42,6 +44,9 @@ def progress(experiments: Sequence[Experiment], runs: int) -> Iterator[Advance]:
             finished = sum(runs_left == 0 for runs_left in left.values())
             text = f"{finished} of {len(left)} settings, {experiment.id}"
             bar.update(task, advance=experiment.cost * count, description=text)
+            if not console.is_terminal and left[experiment] == 0:
+                seconds = time.monotonic() - start
+                console.out(f"{text} ({experiment.reading}), {seconds:.0f} s", highlight=False)
 
         yield advance
 

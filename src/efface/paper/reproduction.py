@@ -6,42 +6,32 @@ Stored settings are not run again. Every file is replaced atomically.
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any, get_args
-
-import numpy as np
+from typing import TYPE_CHECKING, get_args
 
 from efface.errors import InvalidValue, unusable
 from efface.inputs.parameters import choice, whole
-from efface.paper.claims import Claim, claims
-from efface.paper.experiments import Comparison, Experiment, Numbers, Ranks, experiments_for
+from efface.paper.claims import claims
+from efface.paper.experiments import Experiment, Numbers
+from efface.paper.figure_rows import coverage_rows, rows_of, to_csv
+from efface.paper.findings import Claim
 from efface.paper.scorecard import to_json, to_markdown
+from efface.paper.settings import experiments_for
 from efface.paper.simulate import READINGS, Reading
 from efface.paper.sweep import Advance, Backend, RunStore, Workers, atomic_write, sweep
 from efface.theory.appendix_d import examples, render_examples
 from efface.theory.coverage import CoverageRow, coverage_table, render_coverage
-from efface.theory.geometry import Array
 
-Row = dict[str, Any]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-FIGURES = ("fig2", "fig3", "fig4", "fig5", "fig6", "fig7")
+FIGURES = ("fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7")
 TARGETS = (*FIGURES, "examples", "coverage", "claims", "all")
-
-_QUANTITIES = {
-    "fig3": ("regret", "abs_regret"),
-    "fig4": ("regret", "abs_regret"),
-    "fig5": ("regret", "abs_regret", "l2", "lambda"),
-    "fig6": ("l2",),
-    "fig7": ("lambda",),
-}
 
 
 @dataclass(frozen=True)
@@ -49,7 +39,7 @@ class ReproductionPlan:
     """What to reproduce, checked.
 
     >>> len(ReproductionPlan("fig3", runs=2, horizon=90).experiments())
-    12
+    24
     """
 
     target: str
@@ -76,6 +66,7 @@ class ReproductionPlan:
         """Every setting that is needed, once."""
         needs = {
             "claims": ("fig2", "fig3", "fig4", "fig5", "theory"),
+            "fig1": (),
             "examples": (),
             "coverage": (),
         }
@@ -162,7 +153,7 @@ class _Writer:
         elif part == "examples":
             self._text("examples.txt", render_examples() + "\n", show=True)
         elif part == "coverage":
-            self._text("coverage.csv", to_csv([_coverage_row(row) for row in self.coverage]))
+            self._text("coverage.csv", to_csv(coverage_rows(self.coverage)))
             self._text("coverage.txt", render_coverage(self.coverage) + "\n", show=True)
         else:
             self._claims()
@@ -175,15 +166,27 @@ class _Writer:
     def _figure(self, figure: str) -> None:
         from efface.paper import plots
 
+        if figure == "fig1":
+            self._draw(figure, plots.draw(figure, []))
+            return
         settings = experiments_for(figure, self.plan.horizon, self.plan.readings)
         rows = rows_of(figure, {each: self.found[each] for each in settings})
         self._text(f"{figure}.csv", to_csv(rows))
         for reading, part in groupby(rows, key=lambda row: row.get("reading")):
             name = figure if reading in (None, "standardized") else f"{figure}-{reading}"
-            png, svg = self.folder / f"{name}.png", self.folder / f"{name}.svg"
-            with atomic_write(png) as png_file, atomic_write(svg) as svg_file:
-                plots.save(plots.draw(figure, list(part)), png_file, svg_file)
-            self.files += [png, svg]
+            shown = list(part)
+            self._draw(name, plots.draw(figure, shown))
+            if figure in plots.RELATIVE:
+                relative = name.replace(figure, f"{figure}-relative")
+                self._draw(relative, plots.draw(f"{figure}-relative", shown))
+
+    def _draw(self, name: str, drawn: Figure) -> None:
+        from efface.paper import plots
+
+        png, svg = self.folder / f"{name}.png", self.folder / f"{name}.svg"
+        with atomic_write(png) as png_file, atomic_write(svg) as svg_file:
+            plots.save(drawn, png_file, svg_file)
+        self.files += [png, svg]
 
     def _claims(self) -> None:
         plan = self.plan
@@ -191,7 +194,7 @@ class _Writer:
         setting = {"runs": plan.runs, "horizon": plan.horizon, "seed": plan.seed}
         head = (
             f"{plan.runs} runs, T = {plan.horizon}, seed {plan.seed}; "
-            "10 runs for Fig. 2 and the theorems' bounds, 2,000 windows for coverage."
+            "10 runs for Fig. 2, AutoRidge and the theorems' bounds, 2,000 windows for coverage."
         )
         self._text("claims.json", to_json(self.claims, setting))
         self._text("claims.md", to_markdown(self.claims, head), show=True)
@@ -203,89 +206,3 @@ class _Writer:
         self.files.append(path)
         if show:
             self.texts.append(text.rstrip())
-
-
-def rows_of(figure: str, found: Mapping[Experiment, Numbers]) -> list[Row]:
-    """The data of a figure in long form: one row per setting, method and time."""
-    summarise: Callable[[Experiment, Numbers], Iterator[Row]]
-    summarise = _rank_rows if figure == "fig2" else lambda e, n: _method_rows(figure, e, n)
-    return [row for each, numbers in found.items() for row in summarise(each, numbers)]
-
-
-def _rank_rows(setting: Experiment, numbers: Numbers) -> Iterator[Row]:
-    assert isinstance(setting, Ranks)
-    mean, error = _mean_and_error(numbers["rank"])
-    for i, t in enumerate(setting.times):
-        yield {
-            "figure": "fig2",
-            "s": setting.s,
-            "t": int(t),
-            "runs": len(numbers["rank"]),
-            "rank": int(numbers["rank"][0, i]),
-            "rank_mean": mean[i],
-            "rank_se": error[i],
-        }
-
-
-def _method_rows(figure: str, setting: Experiment, numbers: Numbers) -> Iterator[Row]:
-    assert isinstance(setting, Comparison)
-    summary = {name: _mean_and_error(numbers[name]) for name in _QUANTITIES[figure]}
-    for m, line in enumerate(setting.lines):
-        for i, t in enumerate(setting.times):
-            yield {
-                "figure": figure,
-                "reading": setting.reading,
-                **{name: getattr(setting, name) for name in ("s", "k", "sigma", "df")},
-                "method": line.method,
-                "penalty": line.penalty,
-                "t": int(t),
-                "runs": len(numbers["regret"]),
-                **{
-                    f"{name}_{what}": values[m, i]
-                    for name, pair in summary.items()
-                    for what, values in zip(("mean", "se"), pair, strict=True)
-                },
-            }
-
-
-def _mean_and_error(runs: Array) -> tuple[Array, Array]:
-    """Mean and standard error over the first axis; the error of a single run is nan."""
-    n = len(runs)
-    error = runs.std(axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(runs.shape[1:], np.nan)
-    return runs.mean(axis=0), error
-
-
-def _coverage_row(row: CoverageRow) -> Row:
-    return {
-        "reading": row.contexts,
-        "d": row.d,
-        "s": row.s,
-        "radius": row.radius,
-        "norm": row.norm,
-        "nominal": row.nominal,
-        "coverage": row.coverage,
-        "windows": row.replicates,
-        "promised": row.valid,
-        "falls_short": row.falls_short,
-    }
-
-
-def to_csv(rows: Sequence[Row]) -> str:
-    """The rows as CSV with six digits, without columns that are empty in every row.
-
-    >>> print(to_csv([{"t": 30, "k": None, "regret_mean": 1 / 3}]), end="")
-    t,regret_mean
-    30,0.333333
-    """
-    columns = [name for name in rows[0] if any(row[name] is not None for row in rows)]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_formatted(row[name]) for name in columns] for row in rows)
-    return text.getvalue()
-
-
-def _formatted(value: Any) -> Any:
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.6g}"
-    return value

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from efface.paper.claims import Claim
+from efface.paper.findings import Claim
 from efface.paper.verdicts import ERRORS, Place
 
 RULE = (
@@ -16,6 +16,18 @@ RULE = (
     "finding holds if it holds in every setting, fails if it fails in at least one, and is open "
     "otherwise. The tables show the deciding setting: the one furthest outside the range or, if "
     "none is outside, the one closest to its end."
+)
+
+#: Findings of which the report shows every setting.
+DETAILED = (
+    "close-to-best",
+    "switching-wins",
+    "switching-loses",
+    "switching-loses-to-100",
+    "theorem-1",
+    *(f"auto-best-{figure}" for figure in ("fig3", "fig4", "fig5")),
+    *(f"adaptive-near-oracle-{figure}" for figure in ("fig3", "fig4", "fig5")),
+    *(f"floor-attained-{figure}" for figure in ("fig3", "fig5")),
 )
 
 
@@ -34,10 +46,10 @@ def number(place: Place) -> str:
 
 
 def to_markdown(claims: Sequence[Claim], setting: str) -> str:
-    """The table of findings, the deciding settings, and every setting of four findings."""
+    """The table of findings, the deciding settings, and every setting of some findings."""
     parts = ["# The paper's findings, checked", setting, to_summary(claims)]
     parts += ["## The deciding settings", RULE, _table(claims)]
-    for finding in ("close-to-best", "switching-wins", "switching-loses", "theorem-1"):
+    for finding in DETAILED:
         parts.append(_every_place([claim for claim in claims if claim.finding.name == finding]))
     return "\n\n".join(parts) + "\n"
 
@@ -45,11 +57,12 @@ def to_markdown(claims: Sequence[Claim], setting: str) -> str:
 def to_summary(claims: Sequence[Claim]) -> str:
     """The short table: the finding, the command, and number and verdict under each reading."""
     readings = readings_in(claims)
-    lines = [_line("finding", "command", *readings), _line(*["---"] * (2 + len(readings)))]
+    lines = [_line("finding", "name", "command", *readings), _line(*["---"] * (3 + len(readings)))]
     for found in by_finding(claims):
         cells = [f"**{claim.verdict}** {number(claim.decided_by)}" for claim in found]
         finding = found[0].finding
-        lines.append(_line(finding.sentence, f"`efface reproduce {finding.target}`", *cells))
+        command = f"`efface reproduce {finding.target}`"
+        lines.append(_line(finding.sentence, f"`{finding.name}`", command, *cells))
     return "\n".join(lines)
 
 

@@ -31,6 +31,11 @@ class Simulated:
     theta: Array
     signal: Array
 
+    def rescaled(self, factor: float) -> Simulated:
+        """The contexts in other units, with the same coefficients and the same noise."""
+        X, signal = self.X * factor, self.signal * factor
+        return Simulated(X, signal + (self.y - self.signal), self.theta, signal)
+
 
 def linear_stream(
     seed: int,

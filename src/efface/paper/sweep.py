@@ -1,9 +1,10 @@
 """Runs of many settings in parallel, on local processes or a Dask cluster, stored as they finish.
 
 A run is a function of its setting, the seed and its number, on one BLAS thread. The numbers are
-therefore bit for bit the same on any number of workers. A finished setting is stored under a digest
-of everything that its numbers depend on. An interrupted sweep continues with the settings that are
-not stored yet, and never uses the numbers of another setting.
+therefore bit for bit the same on any number of workers. The runs of a finished setting are stored
+under a digest of everything that their numbers depend on. An interrupted sweep continues with the
+settings that are not stored yet, one with more runs adds the runs that are missing, and none uses
+the numbers of another setting.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,30 +78,34 @@ class Workers:
 
 
 class RunStore:
-    """Finished settings in a folder, one file per setting."""
+    """Finished settings in a folder, one file per setting, with its runs along the first axis."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def path(self, experiment: Experiment, runs: int, seed: int) -> Path:
+    def path(self, experiment: Experiment, seed: int) -> Path:
         """The file of a setting: its id, and a digest of everything that its numbers depend on."""
-        inputs = {**experiment.setting(), "runs": runs, "seed": seed}
-        text = json.dumps({**inputs, "efface": efface.__version__}, sort_keys=True)
-        name = f"{experiment.id}-{experiment.reading}".replace("/", "-")
-        return self.folder / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.npz"
+        inputs = {**experiment.setting(), "seed": seed, "efface": efface.__version__}
+        digest = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
+        name = f"{experiment.id}-{experiment.kind}-{experiment.reading}".replace("/", "-")
+        return self.folder / f"{name}-{digest[:16]}.npz"
 
-    def load(self, path: Path) -> Numbers | None:
-        """The numbers of a finished setting, or None if its file is missing or damaged."""
+    def load(self, experiment: Experiment, seed: int) -> Numbers:
+        """The stored runs of a setting; nothing if its file is missing or damaged."""
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            file = self.path(experiment, seed).open("rb")
+            with file, np.load(file, allow_pickle=False) as stored:
                 return {name: stored[name] for name in stored.files}
         except (OSError, ValueError, zipfile.BadZipFile):
-            return None
+            return {}
 
-    def save(self, path: Path, numbers: Numbers) -> None:
-        """Store the numbers of a finished setting."""
+    def save(self, experiment: Experiment, seed: int, numbers: Numbers) -> None:
+        """Store the runs of a setting."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as temporary, temporary.open("wb") as file:
+        with (
+            atomic_write(self.path(experiment, seed)) as temporary,
+            temporary.open("wb") as file,
+        ):
             np.savez_compressed(file, **numbers)  # type: ignore[arg-type]
 
 
@@ -137,45 +142,59 @@ def sweep(
     (2, 6)
     """
     advance = advance or (lambda experiment, count: None)
-    found = _stored(experiments, runs, seed, store)
-    for experiment in found:
-        advance(experiment, experiment.runs(runs))
-    missing = [each for each in dict.fromkeys(experiments) if each not in found]
-    for experiment, numbers in _computed(missing, runs, seed, workers or Workers(), advance):
-        found[experiment] = numbers
+    kept = {each: store.load(each, seed) if store else {} for each in experiments}
+    found = {each: _first(kept[each], each.runs(runs)) for each in kept}
+    for each, numbers in found.items():
+        if _count(numbers):
+            advance(each, _count(numbers))
+    missing = {
+        each: range(_count(numbers), each.runs(runs))
+        for each, numbers in found.items()
+        if _count(numbers) < each.runs(runs)
+    }
+    for each, numbers in _computed(missing, seed, workers or Workers(), advance):
+        found[each] = _joined(found[each], numbers)
         if store is not None:
-            store.save(store.path(experiment, experiment.runs(runs), seed), numbers)
-    return {each: found[each] for each in experiments}
+            store.save(each, seed, found[each])
+    return found
 
 
-def _stored(
-    experiments: Sequence[Experiment], runs: int, seed: int, store: RunStore | None
-) -> dict[Experiment, Numbers]:
-    if store is None:
-        return {}
-    loaded = {each: store.load(store.path(each, each.runs(runs), seed)) for each in experiments}
-    return {each: numbers for each, numbers in loaded.items() if numbers is not None}
+def _count(numbers: Numbers) -> int:
+    """The number of runs."""
+    return min((len(values) for values in numbers.values()), default=0)
+
+
+def _first(numbers: Numbers, runs: int) -> Numbers:
+    return {name: values[:runs] for name, values in numbers.items()}
+
+
+def _joined(first: Numbers, then: Numbers) -> Numbers:
+    if not first:
+        return then
+    return {name: np.concatenate([first[name], then[name]]) for name in then}
 
 
 def _computed(
-    experiments: Sequence[Experiment], runs: int, seed: int, workers: Workers, advance: Advance
+    missing: Mapping[Experiment, range], seed: int, workers: Workers, advance: Advance
 ) -> Iterator[tuple[Experiment, Numbers]]:
-    """Each setting with its numbers, as soon as its last run is done."""
-    done: dict[Experiment, dict[int, Numbers]] = {each: {} for each in experiments}
-    tasks = [task for each in experiments for task in _tasks(each, each.runs(runs), seed)]
+    """Each setting with the numbers of its missing runs, as soon as the last of them is done."""
+    done: dict[Experiment, dict[int, Numbers]] = {each: {} for each in missing}
+    tasks = [task for each, numbers in missing.items() for task in _tasks(each, numbers, seed)]
     if not tasks:
         return
     for experiment, part in _performed(tasks, workers):
         done[experiment].update(part)
         advance(experiment, len(part))
-        if len(done[experiment]) == experiment.runs(runs):
+        if len(done[experiment]) == len(missing[experiment]):
             yield experiment, _stack(done.pop(experiment))
 
 
-def _tasks(experiment: Experiment, runs: int, seed: int) -> list[tuple[Experiment, int, range]]:
+def _tasks(
+    experiment: Experiment, numbers: range, seed: int
+) -> list[tuple[Experiment, int, range]]:
     return [
-        (experiment, seed, range(first, min(first + _CHUNK, runs)))
-        for first in range(0, runs, _CHUNK)
+        (experiment, seed, numbers[first : first + _CHUNK])
+        for first in range(0, len(numbers), _CHUNK)
     ]
 
 

@@ -38,7 +38,7 @@ from efface.models.linear import MODELS
 from efface.service.bodies import AuditRequest, Erasure, NewModel, Questions
 from efface.service.metrics import Metrics
 from efface.service.problems import RefusedRequest
-from efface.service.published import PublishedModel, published, readable_time
+from efface.service.published import Published, published, readable_time
 from efface.service.published_fleet import (
     KeyFit,
     PublishedFleet,
@@ -59,7 +59,6 @@ _FEW = 200_000  # values of a model that are looked at for its rank and conditio
 _PAUSES = (0.5, 10.0)  # seconds between looks at few values, and at many
 SECRET = 32  # bytes
 T = TypeVar("T")
-Published = PublishedModel | PublishedFleet
 
 
 class Erased(NamedTuple):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -18,43 +19,43 @@ from efface.live.policies import KeepFor
 from efface.models.regression import Model
 
 
-@final
 @dataclass(frozen=True, eq=False)
-class PublishedModel:
-    """A model as of one commit. ``due`` is when the next row leaves by its age or its end."""
+class Published(ABC):
+    """A model as of one commit."""
 
+    keyed: ClassVar[bool]
     name: str
     kind: str
     parameters: Mapping[str, Any]
     features: tuple[str, ...]
-    coef: Vector
-    intercept: float
-    penalty: float
     rows: int
-    due: Time | None
     commit: int
-    keyed = False
 
     @property
     def values(self) -> int:
         """How many values of features there are."""
         return self.rows * len(self.features)
 
+    @abstractmethod
     def predict(
         self, X: Matrix, keys: Sequence[Id] | None = None, *, lenient: bool = False
     ) -> Vector:
-        """The predictions for checked rows."""
-        self.refuse_unknown(keys)
-        return np.asarray(X @ self.coef + self.intercept)
+        """The predictions for checked rows, of a keyed model by the models of their keys.
 
+        A key without rows is refused, or predicts 0 as a model without rows if ``lenient``.
+        """
+
+    @abstractmethod
     def refuse_unknown(self, keys: Sequence[Id] | None) -> None:
-        """Raise if there are keys."""
-        if keys is not None:
-            raise invalid("key", "given", "none, since the model is not keyed", "leave it out")
+        """Raise unless rows with these keys can be predicted; the text repeats no key."""
 
+    @abstractmethod
     def of_key(self, key: Id) -> dict[str, Any]:
-        """There is no model of a key."""
-        raise invalid("name", self.name, "a keyed model", "see GET /models")
+        """The model of a key, as JSON knows it."""
+
+    def point(self, most: int) -> dict[str, Any]:
+        """What the dashboard draws, with at most so many coefficients."""
+        return {"rows": self.rows, "penalty": None, "coefficients": []}
 
     def described(self) -> dict[str, Any]:
         """As JSON knows it."""
@@ -63,13 +64,51 @@ class PublishedModel:
             "kind": self.kind,
             "parameters": dict(self.parameters),
             "features": list(self.features),
-            "keyed": False,
+            "keyed": self.keyed,
             "rows": self.rows,
+            "coefficients": {},
+            "intercept": None,
+            "penalty": None,
+            "next_due": None,
+            "commit": self.commit,
+        }
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PublishedModel(Published):
+    """A model that is not keyed. ``due`` is when the next row leaves by its age or its end."""
+
+    keyed = False
+    coef: Vector
+    intercept: float
+    penalty: float
+    due: Time | None
+
+    def predict(
+        self, X: Matrix, keys: Sequence[Id] | None = None, *, lenient: bool = False
+    ) -> Vector:
+        self.refuse_unknown(keys)
+        return np.asarray(X @ self.coef + self.intercept)
+
+    def refuse_unknown(self, keys: Sequence[Id] | None) -> None:
+        if keys is not None:
+            raise invalid("key", "given", "none, since the model is not keyed", "leave it out")
+
+    def of_key(self, key: Id) -> dict[str, Any]:
+        raise invalid("name", self.name, "a keyed model", "see GET /models")
+
+    def point(self, most: int) -> dict[str, Any]:
+        coefficients = self.coef[:most].tolist()
+        return {"rows": self.rows, "penalty": self.penalty, "coefficients": coefficients}
+
+    def described(self) -> dict[str, Any]:
+        return {
+            **super().described(),
             "coefficients": dict(zip(self.features, self.coef.tolist(), strict=True)),
             "intercept": self.intercept,
             "penalty": self.penalty,
             "next_due": readable_time(self.due),
-            "commit": self.commit,
         }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, final
 
@@ -14,9 +14,7 @@ from efface.inputs.ids import Id
 from efface.inputs.times import Time, never
 from efface.inputs.types import Matrix, Vector
 from efface.live.policies import KeepFor
-from efface.service.published import later
-
-_NOTHING = np.zeros(0)
+from efface.service.published import Published, later
 
 
 class KeyFit(NamedTuple):
@@ -30,30 +28,15 @@ class KeyFit(NamedTuple):
 
 @final
 @dataclass(frozen=True, eq=False)
-class PublishedFleet:
+class PublishedFleet(Published):
     """A keyed model as of one commit, but for ``fits``: the writer replaces the entries of keys."""
 
-    name: str
-    kind: str
-    parameters: Mapping[str, Any]
-    features: tuple[str, ...]
-    rows: int
-    commit: int
-    fits: dict[Id, KeyFit] = field(repr=False)
     keyed = True
-    coef = _NOTHING  # there is no coefficient of all keys
-    penalty = None
+    fits: dict[Id, KeyFit] = field(repr=False)
 
-    @property
-    def values(self) -> int:
-        """How many values of features there are."""
-        return self.rows * len(self.features)
-
-    def predict(self, X: Matrix, keys: Sequence[Id] | None, *, lenient: bool = False) -> Vector:
-        """The predictions for checked rows by the models of their keys.
-
-        A key without rows is refused, or predicts 0 as a model without rows if ``lenient``.
-        """
+    def predict(
+        self, X: Matrix, keys: Sequence[Id] | None = None, *, lenient: bool = False
+    ) -> Vector:
         if not lenient:
             self.refuse_unknown(keys)
         none = KeyFit(np.zeros(len(self.features)), 0.0, 0.0, 0)
@@ -62,14 +45,12 @@ class PublishedFleet:
         return np.asarray(slopes + np.array([fit.intercept for fit in fits]))
 
     def refuse_unknown(self, keys: Sequence[Id] | None) -> None:
-        """Raise if a key has no live row; the text does not repeat it."""
         for at, key in enumerate(_given(keys)):
             if key not in self.fits:
                 text = f"'rows.{at}.key' has no live row: expected a key that was learned"
                 raise UnknownKey(f"{text}; pass missing='ok' to allow that.")
 
     def of_key(self, key: Id) -> dict[str, Any]:
-        """The model of a key, as JSON knows it."""
         fit = self.fits.get(key)
         if fit is None:
             raise UnknownKey("'key' has no live row: expected a key that was learned.")
@@ -83,21 +64,7 @@ class PublishedFleet:
         }
 
     def described(self) -> dict[str, Any]:
-        """As JSON knows it."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "parameters": dict(self.parameters),
-            "features": list(self.features),
-            "keyed": True,
-            "keys": len(self.fits),
-            "rows": self.rows,
-            "coefficients": {},
-            "intercept": None,
-            "penalty": None,
-            "next_due": None,
-            "commit": self.commit,
-        }
+        return {**super().described(), "keys": len(self.fits)}
 
 
 def _given(keys: Sequence[Id] | None) -> Sequence[Id]:
@@ -125,8 +92,8 @@ def _fits_of(fleet: Fleet, keys: Iterable[Id]) -> dict[Id, KeyFit]:
         return {}
     found, rows = fleet.fits(known), fleet.keyed_models.rows
     counts = rows.counts(rows.slots_of(rows.keys.find(known)))
-    found.coef.flags.writeable = False
-    parts = found.coef, found.intercept.tolist(), found.penalty.tolist(), counts.tolist()
+    coef = [row.copy() for row in found.coef]  # a view would keep the coefficients of other keys
+    parts = coef, found.intercept.tolist(), found.penalty.tolist(), counts.tolist()
     return {key: KeyFit(*each) for key, *each in zip(known, *parts, strict=True)}
 
 

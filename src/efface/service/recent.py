@@ -10,8 +10,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from efface.service.published import PublishedModel
-from efface.service.published_fleet import PublishedFleet
+from efface.service.published import Published
 
 POINTS = 600
 SHOWN = 8  # coefficients
@@ -35,17 +34,13 @@ class RecentPast:
     points: dict[str, deque[dict[str, Any]]] = field(default_factory=dict)
     dropped: dict[str, float] = field(default_factory=dict)
 
-    def add(
-        self, model: PublishedModel | PublishedFleet, errors: Errors | None, now: float
-    ) -> None:
+    def add(self, model: Published, errors: Errors | None, now: float) -> None:
         """Add the point of a commit."""
         kept = self.points.setdefault(model.name, deque(maxlen=POINTS))
         kept.append(
             {
                 "at": now,
-                "rows": model.rows,
-                "penalty": model.penalty,
-                "coefficients": model.coef[:SHOWN].tolist(),
+                **model.point(SHOWN),
                 "learned": 0 if errors is None else errors.rows,
                 "error": None if errors is None else errors.absolute,
                 "covered": None if errors is None else errors.covered,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from efface.errors import BadTime, invalid
 from efface.inputs.times import as_duration
-from efface.live.policies import KeepFor, as_policy
+from efface.live.policies import KeepFor
 from efface.models.intervals import MethodName
 from efface.spark.checkpoints import apply_settings
 from efface.spark.key_state import FORGET, Event, KeySettings, KeyState
@@ -120,13 +120,14 @@ def _micros(events: DataFrame, name: str) -> Column:
 
 def _try_out(settings: KeySettings, until: object, weight: object) -> None:
     """Let the library refuse parameters now, before a query starts."""
-    policy = as_policy(settings.model.window)
+    state = KeyState(settings)
+    policy = state.model.live_rows.policy
     if isinstance(policy, KeepFor) and isinstance(policy.length, float):
         raise invalid("window", policy.duration, "a duration such as '90d'", "times are timestamps")
     ones = (1.0,) * settings.width
     marks = {"until": None if until is None else 2, "weight": None if weight is None else 1.0}
     row = Event(None, "a", 1, ones, 1.0, "a", **marks)  # type: ignore[arg-type]
-    KeyState(settings).try_out(row)
+    state.try_out(row)
 
 
 def to_keys(events: DataFrame, keys: DataFrame, *, key: str, kind: str, owner: str) -> DataFrame:

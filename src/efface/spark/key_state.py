@@ -30,7 +30,7 @@ from efface.batch.replay import replay
 from efface.errors import InvalidValue
 from efface.inputs.ids import Id
 from efface.live import snapshot
-from efface.live.policies import KeepFor, as_policy
+from efface.live.policies import KeepFor
 from efface.models.intervals import MethodName
 from efface.models.linear import from_snapshot
 from efface.models.regression import Model
@@ -263,9 +263,9 @@ class KeyState:
     def due(self) -> int | None:
         """The next time at which a row or a tombstone leaves; None if none does by itself."""
         live, ends = self.model.live_rows, []
-        policy = as_policy(self.settings.model.window)
-        if isinstance(policy, KeepFor) and live.index.times is not None and self.model.n_rows_:
-            ends.append(_end(policy, int(live.index.times[0])))
+        times = live.index.times
+        if isinstance(live.policy, KeepFor) and times is not None and times.size:
+            ends.append(_end(live.policy, int(times[0])))
         if live.marks.consents.earliest is not None:
             ends.append(int(live.marks.consents.earliest))
         if self.tombstones.earliest is not None:

@@ -30,6 +30,7 @@ from efface.store.durable_files import (
     replace_file,
     sync_folder,
 )
+from efface.store.file_systems import refuse_windows
 from efface.store.key_mirror import take_from_mirror
 from efface.store.key_segments import SLOT, SLOTS, KeySegments
 from efface.store.layout import About, Secrets
@@ -113,6 +114,7 @@ def restore(
     are destroyed first. ``mirror`` has the keys, if those of the store are lost. Nothing changes if
     ``confirm`` returns False.
     """
+    refuse_windows()
     place, source = Path(folder), None if backup is None else Path(backup)
     with failures(str(folder)):
         if source is not None and not layout.is_store(source):

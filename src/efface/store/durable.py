@@ -30,6 +30,7 @@ from efface.store import layout
 from efface.store.backups import write_backup
 from efface.store.disk import StoreDisk, create_store
 from efface.store.durable_files import failures
+from efface.store.file_systems import refuse_windows
 from efface.store.group_commit import GroupCommit, find_model
 from efface.store.learning import Learned, LearnRequest
 from efface.store.master_key import MasterKey
@@ -83,6 +84,7 @@ class Store:
         anchor: str | os.PathLike[str] | None = None,
         mirror: str | os.PathLike[str] | Literal[False] | None = None,
     ) -> None:
+        refuse_windows()
         self.path, master = Path(path), MasterKey(master_key)
         self._closed = True
         with failures(str(path)):

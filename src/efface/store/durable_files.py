@@ -6,7 +6,6 @@ A new file is written beside its destination, synced, renamed there, and its fol
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import sys
@@ -15,6 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from efface.errors import StorageFailure, StoreInUse
+
+if sys.platform != "win32":  # where stores are refused
+    import fcntl
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 

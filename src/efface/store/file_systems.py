@@ -73,11 +73,16 @@ def mount_of(folder: Path, mounts: list[Mount]) -> Mount | None:
     return best
 
 
-def refuse_unsafe(folder: Path, *, wrapped: bool) -> None:
-    """Raise unless keys in this folder can be destroyed, or are ``wrapped`` by a master key."""
+def refuse_windows() -> None:
+    """Raise on Windows, which lacks what makes writes durable."""
     if sys.platform == "win32":
         text = "'platform' is Windows: expected Linux or macOS, where writes can be made durable"
         raise UnsafeStorage(f"{text}; use the store there.")
+
+
+def refuse_unsafe(folder: Path, *, wrapped: bool) -> None:
+    """Raise unless keys in this folder can be destroyed, or are ``wrapped`` by a master key."""
+    refuse_windows()
     if wrapped:
         return
     mount = mount_of(folder, parse_mounts(_MOUNTS.read_text("utf-8"))) if _MOUNTS.exists() else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,17 +30,34 @@ def read_models(
     texts: dict[int, list[bytes]] = {each.number: [] for each in definitions}
     seqs: dict[int, list[int]] = {each.number: [] for each in definitions}
     with _without_collector():
-        for number, seq, text in _decrypted(disk):
-            if number not in texts:
-                raise DamagedStore(f"'rows' has rows of model {number}, which is not there.")
-            texts[number].append(text)
-            seqs[number].append(seq)
+        for rows, plain in _decrypted(disk):
+            _sort(rows, plain, texts, seqs)
         found = {
             each.name: _rebuilt(disk, each, texts.pop(each.number), seqs[each.number], contents)
             for each in definitions
         }
     numbers = [np.array(each, dtype=np.int64) for each in seqs.values()]
     return found, np.sort(np.concatenate([np.zeros(0, np.int64), *numbers]))
+
+
+def _sort(
+    rows: Sequence[Body],
+    plain: Sequence[bytes],
+    texts: dict[int, list[bytes]],
+    seqs: dict[int, list[int]],
+) -> None:
+    """Add rows to those of their models."""
+    numbers = {model for _, model, _ in rows}
+    for number in numbers:
+        if number not in texts:
+            raise DamagedStore(f"'rows' has rows of model {number}, which is not there.")
+        if len(numbers) == 1:
+            texts[number] += plain
+            seqs[number] += [seq for seq, _, _ in rows]
+        else:
+            mine = [at for at, row in enumerate(rows) if row[1] == number]
+            texts[number] += [plain[at] for at in mine]
+            seqs[number] += [rows[at][0] for at in mine]
 
 
 def _rebuilt(
@@ -62,32 +79,29 @@ def without_rows(definition: Definition) -> StoredModel:
     return kind(definition, StoredRows.none(definition.width), [])
 
 
-def _decrypted(disk: StoreDisk) -> Iterator[tuple[int, int, bytes]]:
-    """The model, the number and the plaintext of each row; one without a key is refused."""
-    segment, keys, batch = -1, b"", list[Body]()
+def _decrypted(disk: StoreDisk) -> Iterator[tuple[list[Body], list[bytes]]]:
+    """The rows of each key segment, and their plaintexts; one without a key is refused."""
+    segment, rows = -1, list[Body]()
     for row in disk.database.rows():
         if row[0] // SLOTS != segment:
-            yield from _opened(disk, batch, keys, segment)
-            segment, batch = row[0] // SLOTS, []
-            keys = disk.keys.read(segment) if segment in disk.keys.segments else b""
-        batch.append(row)
-    yield from _opened(disk, batch, keys, segment)
+            yield rows, _opened(disk, rows, segment)
+            segment, rows = row[0] // SLOTS, []
+        rows.append(row)
+    yield rows, _opened(disk, rows, segment)
 
 
-def _opened(
-    disk: StoreDisk, rows: list[Body], keys: bytes, segment: int
-) -> Iterator[tuple[int, int, bytes]]:
+def _opened(disk: StoreDisk, rows: list[Body], segment: int) -> list[bytes]:
+    keys = disk.keys.read(segment) if segment in disk.keys.segments else b""
     found = disk.cipher.decrypt_all(rows, keys, segment * SLOTS)
-    lost = sum(text is None for text in found)
+    plain = [text for text in found if text is not None]
+    lost = len(found) - len(plain)
     if lost:
         finding = f"'rows' has {lost:,} rows in key segment {segment} that do not decrypt"
         advice = "the database, the keys or a file is an older copy or damaged"
         raise DamagedStore(
             f"{finding}: {advice}; put the right ones in place, or run 'efface store restore'."
         )
-    for (seq, model, _), text in zip(rows, found, strict=True):
-        assert text is not None
-        yield model, seq, text
+    return plain
 
 
 @contextmanager

@@ -123,6 +123,9 @@ class Found:
 def orphans(found: Found) -> list[int]:
     """The slots of a batch that was never committed; any other disagreement is refused."""
     noted = np.array([seq for note in found.notes for seq in note.seqs], dtype=np.int64)
+    last = int(found.rows[-1]) if found.rows.size else -1
+    if not noted.size and last < found.next_seq and np.array_equal(found.rows, found.occupied):
+        return []  # the frequent case, in a fraction of the time
     lost = np.setdiff1d(found.rows, found.occupied, assume_unique=True)
     alone = np.setdiff1d(found.occupied, found.rows, assume_unique=True)
     alone = np.setdiff1d(alone, noted)

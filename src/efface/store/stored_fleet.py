@@ -8,7 +8,8 @@ number of that row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, final
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from efface.batch.fleet import Fleet
 from efface.diagnostics.audit import Audit
-from efface.errors import DamagedStore, invalid
+from efface.errors import DamagedStore, UnknownKey, invalid
 from efface.inputs.ids import Id, id_column
 from efface.live import fleet_file
 from efface.live.fleet_file import FleetSnapshot
@@ -189,18 +190,21 @@ class StoredFleet(StoredModel):
 
     def predict(self, X: Any, keys: Any, missing: str) -> Any:
         """The predictions for rows."""
-        return self.fleet.predict(keys, self.matrix(X), missing=missing)
+        with _unknown_keys():
+            return self.fleet.predict(keys, self.matrix(X), missing=missing)
 
     def predict_interval(
         self, X: Any, level: float, method: MethodName, keys: Any, missing: str
     ) -> Interval:
         """Prediction intervals for rows."""
-        return self.fleet.predict_interval(keys, self.matrix(X), level, method, missing=missing)
+        with _unknown_keys():
+            return self.fleet.predict_interval(keys, self.matrix(X), level, method, missing=missing)
 
     def _coefficients(self, key: Any) -> tuple[list[float], float]:
         if key is None:
             raise invalid("key", None, "a key of live rows", "pass key=, since the model is keyed")
-        fits = self.fleet.fits([key])
+        with _unknown_keys():
+            fits = self.fleet.fits([key])
         values: list[float] = fits.coef[0].tolist()
         return values, float(fits.intercept[0])
 
@@ -228,6 +232,16 @@ class StoredFleet(StoredModel):
         """What the digest of a receipt covers: name, number of rows, coefficients of these keys."""
         fits = self.fleet.fits([key for key in touched if key in self.fleet])
         return self._digest(fits.intercept, fits.coef)
+
+
+@contextmanager
+def _unknown_keys() -> Iterator[None]:
+    """An error that does not name the key."""
+    try:
+        yield
+    except UnknownKey:
+        text = "'keys' has one without live rows: expected keys that have some"
+        raise UnknownKey(f"{text}; pass missing='ok' to allow that.") from None
 
 
 def _keyed_rows(

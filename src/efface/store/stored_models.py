@@ -14,6 +14,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from efface.batch.fleet import Fleet
 from efface.diagnostics.audit import Audit
 from efface.errors import UnknownId, UnknownOwner, invalid
 from efface.inputs.arrays import as_matrix
@@ -65,6 +66,8 @@ class Definition:
         if not isinstance(model, Model):
             expected = "a linear model of efface such as Ridge()"
             raise invalid("model", type(model).__name__, expected, "pass one")
+        if keyed:
+            Fleet(model)  # refuses what a fleet does not have
         width, names = _features(features)
         made = model.empty(width)._snapshot()
         return cls(number, name, made.model, made.parameters, width, names, keyed)

@@ -1,9 +1,10 @@
 """The paper's quantities under the paper's names, and valid alternatives.
 
 Import every function from here: penalty and regret (``quantities``), confidence radii (``radii``),
-cumulative bounds (``bounds``), measured coverage (``coverage``), the example windows of Appendix D
-(``appendix_d``) and the spectrum of a window (``geometry``). All functions take arrays. Models, and
-anything that imports them, do not belong here.
+cumulative bounds (``bounds``), a lower bound (``floor``), measured coverage (``coverage``), the
+incremental update (``updates``), the example windows of Appendix D (``appendix_d``) and the
+spectrum of a window (``geometry``). All functions take arrays. Models, and anything that imports
+them, do not belong here.
 
 >>> from efface import theory
 >>> round(theory.adaptive_penalty(n=20, d=100, y_sd=1.0, x_max=3.0), 2)
@@ -12,6 +13,7 @@ anything that imports them, do not belong here.
 
 from efface.theory.appendix_d import Example, StatedValue, examples, render_examples
 from efface.theory.bounds import (
+    DriftProduct,
     PenaltyDrift,
     RegretBound,
     RepresentationBound,
@@ -21,6 +23,7 @@ from efface.theory.bounds import (
     ridge_regret_bound,
 )
 from efface.theory.coverage import CoverageRow, coverage_table, render_coverage
+from efface.theory.floor import oracle_penalty, regret_floor, window_regret_floor
 from efface.theory.geometry import WindowSpectrum, spectrum
 from efface.theory.quantities import (
     AdaptiveConstants,
@@ -46,6 +49,10 @@ from efface.theory.radii import (
     euclidean_radius,
     gaussian_radii,
     gaussian_radius,
+    noise_radii,
+    noise_radius,
+    paper_ball_radii,
+    paper_ball_radius,
     paper_ols_radii,
     paper_ols_radius,
     paper_ridge_radii,
@@ -54,10 +61,12 @@ from efface.theory.radii import (
     self_normalized_radius,
     signal_constants,
 )
+from efface.theory.updates import slide_inverse, update_multiplications
 
 __all__ = [
     "AdaptiveConstants",
     "CoverageRow",
+    "DriftProduct",
     "Example",
     "ForgettingRegretTerm",
     "PenaltyDrift",
@@ -80,7 +89,12 @@ __all__ = [
     "gaussian_radius",
     "gram_norm",
     "l2_error",
+    "noise_radii",
+    "noise_radius",
     "ols_regret_bound",
+    "oracle_penalty",
+    "paper_ball_radii",
+    "paper_ball_radius",
     "paper_ols_radii",
     "paper_ols_radius",
     "paper_ridge_radii",
@@ -88,6 +102,7 @@ __all__ = [
     "penalty_drift",
     "positive_signals",
     "rank_swing",
+    "regret_floor",
     "render_coverage",
     "render_examples",
     "representation_bound",
@@ -95,8 +110,11 @@ __all__ = [
     "self_normalized_radii",
     "self_normalized_radius",
     "signal_constants",
+    "slide_inverse",
     "spectrum",
     "squared_regret",
+    "update_multiplications",
+    "window_regret_floor",
     "wpssr",
     "wpssr_limit",
     "zeta",

@@ -33,13 +33,15 @@ HALF_LOG_ROOT = 2.5128624172523393
 class RegretBound:
     """The bound of a theorem, its terms, and a bound that holds.
 
-    ``bound`` is the paper's. It is nan where the formula takes the root of a negative number or
-    the logarithm of a non-positive C2. ``exact_c2_bound`` is the same formula with the exact ratio
-    of determinants for C2. ``valid_bound`` is the sum of ||x_t||_2 times the Euclidean radius of
-    each window at delta / (T - s).
+    ``bound`` is the paper's; for Theorem 2 with C2 as its proof derives it. ``printed_bound`` has
+    C2 as the theorem states it. Both are nan where the formula takes the root of a negative number
+    or the logarithm of a C2 that is not positive. ``exact_c2_bound`` is the same formula with the
+    exact ratio of determinants for C2. ``valid_bound`` is the sum of ||x_t||_2 times the Euclidean
+    radius of each window at delta / (T - s).
     """
 
     bound: float
+    printed_bound: float
     exact_c2_bound: float
     valid_bound: float
     eta: float
@@ -72,7 +74,7 @@ def ols_regret_bound(X: ArrayLike, s: int, *, sigma: float, delta: float = 0.05)
     inner = d / s * math.log(2 * d / level) * steps * (eta + steps)
     radii = euclidean_radii(windows, sigma=sigma, delta=level / steps)
     bound, valid = 2 * sigma * zeta * _root(inner), _total(norms[s:], radii)
-    return RegretBound(bound, bound, valid, eta, zeta, float(norms.max()))
+    return RegretBound(bound, bound, bound, valid, eta, zeta, float(norms.max()))
 
 
 def ridge_regret_bound(
@@ -88,6 +90,9 @@ def ridge_regret_bound(
 
     sigma kappa nu zeta_lam sqrt((d/s) (T-s) (eta + T-s)),
     eta = d log(s L^2 / d + lam_[T-s, T-1]) - log C2   (Theorem 2; C2 as in ``penalty_drift``)
+
+    The order that the paper gives for this bound contains L and lacks nu (E20); the bound is
+    proportional to nu, and L is only in the logarithm.
 
     Does not hold in general: the proof uses Lemma 4, FRT <= 2 (E5) and Lemma 2.
     ``valid_bound`` holds with probability 1 - delta for independent sigma-subgaussian noise
@@ -106,14 +111,14 @@ def ridge_regret_bound(
     log_trace, drift = d * _log(s * norms.max() ** 2 / d + lam[-2]), _drift(stack, lam)
     zeta = float(windows.q(lam[:-1]).max())
     scale = sigma * kappa * nu * zeta
-    bound, exact = (
+    bound, printed, exact = (
         scale * _root(d / s * steps * (log_trace - log_c2 + steps))
-        for log_c2 in (drift.log_c2, drift.exact)
+        for log_c2 in (drift.derived.log, drift.printed.log, drift.exact)
     )
     length, level = float(np.linalg.norm(coef)), delta / steps
     radii = euclidean_radii(windows, sigma=sigma, delta=level, penalty=lam[:-1], theta_norm=length)
-    valid, eta = _total(norms[s:], radii), log_trace - drift.log_c2
-    return RegretBound(bound, exact, valid, eta, zeta, float(norms.max()))
+    valid, eta = _total(norms[s:], radii), log_trace - drift.derived.log
+    return RegretBound(bound, printed, exact, valid, eta, zeta, float(norms.max()))
 
 
 def _row_norms(X: ArrayLike) -> Array:
@@ -135,48 +140,82 @@ def _root(value: float) -> float:
 
 
 @dataclass(frozen=True)
+class DriftProduct:
+    """C2 in one version, a product over the steps of a replay.
+
+    ``sign`` is that of the product: a number of negative factors that is even leaves C2 positive.
+    ``log_abs`` is log|C2|, ``smallest`` the smallest factor.
+    """
+
+    sign: int
+    log_abs: float
+    smallest: float
+
+    @property
+    def log(self) -> float:
+        """log C2, nan if C2 is not positive."""
+        return self.log_abs if self.sign > 0 else math.nan
+
+
+@dataclass(frozen=True)
 class PenaltyDrift:
     """The effect of a varying penalty on the determinants of a replay.
 
-    ``log_c2`` is the paper's log C2, nan if a factor is not positive. ``smallest`` is the smallest
-    factor. ``exact`` is the logarithm with which the determinant identity is exact.
+    ``derived`` is C2 as the proof derives it, ``printed`` as the theorem states it. ``exact`` is
+    the logarithm with which the determinant identity is exact.
     """
 
-    log_c2: float
-    smallest: float
+    derived: DriftProduct
+    printed: DriftProduct
     exact: float
 
 
 def penalty_drift(X: ArrayLike, s: int, *, penalties: float | ArrayLike) -> PenaltyDrift:
-    """The constant C2 of Theorem 2 as its proof derives it, and the exact constant.
+    """The constant C2 of Theorem 2, as derived and as printed, and the exact constant.
 
-    C2 = product over t of 1 + d lam_Delta / (lambda_min(Phi_lam) - lam_Delta),
-    lam_Delta = lam_[t-s+1, t] - lam_[t-s, t-1], Phi_lam of the window [t-s+1, t]   (App. E)
+    derived: C2 = product over t of 1 + d lam_Delta / (lambda_min(Phi_lam) - lam_Delta)   (App. E)
+    printed: C2 = product over t of 1 + s lam_Delta / (lambda_min(Phi_lam / s) - lam_Delta)
 
-    The theorem has s instead of d and, in the appendix, a plus instead of the minus; this is the
-    derivation (E11). Its phi^2 is read as lambda_min(Phi_lam), not as lambda_min(Phi_lam / s):
-    only then is the difference from lam_Delta positive.
+    lam_Delta = lam_[t-s+1, t] - lam_[t-s, t-1], Phi_lam of the window [t-s+1, t]. The theorem in
+    the appendix has a plus instead of the minus (E11); neither version of it is the derivation.
 
     Does not hold in general: it is a first-order expansion. Its inequality is certain only for
     lam_Delta <= 0, where a factor can be negative. ``exact`` is the sum over t of
     log det Phi_lam - log det(Phi_lam - lam_Delta I), which always holds.
 
-    >>> penalty_drift([[1.0], [1.0], [1.0], [1.0]], 2, penalties=[2.0, 2.0, 4.0])
-    PenaltyDrift(log_c2=0.4054651081081644, smallest=1.0, exact=0.4054651081081644)
+    >>> drift = penalty_drift([[1.0], [1.0], [1.0], [1.0]], 2, penalties=[2.0, 2.0, 4.0])
+    >>> round(drift.derived.log, 4), round(drift.printed.log, 4), round(drift.exact, 4)
+    (0.4055, 1.6094, 0.4055)
     """
     stack = spectra(sliding_windows(X, s))
     return _drift(stack, as_penalties(penalties, len(stack.values)))
 
 
 def _drift(stack: WindowSpectrum, penalties: Array) -> PenaltyDrift:
-    changes = np.diff(penalties)[:, np.newaxis]
+    changes = np.diff(penalties)
     # Phi_lam - lam_Delta I is Phi plus the penalty of the previous window.
     values = stack.values[1:] + penalties[:-1, np.newaxis]
+    printed = (stack.values[1:, -1] + penalties[1:]) / stack.n - changes
+    ratios = _relative(changes[:, np.newaxis], values)
+    with np.errstate(divide="ignore"):
+        exact = float(np.log1p(ratios).sum())
+    return PenaltyDrift(
+        derived=_product(1 + stack.d * ratios[:, -1]),
+        printed=_product(1 + stack.n * _relative(changes, printed)),
+        exact=exact,
+    )
+
+
+def _relative(changes: Array, values: Array) -> Array:
+    """changes / values, 0 where nothing changes."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(changes == 0, 0.0, changes / values)
-        factors = 1 + stack.d * ratio[:, -1]
-        log_c2 = float(np.log(factors).sum()) if (factors > 0).all() else math.nan
-        return PenaltyDrift(log_c2, float(factors.min()), float(np.log1p(ratio).sum()))
+        return np.asarray(np.where(changes == 0, 0.0, changes / values))
+
+
+def _product(factors: Array) -> DriftProduct:
+    with np.errstate(divide="ignore"):
+        log_abs = float(np.log(np.abs(factors)).sum())
+    return DriftProduct(int(np.prod(np.sign(factors))), log_abs, float(factors.min()))
 
 
 @dataclass(frozen=True)
@@ -232,7 +271,7 @@ def representation_bound(
     terms, drift = _slide_terms(windows, lam), _drift(stack, lam)
     log_dets = stack.log_det(lam)
     first, last = float(log_dets[0]), float(log_dets[-1])
-    eta, frt = last - drift.log_c2, float(terms.frt.sum())
+    eta, frt = last - drift.derived.log, float(terms.frt.sum())
     singular = bool(np.isneginf(log_dets).any())
     gain = math.inf if singular else last - first - drift.exact - float(terms.kept.sum())
     return RepresentationBound(

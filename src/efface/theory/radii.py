@@ -86,6 +86,49 @@ def euclidean_radii(
     return np.asarray(noise + bias)
 
 
+def paper_ball_radius(X: ArrayLike, *, penalty: float, sigma: float, delta: float = 0.05) -> float:
+    """The radius of the Euclidean ball of Lemma 3, around the ridge estimate.
+
+    ||theta_hat_lam - theta*||_2 <= sigma q_lam sqrt((2 d / n) log(2 d / delta))   (Lemma 3)
+
+    Does not hold in general (E13), not even at the penalty of Lemma 3: it has no allowance for the
+    shrinkage bias. ``euclidean_radius`` adds lam ||theta*||_2 / (n phi2_lam).
+
+    >>> round(paper_ball_radius([[2.0, 0.0], [0.0, 1.0]], penalty=8.0, sigma=1.0), 4)
+    1.3157
+    """
+    window, lam = spectrum(as_window(X)), non_negative("penalty", penalty)
+    return float(paper_ball_radii(window, penalty=lam, sigma=sigma, delta=delta))
+
+
+def paper_ball_radii(
+    windows: WindowSpectrum, *, penalty: float | Array, sigma: float, delta: float
+) -> Array:
+    """``paper_ball_radius`` of each window of a stack."""
+    return euclidean_radii(windows, sigma=sigma, delta=delta, penalty=penalty)
+
+
+def noise_radius(X: ArrayLike, *, sigma: float, delta: float = 0.05) -> float:
+    """The limit of the event on which the proofs of Lemmas 1, 3 and 4 rest.
+
+    max_j |(X' eps)_j| <= sigma max|x_ij| sqrt(2 n log(2 d / delta))   (second lemma of App. A)
+
+    Holds: with probability 1 - delta for independent sigma-subgaussian noise eps.
+
+    >>> round(noise_radius([[2.0, 0.0], [0.0, 1.0]], sigma=1.0), 4)
+    8.3733
+    """
+    return float(noise_radii(spectrum(as_window(X)), sigma=sigma, delta=delta))
+
+
+def noise_radii(windows: WindowSpectrum, *, sigma: float, delta: float) -> Array:
+    """``noise_radius`` of each window of a stack."""
+    log_term = math.log(2 * windows.d / error_probability("delta", delta))
+    return np.asarray(
+        positive("sigma", sigma) * windows.x_max * math.sqrt(2 * windows.n * log_term)
+    )
+
+
 def paper_ridge_radius(
     X: ArrayLike, *, penalty: float, sigma: float, theta: ArrayLike, delta: float = 0.05
 ) -> float:

@@ -11,6 +11,7 @@ from efface.engine.linalg.dense import (
     factorise,
     factorise_rows,
     invert,
+    invert_root,
     lopsided,
     solve,
 )
@@ -36,6 +37,15 @@ def test_inverse_is_symmetric_and_equals_numpy(n):
     np.testing.assert_allclose(inverse, np.linalg.inv(a), rtol=1e-10, atol=1e-10)
     assert (inverse == inverse.T).all()
     assert margin == pytest.approx(margin_of(a)[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 7, 24, 25, 60])
+def test_the_root_of_the_inverse_is_a_triangle(n):
+    a = positive_definite(n, condition=100.0)
+    root = np.tril(a)
+    assert invert_root(root, np.diag(a).copy(), np.empty(n * n + 96 * n)) > 0.0
+    np.testing.assert_allclose(root.T @ root, np.linalg.inv(a), rtol=1e-10, atol=1e-10)
+    assert not np.triu(root, 1).any()
 
 
 def test_inverse_is_as_accurate_as_the_factorisation():

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from efface.engine.events.leverage import GAUGES
 from efface.engine.events.state import FIXED, Rule
 from efface.engine.jit.views import weighed
 from efface.engine.linalg.dense import SAFE
 from efface.engine.linalg.refit import refit
-from efface.engine.windows.ranges import ALONE, RangeFits, Ranges, solve_ranges
+from efface.engine.windows.lane_fits import LaneFits
+from efface.engine.windows.ranges import ALONE, Ranges, solve_ranges
 
 RNG = np.random.default_rng(5)
 
@@ -29,7 +29,7 @@ def windows(keys, n, s):
 
 def solved(X, y, lo, hi, alpha, intercept, unit=1, **wanted):
     chosen = {"coef": True, "gauges": False, "rank": False, **wanted}
-    found = RangeFits.empty(lo.size, X.shape[1], **chosen)
+    found = LaneFits.empty(lo.size, X.shape[1], **chosen)
     solve_ranges(Ranges(X, y, lo, hi, X, hi), Rule(FIXED, alpha), intercept, found, unit=unit)
     return found
 
@@ -88,13 +88,3 @@ def test_ranges_may_come_in_any_order(length):
         solved(X, y, starts, starts + length, 0.5, True) for starts in (lo, lo[order])
     )
     np.testing.assert_allclose(mixed.coef, sorted_.coef[order], rtol=0, atol=1e-12)
-
-
-def test_parts_are_views():
-    found = RangeFits.empty(9, 2, coef=True, gauges=True, rank=True)
-    part = found.part(3, 5)
-    part.states[:] = 7.0
-    part.margin[:] = 1.0
-    assert (found.states[:, 3:5] == 7.0).all()
-    assert found.margin.sum() == 2.0
-    assert part.gauges.shape == (GAUGES, 2)

@@ -45,7 +45,7 @@ def _refit(s: Stream, r: Rows, p: PreciseSums, pilot: bool) -> bool:
     rows, intercept = end - head - r.span.weightless, state.has_intercept
     if rows - intercept <= state.width:
         return False
-    asked = Window(rows, state.penalty, intercept == 1, False)
+    asked = Window(rows, state.penalty, intercept == 1, False, False)
     level, rank = fit_range(p, r.x, r.y, head, end, asked, s.coef)
     if rank != UNSOLVED:
         state.intercept, state.used = level, 1

@@ -304,7 +304,7 @@ def add_products(
 
 def _emit_column_forms(v: Emitter, _: Any, at: Any, step: Any, count: Any) -> None:
     builder, one = v.builder, at.type(1)
-    zero, two = (ir.Constant(VECTOR, [number] * LANES) for number in (0.0, 2.0))
+    zero = ir.Constant(VECTOR, [0.0] * LANES)
     forms, linear, shifted, *sums = (
         [cgutils.alloca_once_value(builder, zero) for _ in range(BLOCKS)] for _ in range(5)
     )
@@ -321,7 +321,7 @@ def _emit_column_forms(v: Emitter, _: Any, at: Any, step: Any, count: Any) -> No
         builder.store(v.add_product(builder.load(sum_of), factor, value), sum_of)
 
     def take_rows(rows: list[Any]) -> None:
-        """Add what rows of ``a`` contribute; two rows share the loads of a column."""
+        """Add what rows of W contribute; two rows share the loads of a column."""
         for each in sums:
             for place in each:
                 builder.store(zero, place)
@@ -331,17 +331,18 @@ def _emit_column_forms(v: Emitter, _: Any, at: Any, step: Any, count: Any) -> No
                 column = eight(inner.index, i)
                 for k, factor in enumerate(weights):
                     add(sums[k][i], factor, column)
-        for k, row in enumerate(rows):
-            diagonal, slope = weight(row, row), weight(count, row)
-            beside, shift = weight(row, rows[0]), weight(builder.add(count, one), row)
+        for column in rows:
+            slope, shift = weight(count, column), weight(builder.add(count, one), column)
+            weights = [weight(row, column) for row in rows]  # 0 above the diagonal
             for i in range(BLOCKS):
-                own = eight(row, i)
-                if k > 0:
-                    add(sums[k][i], beside, eight(rows[0], i))
-                twice = builder.fmul(builder.load(sums[k][i]), two, flags=_FLAGS)
-                add(forms[i], v.add_product(twice, diagonal, own), own)
+                own = eight(column, i)
                 add(linear[i], slope, own)
                 add(shifted[i], shift, own)
+                for k, factor in enumerate(weights):
+                    add(sums[k][i], factor, own)
+        for k in range(len(rows)):
+            for i in range(BLOCKS):
+                add(forms[i], builder.load(sums[k][i]), builder.load(sums[k][i]))
 
     with cgutils.for_range(builder, builder.lshr(count, one)) as pairs:
         first = builder.shl(pairs.index, one)
@@ -358,17 +359,16 @@ def _emit_column_forms(v: Emitter, _: Any, at: Any, step: Any, count: Any) -> No
 
 @compiled_by(_emit_column_forms)
 def column_forms(rows: Matrix, a: Matrix, at: int, step: int, count: int) -> None:
-    """Rows ``count`` to ``count`` + 2 of ``rows`` <- u'Au, b'u and c'u.
+    """Rows ``count`` to ``count`` + 2 of ``rows`` <- |Wu|^2, b'u and c'u.
 
     u is the first ``count`` numbers of a column. For BLOCKS * LANES columns from ``at`` on;
-    ``step`` is the number of columns. ``a`` (count + 2, count) has A, of which only the lower
-    triangle is read, then b and c. Here a lane is a column of ``rows``.
+    ``step`` is the number of columns. ``a`` (count + 2, count) has W, a lower triangle with zeros
+    above it, then b and c. Here a lane is a column of ``rows``.
     """
     columns = slice(at, at + BLOCKS * LANES)
-    u, corner = rows[:count, columns], a[:count, :count]
-    lower = 2.0 * np.tril(corner, -1) + np.diag(np.diag(corner))
-    rows[count, columns] = (u * (lower @ u)).sum(axis=0)
-    rows[count + 1 : count + 3, columns] = a[count : count + 2, :count] @ u
+    u = rows[:count, columns]
+    rows[count, columns] = ((a[:count] @ u) ** 2).sum(axis=0)
+    rows[count + 1 : count + 3, columns] = a[count : count + 2] @ u
 
 
 def _emit_factor(v: Emitter, at: Any, step: Any, weights: Any, margin: Any) -> None:

@@ -64,6 +64,15 @@ def add_row(weight: float, row: Vector, out: Vector) -> None:
 
 
 @numba.njit(**INNER, fastmath=FAST)
+def mean(values: Vector) -> float:
+    """The mean of some values."""
+    total = 0.0
+    for i in range(values.size):
+        total += values[i]
+    return total / values.size
+
+
+@numba.njit(**INNER, fastmath=FAST)
 def symmetric_times(a: Matrix, x: Vector, out: Vector) -> None:
     """out = a x for a full symmetric matrix, read row by row."""
     for i in range(x.size):
@@ -142,13 +151,36 @@ def solve(a: Matrix, b: Vector) -> None:
 def invert(a: Matrix, scale: Vector, scratch: Vector) -> float:
     """a <- a^-1, full, from the lower triangle of a positive definite matrix; return the margin.
 
-    a = L L' by blocks of columns, then W = L^-1, then W'W. Nearly all the work is matrix products,
-    and the result is as accurate as the factorisation; methods by partial inverses are not. With
-    margin 0, ``a`` is not usable. ``scratch`` holds n^2 + 96 n numbers.
+    It is W'W of ``invert_root``. Nearly all the work is matrix products, and the result is as
+    accurate as the factorisation; methods by partial inverses are not. With margin 0, ``a`` is not
+    usable. ``scratch`` holds n^2 + 96 n numbers.
     """
     n = a.shape[0]
-    out, rest = take(scratch, 0, n, n), part(scratch, n * n, scratch.size)
-    margin = 1.0
+    out = take(scratch, 0, n, n)
+    margin = invert_root(a, scale, scratch)
+    if not margin > 0.0:
+        return 0.0
+    fill(out, 0.0)
+    for lo in range(0, n, _COLUMNS):
+        hi = min(lo + _COLUMNS, n)
+        add_gram(block(a, lo, hi, 0, hi), block(out, 0, hi, 0, hi))
+    for i in range(n):
+        margin = min(margin, 1.0 / (scale[i] * out[i, i]))
+        for j in range(i + 1):
+            a[i, j] = out[i, j]
+            a[j, i] = out[i, j]
+    return margin
+
+
+@shared()
+def invert_root(a: Matrix, scale: Vector, scratch: Vector) -> float:
+    """a <- W = L^-1, where a = L L', so that W'W is the inverse; return the least pivot ratio.
+
+    L by blocks of columns, from the lower triangle of ``a``. What is above the diagonal becomes
+    zeros. ``scratch`` is that of ``invert``.
+    """
+    n = a.shape[0]
+    rest, margin = part(scratch, n * n, scratch.size), 1.0
     for lo in range(0, n, _COLUMNS):
         hi = min(lo + _COLUMNS, n)
         corner = block(a, lo, hi, lo, hi)
@@ -163,15 +195,6 @@ def invert(a: Matrix, scale: Vector, scratch: Vector) -> float:
         for i in range(hi, n):
             copy(below[i - hi], part(a[i], lo, hi))
     _invert_triangle(a, rest)
-    fill(out, 0.0)
-    for lo in range(0, n, _COLUMNS):
-        hi = min(lo + _COLUMNS, n)
-        add_gram(block(a, lo, hi, 0, hi), block(out, 0, hi, 0, hi))
-    for i in range(n):
-        margin = min(margin, 1.0 / (scale[i] * out[i, i]))
-        for j in range(i + 1):
-            a[i, j] = out[i, j]
-            a[j, i] = out[i, j]
     return margin
 
 

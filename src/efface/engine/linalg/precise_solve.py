@@ -63,7 +63,8 @@ class Window(NamedTuple):
     rows: int  # with weight
     penalty: float
     intercept: bool
-    standardized: bool
+    standardized: bool  # are features centred, and divided by their deviations?
+    halved: bool  # are they divided by the square roots of their deviations?
 
 
 @carving
@@ -105,10 +106,10 @@ def solve_precisely(
     high, low = take(total, 0, q, w), take(total, q * w, q, w)
     centred = asked.intercept or asked.standardized
     if centred:
-        _eliminate_mean(high, low, d)
-        if not settled and _off_centre(high, d):
+        eliminate_mean(high, low, d)
+        if not settled and off_centre(high, d):
             return 0.0, OFF_CENTRE
-    if not _set_metric(s, high, centre, asked):
+    if not set_metric(s, high, centre, asked):
         return 0.0, UNSOLVED
     present = 0
     for j in range(d):
@@ -141,7 +142,7 @@ def clear_system(s: PreciseSystem, total: Vector) -> None:
 
 
 @numba.njit(**INNER)
-def _eliminate_mean(high: Matrix, low: Matrix, d: int) -> None:
+def eliminate_mean(high: Matrix, low: Matrix, d: int) -> None:
     """The Gram matrix around the mean: A_ij - A_id A_dj / A_dd. Row d, the sums, is kept."""
     n, rest = high[d, d], low[d, d]
     for i in range(d + 2):
@@ -159,7 +160,7 @@ def _eliminate_mean(high: Matrix, low: Matrix, d: int) -> None:
 
 
 @numba.njit(**INNER)
-def _off_centre(high: Matrix, d: int) -> bool:
+def off_centre(high: Matrix, d: int) -> bool:
     """Is the mean of a feature so far from the centre that digits are missing?"""
     n, far = high[d, d], 0
     for j in range(d):
@@ -168,7 +169,7 @@ def _off_centre(high: Matrix, d: int) -> bool:
 
 
 @numba.njit(**INNER)
-def _set_metric(s: PreciseSystem, high: Matrix, centre: Vector, asked: Window) -> bool:
+def set_metric(s: PreciseSystem, high: Matrix, centre: Vector, asked: Window) -> bool:
     """Which features have spread, and their deviations; False where only the rows can tell."""
     d = s.theta.size
     n = high[d, d]
@@ -177,7 +178,7 @@ def _set_metric(s: PreciseSystem, high: Matrix, centre: Vector, asked: Window) -
         s.metric[j] = 1.0
         if asked.intercept or asked.standardized:
             mean = abs(centre[j]) + abs(high[d, j]) / n
-            share = asked.rows * EPS if asked.standardized else _DUST
+            share = asked.rows * EPS if asked.standardized or asked.halved else _DUST
             limit = n * (share * mean) ** 2
             if square <= limit / _DOUBT or square == 0.0:
                 s.metric[j] = 0.0
@@ -190,6 +191,8 @@ def _set_metric(s: PreciseSystem, high: Matrix, centre: Vector, asked: Window) -
                 return False
             if asked.standardized:
                 s.metric[j] = 1.0 / np.sqrt(square / n)
+            elif asked.halved:
+                s.metric[j] = 1.0 / np.sqrt(np.sqrt(square / n))
     return n > 0.0 and high[d + 1, d + 1] < np.inf
 
 
@@ -197,12 +200,13 @@ def _set_metric(s: PreciseSystem, high: Matrix, centre: Vector, asked: Window) -
 def _set_system(s: PreciseSystem, high: Matrix, low: Matrix, asked: Window) -> None:
     """The matrix with its penalty and the target, at a common scale."""
     d, w, metric, unit, penalty = s.theta.size, s.high.shape[1], s.metric, s.unit, asked.penalty
+    scaled = asked.standardized or asked.halved
     for j in range(d):
         square = high[j, j] * metric[j] * metric[j] + penalty
         unit[j] = math.ldexp(1.0, -(math.frexp(square)[1] // 2)) if square > 0.0 else 1.0
-        s.row[j] = unit[j] * (1.0 if asked.standardized else metric[j])
+        s.row[j] = unit[j] * (1.0 if scaled else metric[j])
     for i in range(d):
-        if asked.standardized:
+        if scaled:
             _scale(high[i], low[i], metric[i], part(metric, 0, i + 1))
         _set_scaled(high[i], low[i], s.row[i], part(s.row, 0, i + 1), s.high[i], s.low[i])
         share, less = two_product(penalty * unit[i], unit[i])
@@ -211,7 +215,7 @@ def _set_system(s: PreciseSystem, high: Matrix, low: Matrix, asked: Window) -> N
             s.high[i, i] = 1.0  # without spread: the coefficient is 0
         for j in range(i):
             s.high[j, i], s.low[j, i] = s.high[i, j], s.low[i, j]
-    if asked.standardized:
+    if scaled:
         _scale(high[d + 1], low[d + 1], 1.0, metric)
     _set_scaled(high[d + 1], low[d + 1], 1.0, s.row, s.target, part(s.target, w, 2 * w))
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from efface.engine.jit.compilation import FAST, INNER, KERNEL, shared
 from efface.engine.jit.views import Vector, part
+from efface.engine.linalg.dense import mean
 
 _BISECTIONS, _FEW = 20, 16  # at most so many, until at most so many scores are left to select from
 
@@ -70,14 +71,6 @@ def upper_quantile(scores: Vector, alpha: float) -> float:
 
 
 @numba.njit(**INNER, fastmath=FAST)
-def _mean(values: Vector) -> float:
-    total = 0.0
-    for i in range(values.size):
-        total += values[i]
-    return total / values.size
-
-
-@numba.njit(**INNER, fastmath=FAST)
 def _count_above(values: Vector, limit: float) -> float:
     count = 0.0
     for i in range(values.size):
@@ -91,7 +84,7 @@ def _keep_largest(values: Vector, wanted: int) -> int:
 
     The limit is found by bisection: counting needs no branches, a selection among all does.
     """
-    low, high = 0.0, 4.0 * _mean(values)
+    low, high = 0.0, 4.0 * mean(values)
     for _ in range(_BISECTIONS):
         if _count_above(values, high) < wanted:
             break

@@ -1,7 +1,8 @@
-"""The rule of ``grid`` from the rows themselves: for few rows, and where sums have lost digits.
+"""The rule of ``grid`` from the rows themselves, where sums have lost digits.
 
-NumPy code, not compiled: it is rarely needed. All quantities follow from the singular values of the
-scaled rows, so they keep their digits, and fewer rows than features need no other formulas.
+NumPy code, not compiled: it is rarely needed. For at most as many rows as unknowns, ``few_rows`` is
+compiled. All quantities follow from the singular values of the scaled rows, so they keep their
+digits, and fewer rows than features need no other formulas.
 """
 
 from __future__ import annotations

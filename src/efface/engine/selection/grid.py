@@ -33,8 +33,8 @@ FIRST, STEP, COUNT = -30, 2, 21  # exponents of two
 LAST = FIRST + STEP * (COUNT - 1)
 FAINT = 1e-4  # weights below this share do not decide how many digits are needed
 _LOG_2 = float(np.log(2.0))
-_ROWS = 13
-_BETWEEN_LOGS = 24  # factors of a determinant: their product stays below 2^1000
+_ROWS = 14
+BETWEEN_LOGS = 24  # factors of a determinant: their product stays below 2^1000
 
 
 class Grid(NamedTuple):
@@ -48,11 +48,12 @@ class Grid(NamedTuple):
     images: Matrix  # (2, d)
     ratio: Matrix  # (d, COUNT): pivot rows over pivots
     forward: Matrix  # (d, COUNT): forward substitution of the pull
-    columns: Matrix  # (13, COUNT): see the names below
+    columns: Matrix  # (14, COUNT): see the names below
 
 
-LAM, WEIGHT_OF, EXPLAINED, LENGTH, LOG_DET, TRACE, LEFT = range(7)
-_INVERSE, _SLOPE, _TARGET, _TARGET_SLOPE, _PRODUCT, _INVERSE_LAM = range(7, _ROWS)
+LAM, WEIGHT_OF, EXPLAINED, LENGTH, LOG_DET, TRACE, LEFT, RESIDUAL, PRODUCT = range(9)
+_INVERSE, _SLOPE, _TARGET, _TARGET_SLOPE, _INVERSE_LAM = range(9, _ROWS)
+FREE = _TARGET_SLOPE  # once all lam are factorised, or where none is
 
 
 @carving
@@ -125,19 +126,31 @@ def scan(g: Grid, base: float) -> None:
     Slopes are derivatives by lam: b'theta has the slope -|theta|^2.
     """
     d, v, c = g.scale.size, g.vectors, g.columns
-    fill(c, 0.0)
-    lam = base * 2.0**FIRST
-    for k in range(COUNT):
-        c[LAM, k], c[_INVERSE_LAM, k], c[_PRODUCT, k] = lam, 1.0 / lam, 1.0
-        lam *= 2.0**STEP
+    _start(c, base)
     before = 0.0
     for i in range(d):
         _step(take(c, 0, 1, c.size)[0], g.ratio[i], g.forward[i], before, v[0, i], v[3, i])
         before = v[1, i]
-        if i % _BETWEEN_LOGS == _BETWEEN_LOGS - 1 or i == d - 1:
-            for k in range(COUNT):
-                c[LOG_DET, k] += np.log(c[_PRODUCT, k])
-                c[_PRODUCT, k] = 1.0
+        if i % BETWEEN_LOGS == BETWEEN_LOGS - 1 or i == d - 1:
+            _add_logs(c)
+
+
+@numba.njit(**INNER)
+def _start(c: Matrix, base: float) -> None:
+    """The penalties of the grid; all else is 0."""
+    fill(c, 0.0)
+    lam = base * 2.0**FIRST
+    for k in range(COUNT):
+        c[LAM, k], c[_INVERSE_LAM, k], c[PRODUCT, k] = lam, 1.0 / lam, 1.0
+        lam *= 2.0**STEP
+
+
+@numba.njit(**INNER, fastmath=FAST)
+def _add_logs(c: Matrix) -> None:
+    """Take the logarithms of the factors of the determinants so far."""
+    for k in range(COUNT):
+        c[LOG_DET, k] += np.log(c[PRODUCT, k])
+        c[PRODUCT, k] = 1.0
 
 
 @numba.njit(**INNER, fastmath=FAST)
@@ -161,13 +174,82 @@ def _step(
         image = value * turned
         c[EXPLAINED * COUNT + k] += value * image
         c[LENGTH * COUNT + k] -= image * (2.0 * change - image * steep)
-        c[_PRODUCT * COUNT + k] *= pivot * c[_INVERSE_LAM * COUNT + k]
+        c[PRODUCT * COUNT + k] *= pivot * c[_INVERSE_LAM * COUNT + k]
         c[TRACE * COUNT + k] += steep * turned
         c[_TARGET * COUNT + k] = value
         c[_TARGET_SLOPE * COUNT + k] = change
         c[_INVERSE * COUNT + k] = turned
         c[_SLOPE * COUNT + k] = steep
         ratios[k], forward[k] = ratio, image
+
+
+@numba.njit(**INNER)
+def scan_factor(g: Grid, base: float, left: float) -> None:
+    """``scan`` of T = B'B from the bidiagonal B: LEFT, RESIDUAL, determinant and trace.
+
+    Rotations of (B, sqrt(lam) I) to triangular form, written with squares (Elden). All sums are of
+    positive terms, so that small singular values keep their digits. ``left`` are the squares of the
+    responses outside the span of the rows.
+    """
+    d, v, c = g.scale.size, g.vectors, g.columns
+    _start(c, base)
+    for k in range(COUNT):
+        c[_TARGET, k], c[_SLOPE, k], c[LEFT, k], c[RESIDUAL, k] = c[LAM, k], 1.0, left, left
+    fill(g.ratio[0], 0.0)
+    for i in range(d):
+        ratios = g.ratio[i + 1] if i + 1 < d else c[_INVERSE]
+        beside = v[1, i] if i + 1 < d else 0.0
+        flat = take(c, 0, 1, c.size)[0]
+        _rotate(flat, ratios, g.forward[i], v[0, i], beside, v[3, i])
+        if i % BETWEEN_LOGS == BETWEEN_LOGS - 1 or i == d - 1:
+            _add_logs(c)
+    fill(c[_TARGET], 0.0)
+    for i in range(d - 1, -1, -1):
+        beside = v[1, i] if i + 1 < d else 0.0
+        ratios = g.ratio[i + 1] if i + 1 < d else g.ratio[0]
+        _add_residuals(c, ratios, g.forward[i], v[0, i], beside, v[3, i])
+
+
+@numba.njit(**INNER)
+def _rotate(
+    c: Vector, ratios: Vector, forward: Vector, diagonal: float, beside: float, pull: float
+) -> None:
+    """One row of B. _TARGET: lam, and what rotations moved below; _TARGET_SLOPE: its response."""
+    for k in range(COUNT):
+        below, slope, lam = c[_TARGET * COUNT + k], c[_SLOPE * COUNT + k], c[LAM * COUNT + k]
+        moved = c[_TARGET_SLOPE * COUNT + k]
+        pivot = diagonal * diagonal + below
+        inverse = 1.0 / pivot
+        apart = below * pull - diagonal * moved
+        following = lam + beside * beside * below * inverse
+        ratio = diagonal * beside * inverse
+        c[LEFT * COUNT + k] += lam * (apart * apart * inverse / below) / following
+        c[TRACE * COUNT + k] += slope * inverse
+        c[PRODUCT * COUNT + k] *= pivot * c[_INVERSE_LAM * COUNT + k]
+        c[_SLOPE * COUNT + k] = 1.0 + ratio * ratio * slope
+        c[_TARGET_SLOPE * COUNT + k] = beside * apart * inverse
+        c[_TARGET * COUNT + k] = following
+        ratios[k], forward[k] = ratio, (diagonal * pull + moved) * inverse
+
+
+@numba.njit(**INNER)
+def _add_residuals(
+    c: Matrix, ratios: Vector, forward: Vector, diagonal: float, beside: float, pull: float
+) -> None:
+    """Add the square of one row's residual; _TARGET is theta of the row after it, then of it."""
+    theta, squares = c[_TARGET], c[RESIDUAL]
+    for k in range(COUNT):
+        value = forward[k] - ratios[k] * theta[k]
+        rest = pull - diagonal * value - beside * theta[k]
+        squares[k] += rest * rest
+        theta[k] = value
+
+
+@numba.njit(**INNER)
+def set_residuals(g: Grid) -> None:
+    """RESIDUAL <- the squared residuals without the penalty."""
+    for k in range(COUNT):
+        g.columns[RESIDUAL, k] = g.columns[LEFT, k] - g.columns[LAM, k] * g.columns[LENGTH, k]
 
 
 @numba.njit(**INNER)
@@ -222,16 +304,32 @@ def restore_left(g: Grid, least: float) -> None:
 
 @numba.njit(**INNER)
 def log_weights(g: Grid, square: float, n: float, freedom: float) -> float:
-    """WEIGHT_OF <- log w for every lam, from LEFT; return the largest. y'y is ``square``."""
+    """WEIGHT_OF <- log w for every lam, from LEFT and RESIDUAL; return the largest.
+
+    y'y is ``square``. LEFT and RESIDUAL become shares of it.
+    """
+    d, c = g.scale.size, g.columns
+    for k in range(COUNT):
+        c[LEFT, k] /= square
+        c[RESIDUAL, k] /= square
+        c[FREE, k] = freedom - d + c[LAM, k] * c[TRACE, k]
+    return weigh_grid(g, n, freedom)
+
+
+@numba.njit(**INNER)
+def weigh_grid(g: Grid, n: float, freedom: float) -> float:
+    """WEIGHT_OF <- log w for every lam; return the largest.
+
+    From LOG_DET, FREE, and LEFT and RESIDUAL as shares of y'y.
+    """
     d, c, top = g.scale.size, g.columns, -np.inf
     rho = max(0.0, 1.0 - d / freedom) if freedom > 0.0 else 0.0
     floor, u, log_u = max(n, 1.0) * EPS * EPS, n / d * 2.0**FIRST, np.log(n / d) + FIRST * _LOG_2
     for k in range(COUNT):
-        lam, left = c[LAM, k], max(c[LEFT, k] / square, floor)
+        left, free = max(c[LEFT, k], floor), c[FREE, k]
         criterion = (1.0 - rho) * (freedom * np.log(left) + c[LOG_DET, k])
         if rho > 0.0:
-            free = freedom - d + lam * c[TRACE, k]
-            residual = max(left - lam * c[LENGTH, k] / square, floor)
+            residual = max(c[RESIDUAL, k], floor)
             criterion += rho * freedom * np.log(residual / (free * free))
         c[WEIGHT_OF, k] = -0.5 * criterion - np.log(1.0 + u) + 0.5 * log_u
         top = max(top, c[WEIGHT_OF, k])

@@ -14,7 +14,12 @@ def selection_residues(x: Matrix, y: Responses, span: Ints, store: Vector) -> li
     s, at = open_selection(store), span_of(span)
     head, found, folded = int(at.head), [], bool(s.options.folded)
     if s.state.solved_end < 0:
-        parts = {"frame": s.frame[1:], "grid": (*s.grid, *s.other), "coef": (s.coef,)}
+        parts = {
+            "frame": s.frame[1:],
+            "grid": (*s.grid, *s.other),
+            "coef": (s.coef,),
+            "few": s.few[1:],
+        }
         found += [name for name, arrays in parts.items() if any(each.any() for each in arrays)]
     sliding = s.sums.state.seen != NEVER
     if not sliding and not folded and s.sums.centre.any():

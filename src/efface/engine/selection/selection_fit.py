@@ -5,7 +5,7 @@ standardised ones, so that neither units nor features that hardly vary decide. T
 ``standardized``: made by addition alone, or taken over from the tree of sums. A solution costs
 O(d^3): one reduction to tridiagonal form for all penalties of the grid (see ``grid``), and one
 factorisation with the selected penalty, whose margin says whether all digits are there. Where they
-are not, and where rows are few, the rows themselves decide (see ``direct``).
+are not, the rows themselves decide (see ``direct``), as they do where they are few (``few_rows``).
 
 With ``averages``, coefficients are the mean over the grid of penalties and over two scalings of the
 features: as they are, and divided by their largest deviation. Leverages are then those of a ridge
@@ -32,6 +32,7 @@ from efface.engine.jit.compilation import INNER, KERNEL
 from efface.engine.jit.views import Ints, Matrix, Responses, Vector, take
 from efface.engine.linalg.dense import SAFE, copy, dot, factorise, fill, solve
 from efface.engine.linalg.tridiagonal import from_basis
+from efface.engine.selection.few_rows import clear_few, select_few
 from efface.engine.selection.grid import (
     COUNT,
     EXPLAINED,
@@ -50,6 +51,7 @@ from efface.engine.selection.grid import (
     reduce,
     restore_left,
     scan,
+    set_residuals,
     solution,
     solve_at,
 )
@@ -111,6 +113,7 @@ def _weigh(s: SelectionStream, g: Grid, r: Rows, constant: bool) -> tuple[float,
         g.columns[LEFT, k] = square - g.columns[EXPLAINED, k]
     if g.columns[LEFT, 0] < KEPT * square:
         restore_left(g, _least_left(s, g, r))
+    set_residuals(g)
     n = f.state.weight / s.state.unit
     return base, log_weights(g, square, n, max(n - intercept, 0.0))
 
@@ -247,12 +250,13 @@ def refresh_selection(s: SelectionStream, r: Rows) -> int:
     state, f, rows = s.state, s.frame, r.span.end - r.span.head
     if up_to_date(state, r):
         return DONE
+    clear_few(s.few)
     if rows == r.span.weightless:
         note_no_rows(state, r, s.coef)
         state.refit = 1
         return DONE
     if rows - r.span.weightless - state.has_intercept <= state.width:
-        return REFIT
+        return _refresh_few(s, r)
     if s.options.folded == 1 and not (
         state.core_start == r.span.head and state.core_end == r.span.end
     ):
@@ -272,6 +276,18 @@ def refresh_selection(s: SelectionStream, r: Rows) -> int:
     state.intercept = unscale(f, s.sums, state.has_intercept == 1, s.coef)
     state.refit = 0
     note_solved(state, r, rank)
+    return DONE
+
+
+@numba.njit(**INNER)
+def _refresh_few(s: SelectionStream, r: Rows) -> int:
+    """``refresh_selection`` for at most as many rows as unknowns."""
+    state = s.state
+    if s.options.averages == 1 or not select_few(s.few, s.grid, state, s.options, r, s.coef):
+        clear_few(s.few)
+        return REFIT
+    state.refit = 1
+    note_solved(state, r, state.rank)
     return DONE
 
 

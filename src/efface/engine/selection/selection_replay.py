@@ -10,10 +10,13 @@ import numba
 
 from efface.engine.events.event_replay import Events, learn_event, record
 from efface.engine.events.leverage import REACH, SPECTRAL, STRETCH, UNEXPLAINED, UNRANKED
+from efface.engine.events.precise_refit import TRIED_EVERY
 from efface.engine.events.rows import Rows, open_rows
-from efface.engine.events.stream import COMPACT, DONE
+from efface.engine.events.stream import COMPACT, DONE, REFIT, up_to_date
 from efface.engine.jit.compilation import INNER, KERNEL
 from efface.engine.jit.views import Ints, Matrix, Responses, Vector
+from efface.engine.selection.few_rows import gauge_few, measure_few
+from efface.engine.selection.precise_selection import select_precisely
 from efface.engine.selection.selection_fit import factorise_frame, refresh_selection
 from efface.engine.selection.selection_state import SelectionStream, open_selection
 from efface.engine.standardized.standardized_fit import residuals_by_row
@@ -25,6 +28,7 @@ from efface.engine.standardized.standardized_replay import (
     reach_of,
     summarise_rows,
 )
+from efface.engine.sums.precise_sums import PreciseSums, open_precise
 from efface.engine.sums.sliding import NEVER
 
 
@@ -34,6 +38,7 @@ def replay_selection(
     y: Responses,
     span: Ints,
     store: Vector,
+    sums: Vector | None,
     events: Events,
     bounds: tuple[int, int, int],  # from, up to, and the row that is measured already
     wanted: int,
@@ -45,7 +50,12 @@ def replay_selection(
     for t in range(start, stop):
         if places is not None:
             _move_to(s, r, places, t)
-        code = refresh_selection(s, r)
+        code = REFIT
+        if sums is None or s.state.refit == 0 or r.span.end % TRIED_EVERY == 0:
+            code = refresh_selection(s, r)
+        if sums is not None:  # noqa: SIM102 - alone, so that the branch is not even compiled
+            if code == REFIT:
+                code = _refit(s, r, open_precise(sums))
         if code != DONE:
             return t, code
         if t != measured:
@@ -54,20 +64,44 @@ def replay_selection(
                 for i in range(3, 6):  # rows without weight have no leverage, and none is new
                     events.states[i, t] = 0.0
             if events.counts[2, t] > 0 and wanted != NOTHING:
-                if s.state.refit == 1:
-                    return t, SPECTRAL
-                factorise_frame(s)
-                measure_row(s, r, events, t, wanted)
-                if events.gauges.shape[0] > 0:
-                    _correct_residuals(s, r, events.gauges[t])
-                if wanted == DIAGNOSED and events.counts[1, t] < 0:
-                    if not rank_beyond_doubt(s.frame):
-                        return t, UNRANKED
-                    events.counts[1, t] = int(s.frame.state.spreading)
+                code = _measure(s, r, events, t, wanted)
+                if code != DONE:
+                    return t, code
         if places is None:  # noqa: SIM102 - alone, so that the branch is not even compiled
             if not learn_event(s.state, r, events, t):
                 return t, COMPACT
     return stop, DONE
+
+
+@numba.njit(**INNER)
+def _refit(s: SelectionStream, r: Rows, p: PreciseSums) -> int:
+    """Refit from sums in double-double precision, if that is possible."""
+    if up_to_date(s.state, r) or select_precisely(s, r, p):
+        return DONE
+    return refresh_selection(s, r)
+
+
+@numba.njit(**INNER)
+def _measure(s: SelectionStream, r: Rows, events: Events, t: int, wanted: int) -> int:
+    """Leverages, rank and gauges of row t; a code where they do not follow from the state."""
+    if s.few.state.kept == 1:
+        if events.gauges.shape[0] > 0:
+            gauge_few(s.few, s.state, events.rows[t], events.gauges[t], s.frame.scratch)
+        if wanted == DIAGNOSED:
+            measure_few(s.few, s.state, r, events, t, s.frame.scratch)
+        events.counts[1, t] = s.few.state.independent
+        return DONE
+    if s.state.refit == 1:
+        return SPECTRAL
+    factorise_frame(s)
+    measure_row(s, r, events, t, wanted)
+    if events.gauges.shape[0] > 0:
+        _correct_residuals(s, r, events.gauges[t])
+    if wanted == DIAGNOSED and events.counts[1, t] < 0:
+        if not rank_beyond_doubt(s.frame):
+            return UNRANKED
+        events.counts[1, t] = int(s.frame.state.spreading)
+    return DONE
 
 
 @numba.njit(**INNER)
@@ -92,6 +126,10 @@ def gauge_selection(
 ) -> bool:
     """Gauges of each of ``rows``, of a stream that is up to date; False if it was refitted."""
     s, r = open_selection(store), open_rows(x, y, span)
+    if s.few.state.kept == 1:
+        for t in range(rows.shape[0]):
+            gauge_few(s.few, s.state, rows[t], gauges[t], s.frame.scratch)
+        return True
     if s.state.refit == 1:
         return False
     factorise_frame(s)

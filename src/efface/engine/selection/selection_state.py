@@ -18,6 +18,7 @@ from efface.engine.jit.compilation import INNER, KERNEL, carving
 from efface.engine.jit.records import Record, record, words
 from efface.engine.jit.views import Ints, Matrix, Responses, Vector, part
 from efface.engine.linalg.dense import fill
+from efface.engine.selection.few_rows import FewRows, clear_few, lay_out_few
 from efface.engine.selection.grid import Grid, clear_grid, lay_out_grid
 from efface.engine.standardized.correlations import Frame, lay_out_frame
 from efface.engine.standardized.standardized_fit import release_stream
@@ -47,6 +48,7 @@ class SelectionStream(NamedTuple):
     frame: Frame
     grid: Grid
     other: Grid  # of the second scaling; of no features without ``averages``
+    few: FewRows
 
 
 @carving
@@ -59,8 +61,10 @@ def _lay_out(
     frame, end = lay_out_frame(f, end, d)
     grid, end = lay_out_grid(f, end, d)
     second, end = lay_out_grid(f, end, other)
+    few, end = lay_out_few(f, end, d)
     state, fixed = stream_state(part(f, at, first)), options_of(part(f, first, coef))
-    return SelectionStream(state, fixed, part(f, coef, coef + d), sums, frame, grid, second), end
+    vector = part(f, coef, coef + d)
+    return SelectionStream(state, fixed, vector, sums, frame, grid, second, few), end
 
 
 @carving
@@ -124,6 +128,7 @@ def _release(s: SelectionStream, head: int) -> None:
     s.options.folded = s.options.factorised = 0
     clear_grid(s.grid)
     clear_grid(s.other)
+    clear_few(s.few)
 
 
 @numba.njit(**KERNEL)

@@ -376,7 +376,7 @@ def refit_frame(s: StandardStream, r: Rows, p: PreciseSums) -> bool:
     rows, state.penalty = end - head - r.span.weightless, state.alpha
     if rows - 1 <= state.width:
         return False
-    asked = Window(rows, state.penalty, state.has_intercept == 1, True)
+    asked = Window(rows, state.penalty, state.has_intercept == 1, True, False)
     state.intercept, rank = fit_range(p, r.x, r.y, head, end, asked, s.coef)
     clear_system(p.system, p.total)
     if rank != UNSOLVED:

@@ -32,6 +32,7 @@ from efface.engine.jit.views import (
 from efface.engine.linalg.dense import copy, fill
 from efface.engine.linalg.double_double import plus
 from efface.engine.linalg.exact_products import add_exact_gram, padded_columns, row_start
+from efface.engine.linalg.precise_factor import factorise_precisely
 from efface.engine.linalg.precise_solve import (
     OFF_CENTRE,
     UNSOLVED,
@@ -270,3 +271,15 @@ def fit_range(
         slide_precise(s, x, y, a, b)
         level, rank = solve_precisely(s.system, s.total, s.centre, asked, True, coef)
     return level, UNSOLVED if s.state.tiny == 1 else rank
+
+
+@numba.njit(**INNER)
+def factor_range(s: PreciseSums, x: Matrix, y: Responses, a: int, b: int, asked: Window) -> int:
+    """``factorise_precisely`` for the rows [a, b). The caller clears the system."""
+    slide_precise(s, x, y, a, b)
+    rank = factorise_precisely(s.system, s.total, s.centre, asked, s.state.turn == b)
+    if rank == OFF_CENTRE:
+        turn_precise(s, x, y, a, b)
+        slide_precise(s, x, y, a, b)
+        rank = factorise_precisely(s.system, s.total, s.centre, asked, True)
+    return UNSOLVED if s.state.tiny == 1 else rank

@@ -70,7 +70,7 @@ def _fit(
         solved[i] = False
         if rows - (1 if intercept or standardized else 0) <= d:
             continue
-        asked = Window(rows, penalty, intercept, standardized)
+        asked = Window(rows, penalty, intercept, standardized, False)
         found, size = fit_range(sums, x, y, a, b, asked, coef[ends[i]])
         if size != UNSOLVED:
             level[ends[i]], rank[ends[i]], solved[i] = found, size, True
@@ -112,7 +112,7 @@ def _find_directions(
     for i in range(n):
         rows += y[i, WEIGHT] > 0.0
     system, w = sums.system, padded_columns(d + 2)
-    rank = fit_range(sums, x, y, 0, n, Window(rows, 0.0, intercept, False), squares)[1]
+    rank = fit_range(sums, x, y, 0, n, Window(rows, 0.0, intercept, False, False), squares)[1]
     found = 0
     for j in range(d):
         squares[j] = sums.total[j * w + j]

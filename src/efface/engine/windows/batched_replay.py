@@ -11,16 +11,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from efface.engine.events.event_replay import forgetting_term
-from efface.engine.events.leverage import (
-    GAUGES_KEPT,
-    HEFT,
-    REACH,
-    SCATTER,
-    SIZE_2,
-    STRETCH,
-    UNEXPLAINED,
-)
+from efface.engine.events.leverage import HEFT
 from efface.engine.events.penalty import KEPT, lemma_3, pilot_penalty
 from efface.engine.events.pilot import RESIDUAL, constant, penalty_from
 from efface.engine.events.state import FIXED, PILOT, STATE_WORDS, Rule, set_rule, stream_state
@@ -39,30 +30,24 @@ from efface.engine.jit.simd import (
     take_lower,
 )
 from efface.engine.jit.views import VALUE, Matrix, Responses, Vector, part, take, weighed
-from efface.engine.linalg.batched_cholesky import substitute_back
 from efface.engine.linalg.dense import SAFE, fill
 from efface.engine.sums.precise_windows import NO_DIRECTIONS
 from efface.engine.sums.sliding import Sums, depth_for, lay_out_sums, start_sums
+from efface.engine.windows.lane_fits import LaneFits, collect_lane, set_leverages
 from efface.engine.windows.problem import Problem, free_directions
 from efface.engine.windows.systems import (
     AROUND,
     AWAY,
-    CROSS,
     EXPLAINED,
     FAR,
     HIGH,
-    IMAGE,
     INVERSE,
     LENGTH,
     LEVEL,
     LOW,
-    NEW,
-    NUMBERS,
-    OLD,
     OWN,
     PREDICTION,
     ROOT,
-    SIZE,
     SPREAD,
     SQUARES,
     TOTAL,
@@ -129,6 +114,7 @@ def _replay(
     sums = lay_out_sums(store, lanes + STATE_WORDS, d, depth)[0]
     least_penalty = state.alpha if state.rule == FIXED else 1.0
     problem = Problem(x, y, s, least_penalty, intercept, null)
+    found = LaneFits(states, coef, gauges, margin, part(margin, 0, 0))
     start_sums(sums, state.rule != FIXED)
     t = s
     while t < n:
@@ -141,7 +127,8 @@ def _replay(
             factorise(f, at, TILE)
             _measure(f, at, sums.centre, d, intercept)
             middle = sums.centre[d + 1] if intercept else 0.0
-            _collect(f, at, middle, t - s, batch.windows, states, coef, gauges, margin)
+            for i in range(batch.windows):
+                collect_lane(f, at, i, found, t - s + i, middle)
         else:
             fill(part(margin, t - s, stop - s), 0.0)
         t = stop
@@ -256,52 +243,10 @@ def plug_in(
 @numba.njit(**INNER)
 def _measure(f: Matrix, at: Offsets, centre: Vector, d: int, intercept: bool) -> None:
     """Coefficients, intercept, prediction, leverages and gauges of each window."""
-    m, step, numbers = at.m, at.step, at.numbers
-    theta = at.factor + m * step
-    new, old = theta + step, theta + 2 * step
-    for k in range(LEVEL, NUMBERS):
-        set_all(f, numbers + k, 0.0)
-    add_dot(f, numbers + NEW, new - 1, new - 1, m + 1)
-    add_dot(f, numbers + OLD, old - 1, old - 1, m + 1)
-    add_dot(f, numbers + CROSS, new - 1, old - 1, m + 1)
-    solve(f, at)
-    substitute_back(f, at, new)
-    add_dot(f, numbers + IMAGE, new, new, m)
-    add_dot(f, numbers + SIZE, theta, theta, m)
+    set_all(f, at.numbers + LEVEL, 0.0)
+    set_all(f, at.numbers + PREDICTION, 0.0)
+    set_leverages(f, at)
     if intercept:
         set_level(f, at, centre, d)
-    add_dot(f, numbers + PREDICTION, theta, at.matrix + (m + 1) * step, m)
-
-
-@numba.njit(**INNER)
-def _collect(
-    f: Matrix,
-    at: Offsets,
-    middle: float,
-    first: int,
-    windows: int,
-    states: Matrix,
-    coef: Matrix,
-    gauges: Matrix,
-    margin: Vector,
-) -> None:
-    """Copy the results from the lanes; ``middle`` is the centre of the responses."""
-    d, numbers = coef.shape[1], part(f, at.numbers, at.numbers + NUMBERS)
-    theta = at.factor + at.m * at.step
-    for i in range(windows):
-        row, penalty = first + i, f[at.penalty, i]
-        new, old, size = numbers[NEW, i], numbers[OLD, i], numbers[SIZE, i]
-        margin[row] = f[at.margin, i] if 0.0 <= penalty < np.inf else 0.0
-        states[0, row], states[1, row] = numbers[PREDICTION, i] + middle, penalty
-        states[2, row], states[3, row] = numbers[LEVEL, i] + middle, new
-        states[4, row], states[5, row] = old, forgetting_term(new, old, numbers[CROSS, i])
-        if coef.shape[0] > 0:
-            for j in range(d):
-                coef[row, j] = f[theta + j, i]
-        if gauges.shape[1] > 0:
-            left = numbers[SQUARES, i] - numbers[EXPLAINED, i] - penalty * size
-            gauges[REACH, row], gauges[STRETCH, row] = new, numbers[IMAGE, i]
-            gauges[UNEXPLAINED, row], gauges[SIZE_2, row] = left, size
-            gauges[SCATTER, row] = max(numbers[SPREAD, i], 0.0)
-            if not left > GAUGES_KEPT * numbers[SQUARES, i]:
-                margin[row] = 0.0
+    new = at.matrix + (at.m + 1) * at.step
+    add_dot(f, at.numbers + PREDICTION, at.factor + at.m * at.step, new, at.m)

@@ -18,9 +18,10 @@ from efface.engine.linalg.refit import refit
 from efface.engine.sums.precise_windows import fit_precisely, null_directions
 from efface.engine.windows.constants import varying_features
 from efface.engine.windows.few_features import slide_few_features
+from efface.engine.windows.lane_fits import LaneFits
 from efface.engine.windows.many_features import slide_many_features
 from efface.engine.windows.problem import Estimates, Problem
-from efface.engine.windows.ranges import RangeFits, Ranges, solve_ranges
+from efface.engine.windows.ranges import Ranges, solve_ranges
 from efface.engine.windows.systems import MOST_UNKNOWNS
 
 
@@ -121,7 +122,7 @@ def solve_windows(
     count = ends - starts
     design = varying_features(x, int(count.max(initial=1)), penalty, intercept)
     responses, d = weighed(y, weights), design.x.shape[1]
-    found = RangeFits.empty(len(x), d, coef=True, gauges=False, rank=False)
+    found = LaneFits.empty(len(x), d, coef=True, gauges=False, rank=False)
     solved = np.where(count < least, starts, ends)
     ranges = Ranges(design.x, responses, starts, solved, design.x, starts)
     solve_ranges(ranges, Rule(FIXED, penalty), design.intercept, found, measured=False)

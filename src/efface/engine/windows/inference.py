@@ -2,7 +2,8 @@
 
 Each window needs the inverse of its own normal equations: O(d^3) per window, where the coefficients
 alone take O(d^2). The sums are made by addition alone. A window of full rank whose margin is below
-SAFE is factorised from its own rows (see ``gram_schmidt``).
+SAFE takes its factor from sums in double-double precision (see ``linalg.precise_factor``), or from
+its own rows where that is not enough either (see ``gram_schmidt``).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from efface.engine.jit.views import (
     weighed,
 )
 from efface.engine.linalg.dense import SAFE, dot
+from efface.engine.linalg.exact_products import padded_columns
 from efface.engine.linalg.gram_schmidt import (
     Factor,
     inverse_diagonal,
@@ -36,6 +38,19 @@ from efface.engine.linalg.gram_schmidt import (
     orthogonalise,
     place_columns,
     squared_residuals,
+)
+from efface.engine.linalg.precise_factor import (
+    AROUND,
+    LEFT,
+    divided_square,
+    invert_factor,
+)
+from efface.engine.linalg.precise_solve import Window, clear_system
+from efface.engine.sums.precise_sums import (
+    PreciseSums,
+    allocate_precise,
+    factor_range,
+    open_precise,
 )
 from efface.engine.sums.sliding import (
     Sums,
@@ -47,6 +62,7 @@ from efface.engine.sums.sliding import (
 from efface.engine.windows.constants import VaryingFeatures, varying_features
 
 _KEPT = 1e-6  # a difference below this share of its first term has lost too many digits
+_LEAST_LEFT = 1e-20  # the same in double-double precision
 
 
 class InferenceProblem(NamedTuple):
@@ -124,12 +140,21 @@ def _infer_all(
     depth = depth_for(int(rows.max(initial=1)))
     size = words(lay_out_sums, d, depth) + words(lay_out_core, p, 1, 0)
     _infer(*problem, max(first, p), coef, level, *found, np.zeros(size), depth)
-    left = np.flatnonzero(full & np.isnan(found.unexplained) & (rows >= p))
-    left = left[left >= max(first, p)]
+    left = _left(full & (rows >= p), max(first, p), found)
+    if left.size:
+        sums = allocate_precise(d, problem.intercept, int(rows[left].max()))
+        _infer_precisely(*problem, left, *found, sums)
+        left = _left(full & (rows >= p), max(first, p), found)
     if left.size:
         store = np.empty(words(lay_out_factor, d, p, int(rows[left].max())))
         _infer_by_rows(*problem, left, coef, level, *found, store)
     return found
+
+
+def _left(full: NDArray[np.bool], first: int, found: Inference) -> Ints:
+    """The rows from ``first`` on whose windows have full rank, and no statistics yet."""
+    left = np.flatnonzero(full & np.isnan(found.unexplained))
+    return left[left >= first]
 
 
 @numba.njit(**KERNEL, nogil=True)
@@ -166,6 +191,50 @@ def _infer(
             around = _scatter(sums, responses, d, intercept)
             unexplained[t] = _unexplained(sums, core, rows, responses, coef[t], level[t], around)
             total[t] = around + _square_of_mean(sums, d) if uncentred else around
+
+
+@numba.njit(**KERNEL, nogil=True)
+def _infer_precisely(
+    x: Matrix,
+    y: Responses,
+    starts: Ints,
+    intercept: bool,
+    uncentred: bool,
+    ends: Ints,
+    variance: Matrix,
+    base: Vector,
+    unexplained: Vector,
+    total: Vector,
+    store: Vector,
+) -> None:
+    """``_infer`` for the windows that end at ``ends``, from sums in double-double precision."""
+    d, s = x.shape[1], open_precise(store)
+    for e in range(ends.size):
+        t = ends[e]
+        asked = Window(t + 1 - starts[t], 0.0, intercept, False, False)
+        rank = factor_range(s, x, y, starts[t], t + 1, asked)
+        left, around = s.system.residual[LEFT], s.system.residual[AROUND]
+        if rank == d and left > _LEAST_LEFT * around:
+            invert_factor(s.system)
+            for j in range(d):
+                row = part(s.system.null[j], j, d)
+                variance[t, j] = dot(row, row)
+            unexplained[t], total[t], base[t] = left, around, 0.0
+            if intercept:
+                base[t], square = _at_origin(s, d)
+                total[t] += square if uncentred else 0.0
+    clear_system(s.system, s.total)
+
+
+@numba.njit(**INNER)
+def _at_origin(s: PreciseSums, d: int) -> tuple[float, float]:
+    """The variance of the prediction at x = 0; the weight times the squared mean response."""
+    w, mean = padded_columns(d + 2), s.system.step
+    n = s.total[d * w + d]
+    for j in range(d):
+        mean[j] = s.centre[j] + s.total[d * w + j] / n
+    middle = s.centre[d + 1] + s.total[(d + 1) * w + d] / n
+    return 1.0 / n + divided_square(s.system, mean), n * middle * middle
 
 
 @numba.njit(**KERNEL, nogil=True)

@@ -16,7 +16,7 @@ from efface.engine.jit.blas import subtract_products
 from efface.engine.jit.compilation import FAST, INNER
 from efface.engine.jit.simd import column_forms
 from efface.engine.jit.views import Matrix, Vector, block, part
-from efface.engine.linalg.dense import add_row, copy, dot, fill, invert, symmetric_times
+from efface.engine.linalg.dense import add_row, copy, dot, fill, invert_root
 from efface.engine.sums.sliding import Sums
 from efface.engine.windows.local_rows import (
     AGE,
@@ -99,13 +99,13 @@ def _scatter(a: Matrix, r: Room, count: int, sums: Sums, centred: bool) -> None:
 def invert_system(
     r: Room, count: int, sums: Sums, centred: bool, share: float, penalty: float, power: float
 ) -> bool:
-    """inverse <- (Z'Z / share + penalties)^-1; False if it has none.
+    """root <- W, where W'W = (Z'Z / share + penalties)^-1; False if there is none.
 
     ``share`` of the live rows are in Z. The penalty of a feature is multiplied by its deviation to
     the power of ``power``.
     """
     d, diagonal, weight = r.features.shape[1], r.features[DIAGONAL], sums.total
-    a = block(r.inverse, 0, d, 0, d)
+    a = block(r.root, 0, d, 0, d)
     _scatter(a, r, count, sums, centred)
     for j in range(d):
         for k in range(j + 1):
@@ -114,23 +114,32 @@ def invert_system(
         a[j, j] += penalty * deviation**power
         a[j, j] = a[j, j] * (1.0 + RIDGE) if a[j, j] > TINY else 1.0
         diagonal[j] = a[j, j]
-    return invert(a, diagonal, r.work) > 0.0
+    return invert_root(a, diagonal, r.work) > 0.0
+
+
+@numba.njit(**INNER)
+def solve_system(r: Room, values: Vector, out: Vector) -> None:
+    """out <- W'W values."""
+    fill(out, 0.0)
+    for j in range(values.size):
+        row = part(r.root[j], 0, j + 1)
+        add_row(dot(row, part(values, 0, j + 1)), row, part(out, 0, j + 1))
 
 
 @numba.njit(**INNER, fastmath=FAST)
 def _measure_rows(r: Room, count: int, coef: Vector, intercept: float) -> None:
     """LEVERAGE <- u'Au of each row u around the mean, LEVEL <- its prediction, ERROR <- residual.
 
-    With u = (z - shift) and z around the centre, u'Au = z'Az - 2 z'A shift + shift'A shift.
+    With u = (z - shift), z around the centre and A = W'W, it is |Wz|^2 - 2 z'A shift + |W shift|^2.
     """
     c, d, shift = r.columns, r.features.shape[1], r.features[SHIFT]
-    copy(coef, r.inverse[d])
-    symmetric_times(block(r.inverse, 0, d, 0, d), shift, r.inverse[d + 1])
+    copy(coef, r.root[d])
+    solve_system(r, shift, r.root[d + 1])
     for at in range(0, count, SIDE):
-        column_forms(r.z, r.inverse, at, r.z.shape[1], d)
+        column_forms(r.z, r.root, at, r.z.shape[1], d)
     own, predicted, shifted = r.z[d + LEVERAGE], r.z[d + PREDICTED], r.z[d + SHIFTED]
     root, inverse, weight = c[ROOT], c[INVERSE_ROOT], c[WEIGHT_OF]
-    base = dot(shift, r.inverse[d + 1])
+    base = dot(shift, r.root[d + 1])
     for i in range(count):
         own[i] += base * weight[i] - 2.0 * root[i] * shifted[i]
     level, response, error = c[LEVEL], c[RESPONSE], c[ERROR]

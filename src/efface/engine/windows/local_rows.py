@@ -39,12 +39,12 @@ class Room(NamedTuple):
     columns: Matrix  # (_VECTORS, m)
     slots: Ints  # (m,): the column of the row at a place, modulo m; -1 for a row without weight
     held: Ints  # (3,): the columns are of rows first..last - 1; how many
-    inverse: Matrix  # (d + 2, d): and the two linear forms of ``column_forms``
+    root: Matrix  # (d + 2, d): W, see ``local_errors``, and two linear forms of ``column_forms``
     features: Matrix  # (6, d)
     stack: Matrix  # (COLUMNS, COLUMNS): the inverse of the columns' products
     small: Matrix  # (5, COLUMNS): see ``local_spread``
     numbers: Vector  # (_NUMBERS,)
-    work: Vector  # scratch of ``invert``
+    work: Vector  # scratch of ``invert_root``
 
 
 def room_for(d: int, rows: int) -> Room:
@@ -110,7 +110,8 @@ def _is_far(r: Room, sums: Sums) -> bool:
         mean = r.features[MEAN, j]
         shift = mean - r.features[CENTRE, j]
         scatter = total[j, j] - total[d, j] / total[d, d] * total[d, j]
-        if total[d, d] * shift * shift > scatter and abs(shift) > 4.0 * EPS * abs(mean):
+        near = total[d, d] * shift * shift <= scatter or abs(shift) <= 4.0 * EPS * abs(mean)
+        if not near:  # or NaN, behind a window without weight
             return True
     return False
 

@@ -25,13 +25,14 @@ import numpy as np
 
 from efface.engine.jit.compilation import FAST, INNER
 from efface.engine.jit.views import Matrix, Vector, part
-from efface.engine.linalg.dense import dot, fill
+from efface.engine.linalg.dense import dot, fill, mean
 from efface.engine.windows.local_errors import (
     RIDGE,
     TINY,
     add_features,
     extremes,
     feature_products,
+    solve_system,
 )
 from efface.engine.windows.local_rows import (
     AGE,
@@ -83,20 +84,12 @@ def _bounded(root: float) -> float:
 
 
 @numba.njit(**INNER, fastmath=FAST)
-def _mean(values: Vector) -> float:
-    total = 0.0
-    for i in range(values.size):
-        total += values[i]
-    return total / values.size
-
-
-@numba.njit(**INNER, fastmath=FAST)
 def _centre(values: Vector) -> float:
     """Subtract the mean, and return it."""
-    mean = _mean(values)
+    middle = mean(values)
     for i in range(values.size):
-        values[i] -= mean
-    return mean
+        values[i] -= middle
+    return middle
 
 
 @numba.njit(**INNER, fastmath=FAST)
@@ -123,9 +116,9 @@ def _take_roots(r: Room, n: int) -> None:
     """TARGET <- the fourth roots of the errors, SCORE <- the square roots; columns but FIT."""
     error, level = part(r.columns[ERROR], 0, n), part(r.columns[LEVEL], 0, n)
     target, square = part(r.columns[TARGET], 0, n), part(r.columns[SCORE], 0, n)
-    mean, size = _mean(error), _mean(level)
-    r.numbers[MEAN_ERROR], r.numbers[MEAN_SIZE] = mean, size
-    per_mean, per_size = 1.0 / max(mean, TINY), 1.0 / max(size, TINY)
+    usual, size = mean(error), mean(level)
+    r.numbers[MEAN_ERROR], r.numbers[MEAN_SIZE] = usual, size
+    per_mean, per_size = 1.0 / max(usual, TINY), 1.0 / max(size, TINY)
     for i in range(n):
         error[i] *= per_mean
         square[i] = 2.0 * np.sqrt(error[i] + _OFFSET)
@@ -152,8 +145,7 @@ def _fit_features(r: Room, n: int) -> None:
     total = dot(weighted, root)
     for j in range(d):
         products[j] -= total * shift[j]
-    for j in range(d):
-        coef[j] = dot(r.inverse[j], products)
+    solve_system(r, products, coef)
     base = dot(shift, coef)
     fill(fit, 0.0)
     add_features(r.z, coef, fit)
@@ -169,10 +161,31 @@ def _fit_features(r: Room, n: int) -> None:
 def _invert_products(r: Room, n: int) -> None:
     """stack <- the inverse of the products of the columns."""
     a = r.stack
+    _multiply_columns(r, n)
     for k in range(COLUMNS):
-        feature_products(r.columns, part(r.columns[k], 0, n), a[k])
+        for j in range(k):
+            a[k, j] = a[j, k]
         a[k, k] = a[k, k] * (1.0 + RIDGE) if a[k, k] > TINY else 1.0
     _invert_small(a)
+
+
+@numba.njit(**INNER, fastmath=FAST)
+def _multiply_columns(r: Room, n: int) -> None:
+    """The upper triangle of stack <- the products of the columns, in one pass."""
+    a, c = r.stack, r.columns
+    fit, curve, level, ends, age = c[FIT], c[CURVE], c[LEVEL], c[ENDS], c[AGE]
+    ff, fq, fv, fe, fg = 0.0, 0.0, 0.0, 0.0, 0.0
+    qq, qv, qe, qg, vv = 0.0, 0.0, 0.0, 0.0, 0.0
+    ve, vg, ee, eg, gg = 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(n):
+        f, q, v, e, g = fit[i], curve[i], level[i], ends[i], age[i]
+        ff, fq, fv, fe, fg = ff + f * f, fq + f * q, fv + f * v, fe + f * e, fg + f * g
+        qq, qv, qe, qg, vv = qq + q * q, qv + q * v, qe + q * e, qg + q * g, vv + v * v
+        ve, vg, ee, eg, gg = ve + v * e, vg + v * g, ee + e * e, eg + e * g, gg + g * g
+    a[FIT, FIT], a[FIT, CURVE], a[FIT, LEVEL], a[FIT, ENDS], a[FIT, AGE] = ff, fq, fv, fe, fg
+    a[CURVE, CURVE], a[CURVE, LEVEL], a[CURVE, ENDS], a[CURVE, AGE] = qq, qv, qe, qg
+    a[LEVEL, LEVEL], a[LEVEL, ENDS], a[LEVEL, AGE] = vv, ve, vg
+    a[ENDS, ENDS], a[ENDS, AGE], a[AGE, AGE] = ee, eg, gg
 
 
 @numba.njit(**INNER, fastmath=FAST)
@@ -198,7 +211,7 @@ def _score(r: Room, n: int) -> None:
     target = part(c[TARGET], 0, n)
     for i in range(n):
         score[i] = error[i] / spread_of(spread[i])
-    scale = 1.0 / max(_mean(score), TINY)
+    scale = 1.0 / max(mean(score), TINY)
     for i in range(n):
         ratio = min(score[i] * scale, _LARGEST)
         target[i] = spread[i] + (ratio - 1.0) * (1.0 + 0.25 * spread[i])

@@ -18,17 +18,7 @@ import numba
 import numpy as np
 
 from efface.engine.events.core import gather, off_centre, trusted
-from efface.engine.events.event_replay import forgetting_term
-from efface.engine.events.leverage import (
-    GAUGES,
-    GAUGES_KEPT,
-    HEFT,
-    REACH,
-    SCATTER,
-    SIZE_2,
-    STRETCH,
-    UNEXPLAINED,
-)
+from efface.engine.events.leverage import HEFT
 from efface.engine.events.state import FIXED, PILOT, STATE_WORDS, Rule, set_rule, stream_state
 from efface.engine.jit import views
 from efface.engine.jit.compilation import INNER, KERNEL
@@ -45,7 +35,7 @@ from efface.engine.jit.simd import (
     subtract_product,
 )
 from efface.engine.jit.views import VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, take
-from efface.engine.linalg.batched_cholesky import solve_row, substitute_back
+from efface.engine.linalg.batched_cholesky import solve_row
 from efface.engine.linalg.dense import copy, fill
 from efface.engine.sums.sliding import (
     NEVER,
@@ -58,31 +48,23 @@ from efface.engine.sums.sliding import (
     widen,
 )
 from efface.engine.windows.batched_replay import first_penalty, plug_in, solve_pilot
+from efface.engine.windows.lane_fits import LaneFits, collect_lane, set_leverages
 from efface.engine.windows.systems import (
     AROUND,
     AWAY,
-    CROSS,
-    EXPLAINED,
     FAR,
-    IMAGE,
     LENGTH,
     LEVEL,
-    NEW,
-    NUMBERS,
-    OLD,
     PREDICTION,
     ROOT,
-    SIZE,
     SPREAD,
     SQUARES,
     TOTAL,
     Offsets,
     factorise,
     offsets_for,
-    solve,
 )
 
-STATES = 6  # prediction, penalty, intercept, leverages of the new and the oldest row, FRT
 ALONE = 1 << 30  # as ``unit``: ranges that share no rows
 SHORT = 32  # rows: up to this many are summed one by one, which is faster than sliding sums
 _PLACES = 4 * SHORT  # for rows of short ranges
@@ -99,43 +81,11 @@ class Ranges(NamedTuple):
     at: Ints  # range k predicts rows[at[k]]
 
 
-class RangeFits(NamedTuple):
-    """What is known of each range, usable where the margin is at least SAFE."""
-
-    states: Matrix  # (STATES, n)
-    coef: Matrix  # (n, d), or (0, d) where it is not wanted
-    gauges: Matrix  # (GAUGES, n), or (GAUGES, 0)
-    margin: Vector  # (n,)
-    unpenalised: Vector  # (n,): the margin without the penalty, or (0,)
-
-    @classmethod
-    def empty(cls, n: int, d: int, *, coef: bool, gauges: bool, rank: bool) -> RangeFits:
-        """Room for n ranges of rows with d features."""
-        return cls(
-            np.full((STATES, n), np.nan),
-            np.full((n if coef else 0, d), np.nan),
-            np.full((GAUGES, n if gauges else 0), np.nan),
-            np.zeros(n),
-            np.zeros(n if rank else 0),
-        )
-
-    def part(self, first: int, last: int) -> RangeFits:
-        """The ranges from ``first`` up to ``last``, where they lie."""
-        rows = slice(first, last)
-        return RangeFits(
-            self.states[:, rows],
-            self.coef[rows],
-            self.gauges[:, rows],
-            self.margin[rows],
-            self.unpenalised[rows],
-        )
-
-
 def solve_ranges(
     ranges: Ranges,
     rule: Rule,
     intercept: bool,
-    found: RangeFits,
+    found: LaneFits,
     *,
     unit: int = 1,
     measured: bool = True,
@@ -204,7 +154,7 @@ def _solve(
     sums = lay_out_sums(store, lanes + STATE_WORDS, d, depth)[0]
     all_lanes = _Lanes(f, at, take(store, centres, LANES, d + 2), waiting, state)
     ranges = Ranges(x, y, lo, hi, rows, at_)
-    found = RangeFits(states, coef, gauges, margin, unpenalised)
+    found = LaneFits(states, coef, gauges, margin, unpenalised)
     start_sums(sums, state.rule != FIXED)
     _pad(f, at, d)
     centred = take(store, centres + LANES * (d + 2), _PLACES, d + 2)
@@ -330,9 +280,7 @@ def _write_moments(lanes: _Lanes, sums: Sums, i: int, n: float, root: float, shi
 
 
 @numba.njit(**INNER)
-def _solve_lanes(
-    lanes: _Lanes, ranges: Ranges, found: RangeFits, used: int, measured: bool
-) -> None:
+def _solve_lanes(lanes: _Lanes, ranges: Ranges, found: LaneFits, used: int, measured: bool) -> None:
     """Solve the systems of the lanes in use, and copy what was found."""
     f, at = lanes.f, lanes.at
     for i in range(used):
@@ -342,7 +290,7 @@ def _solve_lanes(
     _set_penalties(lanes, ranges, used)
     if measured:
         factorise(f, at, TILE)
-        _measure(f, at)
+        set_leverages(f, at)
     else:
         factorise(f, at, 0)
         _solve_response(f, at)
@@ -395,23 +343,6 @@ def _solve_response(f: Matrix, at: Offsets) -> None:
 
 
 @numba.njit(**INNER)
-def _measure(f: Matrix, at: Offsets) -> None:
-    """Coefficients, leverages and gauges of each lane."""
-    m, step, numbers = at.m, at.step, at.numbers
-    theta = at.factor + m * step
-    new, old = theta + step, theta + 2 * step
-    for k in range(EXPLAINED, NUMBERS):
-        set_all(f, numbers + k, 0.0)
-    add_dot(f, numbers + NEW, new - 1, new - 1, m + 1)
-    add_dot(f, numbers + OLD, old - 1, old - 1, m + 1)
-    add_dot(f, numbers + CROSS, new - 1, old - 1, m + 1)
-    solve(f, at)
-    substitute_back(f, at, new)
-    add_dot(f, numbers + IMAGE, new, new, m)
-    add_dot(f, numbers + SIZE, theta, theta, m)
-
-
-@numba.njit(**INNER)
 def _predict(f: Matrix, at: Offsets) -> None:
     """The prediction of each lane's row and of its centre, around the centre of y."""
     m, step, numbers = at.m, at.step, at.numbers
@@ -428,30 +359,13 @@ def _predict(f: Matrix, at: Offsets) -> None:
 
 
 @numba.njit(**INNER)
-def _collect(lanes: _Lanes, ranges: Ranges, found: RangeFits, k: int, i: int) -> None:
+def _collect(lanes: _Lanes, ranges: Ranges, found: LaneFits, k: int, i: int) -> None:
     """Copy the results of range k from lane i."""
     f, at, d = lanes.f, lanes.at, ranges.x.shape[1]
-    numbers, theta = part(f, at.numbers, at.numbers + NUMBERS), at.factor + at.m * at.step
-    centre, states, intercept = lanes.centres[i], found.states, at.eliminated == 1
-    penalty, size = f[at.penalty, i], numbers[SIZE, i]
-    new, old = numbers[NEW, i], numbers[OLD, i]
-    found.margin[k] = f[at.margin, i] if 0.0 <= penalty < np.inf else 0.0
-    middle = centre[d + 1] if intercept else 0.0
-    level = numbers[LEVEL, i] + middle
+    theta, centre = at.factor + at.m * at.step, lanes.centres[i]
+    middle = centre[d + 1] if at.eliminated == 1 else 0.0
+    collect_lane(f, at, i, found, k, middle)
     for j in range(d):
-        level -= centre[j] * f[theta + j, i]
-    states[0, k], states[1, k] = numbers[PREDICTION, i] + middle, penalty
-    states[2, k], states[3, k] = level, new
-    states[4, k], states[5, k] = old, forgetting_term(new, old, numbers[CROSS, i])
-    if found.coef.shape[0] > 0:
-        for j in range(d):
-            found.coef[k, j] = f[theta + j, i]
+        found.states[2, k] -= centre[j] * f[theta + j, i]
     if found.gauges.shape[1] > 0:
-        gauges, squares = found.gauges, numbers[SQUARES, i]
-        left = squares - numbers[EXPLAINED, i] - penalty * size
-        gauges[REACH, k], gauges[STRETCH, k] = new, numbers[IMAGE, i]
-        gauges[UNEXPLAINED, k], gauges[SIZE_2, k] = left, size
-        gauges[SCATTER, k] = max(numbers[SPREAD, i], 0.0)
-        gauges[HEFT, k] = centre[d]
-        if not left > GAUGES_KEPT * squares:
-            found.margin[k] = 0.0
+        found.gauges[HEFT, k] = centre[d]

@@ -1,0 +1,141 @@
+"""The comparisons of methods in Figs. 3 to 7: regret, L2 error and penalty over time.
+
+``Comparison`` has the paper's lines, the oracle penalty and the estimate 0. ``AutoComparison`` has
+``AutoRidge`` on the same streams, in fewer runs: one of its runs takes as long as twenty of the
+others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from efface.live.policies import Ints
+from efface.paper.experiments import DELTA, DIMENSION, Experiment, Numbers
+from efface.paper.methods import START, Line, MethodPath, constant_memory, growing_memory
+from efface.paper.simulate import linear_stream
+from efface.theory.floor import oracle_penalty, regret_floor
+from efface.theory.geometry import Array
+from efface.theory.quantities import cumulative_regret, l2_error
+
+FACTORS = (1.0, 10.0, 100.0)  # the paper's fixed penalties over sigma
+TIMES = 100
+
+
+@dataclass(frozen=True)
+class Subplot(Experiment):
+    """One panel of Figs. 3 to 7: a memory, a noise level, and the lines of a subclass.
+
+    With a window ``s``, rows s+1 .. T are predicted. With ``k``, the window starts with 20 rows,
+    and k rows arrive at each of T steps. The estimate before the step predicts them, their losses
+    are averaged, then they are learned and the oldest row leaves.
+    """
+
+    figure: str
+    s: int | None = None
+    k: int | None = None
+    sigma: float = 1.0
+    df: int | None = None
+    d: int = DIMENSION
+    delta: float = DELTA
+
+    @property
+    def id(self) -> str:
+        memory = f"s={self.s}" if self.s is not None else f"k={self.k}"
+        noise = f"sigma={self.sigma:g}" if self.df is None else f"df={self.df}"
+        return f"{self.figure}/{memory},{noise}"
+
+    @property
+    def noise_sd(self) -> float:
+        """The standard deviation of the noise; Student-t noise has more than sigma."""
+        return self.sigma * (1.0 if self.df is None else (self.df / (self.df - 2)) ** 0.5)
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The methods, in the order of their numbers."""
+        raise NotImplementedError
+
+    @property
+    def times(self) -> Ints:
+        """About 100 values of t; the last one is the horizon."""
+        every = np.ceil(np.arange(1, TIMES + 1) * self.horizon / TIMES).astype(np.int64)
+        return np.unique(every[every > self.rows_needed])
+
+    @property
+    def floor(self) -> Array:
+        """The cumulative floor under the regret of every method that sees these rows, per time."""
+        steps = np.arange(self.rows_needed + 1, self.horizon + 1)
+        rows = np.full(len(steps), self.s) if self.k is None else START + (self.k - 1) * (steps - 1)
+        floors = regret_floor(rows, self.d, sigma=self.noise_sd, contexts=self.reading)
+        return np.asarray(np.cumsum(floors)[self.times - self.rows_needed - 1])
+
+    def run(self, seed: int, number: int) -> Numbers:
+        rows = self.horizon if self.k is None else START + self.k * self.horizon
+        noise: dict[str, Any] = {"sigma": self.sigma, "df": self.df}
+        data = linear_stream(seed, number, rows, self.d, reading=self.reading, **noise)
+        found = []
+        for line in self.lines:
+            if self.k is None:
+                path = constant_memory(line, data, self.rows_needed, self.delta)
+            else:
+                path = growing_memory(line, data, self.k, self.delta)
+            found.append(self._measure(path, data.signal, data.theta))
+        return {name: np.stack([each[name] for each in found]) for name in found[0]}
+
+    def _measure(self, path: MethodPath, signal: Array, theta: Array) -> dict[str, Array]:
+        """Cumulative regrets, L2 error and penalty at each time."""
+        expected = signal[-path.predictions.size :].reshape(path.predictions.shape)
+        at = self.times - self.rows_needed - 1
+        absolute = cumulative_regret(path.predictions, expected, loss="absolute")
+        return {
+            "regret": cumulative_regret(path.predictions, expected).mean(axis=1)[at],
+            "abs_regret": absolute.mean(axis=1)[at],
+            "l2": l2_error(path.coef[at], theta),
+            "lambda": path.penalty[at],
+        }
+
+
+@dataclass(frozen=True)
+class Comparison(Subplot):
+    """The paper's lines, the oracle penalty and the estimate 0.
+
+    >>> setting = Comparison("standardized", horizon=30, figure="fig3", s=5, d=3)
+    >>> setting.id, setting.run(seed=0, number=0)["regret"].shape
+    ('fig3/s=5,sigma=1', (6, 25))
+    """
+
+    kind: ClassVar[str] = "comparison"
+
+    @property
+    def cost(self) -> float:
+        if self.k is not None:
+            return self.horizon * self.k * 0.08
+        return self.horizon * (0.012 + (self.s or 0) * 0.0007)
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """Fixed penalties are multiples of the noise level, as in the paper."""
+        fixed = tuple(Line("fixed", factor * self.sigma) for factor in FACTORS)
+        more = (Line("switching"),) if self.k is not None else ()
+        oracle = Line("oracle", oracle_penalty(self.d, sigma=self.noise_sd))
+        return (Line("adaptive"), *more, *fixed, oracle, Line("zero"))
+
+
+@dataclass(frozen=True)
+class AutoComparison(Subplot):
+    """``AutoRidge``, which is not the paper's, on the streams of a ``Comparison``."""
+
+    kind: ClassVar[str] = "auto"
+    max_runs: ClassVar[int | None] = 5
+
+    @property
+    def cost(self) -> float:
+        if self.k is not None:
+            return self.horizon * (0.6 + 0.1 * self.k)
+        return self.horizon * (0.1 + 0.02 * (self.s or 0))
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        return (Line("auto"),)

@@ -1,0 +1,57 @@
+"""A finding: a sentence, the number that decides it, and the range that the number must lie in.
+
+Findings are data: the function that computes the numbers, and the range. The verdict follows from
+both by ``efface.paper.verdicts``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from efface.paper.evidence import Evidence, Measure
+from efface.paper.simulate import Reading
+from efface.paper.verdicts import Place, Range, Verdict, judge
+
+Either = Literal["either"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence of the paper, the number that decides it, and the range for the number."""
+
+    name: str
+    sentence: str
+    source: str  # where in the paper
+    target: str  # of ``efface reproduce``: the files that show it
+    number: str
+    wanted: Range
+    measure: Measure
+
+    def claim(self, reading: Reading | Either, evidence: Evidence) -> Claim:
+        """The verdict under one reading."""
+        places = tuple(self.measure(evidence))
+        return Claim(self, reading, *judge(places, self.wanted), places)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The verdict on a finding under one reading, and the place that decides it."""
+
+    finding: Finding
+    reading: Reading | Either
+    verdict: Verdict
+    decided_by: Place
+    counts: Mapping[Verdict, int]
+    places: tuple[Place, ...]
+
+
+def findings_of(
+    source: str, target: str, *rows: tuple[str, str, str, Range, Measure]
+) -> tuple[Finding, ...]:
+    """Findings of one part of the paper: name, sentence, number, range, measure."""
+    return tuple(
+        Finding(name, sentence, source, target, number, wanted, measure)
+        for name, sentence, number, wanted, measure in rows
+    )
