@@ -89,7 +89,7 @@ def test_autoridge_sees_the_same_streams():
     assert paper.id == auto.id
     np.testing.assert_array_equal(paper.times, auto.times)
     assert paper != auto
-    assert auto.runs(100) == 5
+    assert auto.runs(100) < paper.runs(100)
 
 
 def test_times_are_about_100_and_end_at_the_horizon():

@@ -39,7 +39,7 @@ def number(place: Place) -> str:
     """
     if math.isnan(place.value):
         return "undefined"
-    if not (math.isfinite(place.error) and place.error > 0):
+    if not (math.isfinite(place.error) and place.error > 1e-9 * abs(place.value)):
         return f"{place.value:.4g}"
     digits = min(9, max(0, 1 - math.floor(math.log10(place.error))))
     return f"{place.value:,.{digits}f} ± {place.error:,.{digits}f}"

@@ -111,7 +111,9 @@ def paper_ball_radii(
 def noise_radius(X: ArrayLike, *, sigma: float, delta: float = 0.05) -> float:
     """The limit of the event on which the proofs of Lemmas 1, 3 and 4 rest.
 
-    max_j |(X' eps)_j| <= sigma max|x_ij| sqrt(2 n log(2 d / delta))   (second lemma of App. A)
+    The largest entry of X' eps <= sigma x_max sqrt(2 n log(2 d / delta))   (second lemma of App. A)
+
+    x_max and the entries of X' eps are taken as absolute values.
 
     Holds: with probability 1 - delta for independent sigma-subgaussian noise eps.
 
