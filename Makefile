@@ -86,7 +86,7 @@ bench: java .venv/dev.stamp .venv-spark/spark.stamp ## measure speed and accurac
 	$(BIN)/python -m benchmarks
 	.venv-spark/bin/python -m benchmarks spark
 
-paper: .venv/test.stamp ## reproduce the paper's figures and findings (40 minutes on two cores)
+paper: .venv/test.stamp ## reproduce the paper's figures and findings (half an hour on two cores)
 	$(BIN)/efface reproduce all --reading both --jobs $(JOBS) --out paper
 
 lock: $(BIN)/pip ## refresh requirements/*.lock (LOCK_FLAGS=--upgrade for newer versions)

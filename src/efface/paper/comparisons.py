@@ -128,7 +128,7 @@ class AutoComparison(Subplot):
     """``AutoRidge``, which is not the paper's, on the streams of a ``Comparison``."""
 
     kind: ClassVar[str] = "auto"
-    max_runs: ClassVar[int | None] = 5
+    max_runs: ClassVar[int | None] = 3
 
     @property
     def cost(self) -> float:

@@ -194,7 +194,7 @@ class _Writer:
         setting = {"runs": plan.runs, "horizon": plan.horizon, "seed": plan.seed}
         head = (
             f"{plan.runs} runs, T = {plan.horizon}, seed {plan.seed}; "
-            "10 runs for Fig. 2, AutoRidge and the theorems' bounds, 2,000 windows for coverage."
+            "10 for Fig. 2 and the theorems' bounds, 3 for AutoRidge, 2,000 windows for coverage."
         )
         self._text("claims.json", to_json(self.claims, setting))
         self._text("claims.md", to_markdown(self.claims, head), show=True)
