@@ -30,6 +30,7 @@ def results(spark, folder, model, **options):
     """The stream of results for the events of a folder."""
     import efface.spark
 
+    (Path(folder) / "in").mkdir(parents=True, exist_ok=True)
     source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
     events = source.json(str(Path(folder) / "in"))
     found = efface.spark.stream(events, model=model, kind="kind", **COLUMNS, **options)
