@@ -226,4 +226,4 @@ def stream(spark: Any, folder: Path) -> Table:
         rates = STREAM_KEYS * size / seconds, 1e3 * 2 * seconds / STREAM_KEYS
         lines.append((f"{size} per key", f"{rates[0]:,.0f}", f"{rates[1]:.2f} ms"))
     title = f"spark: stream, {STREAM_KEYS:,} keys in each batch, Ridge(window=20), local[2]"
-    return Table(title, ("events", "events/s", "core time per key"), lines)
+    return Table(title, ("events", "events/s", "seconds times cores, per key"), lines)
