@@ -56,7 +56,7 @@ def test_an_interrupt_says_how_to_continue(place, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("fig9",), "'target' is 'fig9': expected 'fig2' or 'fig3'"),
+        (("fig9",), "'target' is 'fig9': expected 'fig1' or 'fig2'"),
         (("fig3", "--runs", "0"), "'runs' is 0"),
         (("fig3", "--horizon", "80"), "'horizon' is 80"),
         (("fig3", "--reading", "whitened"), "'reading' is 'whitened'"),

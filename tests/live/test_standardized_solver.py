@@ -367,7 +367,7 @@ def test_the_solver_is_chosen_by_the_parameter():
     X, y = data(10, 2)
     assert isinstance(Ridge(standardize=True).fit(X, y)._live.solver, StandardizedSolver)
     assert not isinstance(Ridge().fit(X, y)._live.solver, StandardizedSolver)
-    assert solver_for.__kwdefaults__ == {"standardize": False}
+    assert solver_for.__kwdefaults__ == {"standardize": False, "fades": False}
     with pytest.raises(InvalidValue, match="'standardize' is 1: expected True or False"):
         Ridge(standardize=1).fit(X, y)
 

@@ -199,5 +199,6 @@ def test_the_registry_has_every_model_with_its_short_name_and_options():
         "adaptive": "AdaptiveRidge",
         "switching": "SwitchingRidge",
     }
-    options = {"window": None, "alpha": 1.0, "fit_intercept": True, "standardize": False}
+    options = {"window": None, "halflife": None, "alpha": 1.0}
+    options |= {"fit_intercept": True, "standardize": False}
     assert MODELS["Ridge"]().get_params() == options

@@ -96,9 +96,9 @@ def test_a_rule_is_read_back_and_marks_the_solution_as_old():
     store = allocate(2, False, True, 10)
     state = stream_state(store)
     state.solved_end = 4
-    rule = Rule(LEMMA_3, 0.25, 0.1, 2.0, 5.0, 1)
+    rule = Rule(LEMMA_3, 0.25, 0.1, 2.0, 5.0, 1, 0.5)
     set_rule(state, rule)
-    names = ("rule", "alpha", "delta", "theta_max", "switch_at", "noise")
+    names = ("rule", "alpha", "delta", "theta_max", "switch_at", "noise", "unit")
     assert tuple(getattr(state, name) for name in names) == rule
     assert state.solved_end == -1
     state.solved_end = 4

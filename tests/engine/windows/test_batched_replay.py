@@ -172,7 +172,6 @@ def test_constant_responses_have_no_safe_margin(rule, level):
 def test_coefficients_and_gauges_are_optional():
     X, y = stream(30, 2)
     states = np.empty((6, 20))
-    rule = np.array(Rule(), dtype=float)
-    margin = replay_windows(X, y, 10, rule, True, states, np.empty((0, 2)), np.empty((GAUGES, 0)))
+    margin = replay_windows(X, y, 10, Rule(), True, states, np.empty((0, 2)), np.empty((GAUGES, 0)))
     assert (states == replay(X, y, 10, "OLS", True)[0]).all()
     assert (margin >= SAFE).all()
