@@ -8,11 +8,11 @@ import numpy as np
 def sandwich(X, y, intercept, kind, lags=None, weights=None):
     """Variances of the unknowns (the features, then the intercept) of rows of full rank."""
     w = np.ones(len(y)) if weights is None else weights
-    A = np.column_stack([X, np.ones((len(y), int(intercept)))]) * np.sqrt(w)[:, np.newaxis]
-    b = y * np.sqrt(w)
-    Q, R = np.linalg.qr(A)
-    bread = np.linalg.inv(R) @ np.linalg.inv(R).T
-    residual = b - A @ np.linalg.solve(R, Q.T @ b)
+    roots = np.sqrt(w.astype(np.longdouble))  # scores of many lags nearly cancel: more digits
+    A = np.column_stack([X, np.ones((len(y), int(intercept)))]) * roots[:, np.newaxis]
+    b = y * roots
+    bread = inverse(A.T @ A)
+    residual = b - A @ (bread @ (A.T @ b))
     leverage = np.einsum("ij,jk,ik->i", A, bread, A)
     count, p = int((w > 0).sum()), A.shape[1]
     factor = {
@@ -29,4 +29,15 @@ def sandwich(X, y, intercept, kind, lags=None, weights=None):
         for lag in range(1, min(lags, len(y) - 1) + 1):
             product = scores[lag:].T @ scores[:-lag]
             meat += (1 - lag / (lags + 1)) * (product + product.T)
-    return np.diag(bread @ meat @ bread)
+    return np.diag(bread @ meat @ bread).astype(float)
+
+
+def inverse(G):
+    """The inverse of a positive definite matrix in extended precision, by Gauss-Jordan."""
+    scale = 1 / np.sqrt(np.diag(G))
+    p, rows = len(G), np.hstack([G * np.outer(scale, scale), np.eye(len(G), dtype=G.dtype)])
+    for j in range(p):
+        rows[j] /= rows[j, j]
+        others = np.arange(p) != j
+        rows[others] -= np.outer(rows[others, j], rows[j])
+    return rows[:, p:] * np.outer(scale, scale)

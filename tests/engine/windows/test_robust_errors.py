@@ -41,8 +41,10 @@ def test_every_window_equals_the_sandwich(problem, kind, lags, window):
         rows = slice(starts[t], t + 1)
         w = None if weights is None else weights[rows]
         expected = sandwich(X[rows], y[rows], intercept, kind, lags, w)
-        ours = np.append(found.variance[t], found.base[t])
-        np.testing.assert_allclose(ours[: len(expected)], expected, rtol=1e-9)
+        ours = np.append(found.variance[t], found.base[t])[: len(expected)]
+        # With about as many lags as rows the products nearly cancel: HC0 has their size.
+        size = sandwich(X[rows], y[rows], intercept, "HC0", None, w)
+        assert (np.abs(ours - expected) <= 1e-9 * np.maximum(expected, size)).all()
     others = np.setdiff1d(np.arange(40), ends)
     assert np.isnan(found.variance[others]).all()
 

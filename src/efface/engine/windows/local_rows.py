@@ -79,9 +79,11 @@ def hold_rows(x: Matrix, lo: int, hi: int, sums: Sums, centred: bool, r: Room) -
     ``x`` has a row per feature, then the responses, the roots of the weights, and the weights.
     """
     held, d = r.held, r.features.shape[1]
+    weight = sums.total[d, d]
     for j in range(d if centred else 0):
-        r.features[MEAN, j] = sums.centre[j] + sums.total[d, j] / sums.total[d, d]
-    if lo < held[_FIRST] or lo >= held[_LAST] or hi < held[_LAST] or _is_far(r, sums):
+        r.features[MEAN, j] = sums.centre[j] + (sums.total[d, j] / weight if weight > 0.0 else 0.0)
+    apart = lo < held[_FIRST] or lo >= held[_LAST] or hi < held[_LAST]
+    if apart or not weight > 0.0 or _is_far(r, sums):
         for j in range(d):
             r.features[CENTRE, j] = r.features[MEAN, j]
         held[_FIRST] = held[_LAST] = lo
@@ -111,7 +113,7 @@ def _is_far(r: Room, sums: Sums) -> bool:
         shift = mean - r.features[CENTRE, j]
         scatter = total[j, j] - total[d, j] / total[d, d] * total[d, j]
         near = total[d, d] * shift * shift <= scatter or abs(shift) <= 4.0 * EPS * abs(mean)
-        if not near:  # or NaN, behind a window without weight
+        if not near:
             return True
     return False
 
