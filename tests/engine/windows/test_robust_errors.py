@@ -16,8 +16,8 @@ def problems(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     d, intercept = draw(st.integers(1, 5)), draw(st.booleans())
     X = rng.normal(size=(40, d)) * 10.0 ** rng.integers(-3, 4, size=d)
-    X += draw(st.sampled_from([0.0, 100.0])) * intercept * np.abs(X).max(axis=0)
     y = X @ rng.normal(size=d) + rng.normal(size=40) * rng.uniform(0.1, 3.0, size=40)
+    X += draw(st.sampled_from([0.0, 100.0])) * intercept * np.abs(X).max(axis=0)
     weights = rng.uniform(0.1, 4.0, size=40) if draw(st.booleans()) else None
     if weights is not None:
         weights[rng.random(40) < 0.1] = 0.0
