@@ -34,6 +34,7 @@ from efface.engine.events.rows import Rows, append, drop, open_rows, span_of
 from efface.engine.events.solve import change_penalty, solve_outside
 from efface.engine.events.state import (
     FIXED,
+    PILOT,
     Stream,
     clear_core,
     disturb,
@@ -96,7 +97,8 @@ def refresh(s: Stream, r: Rows, watched: bool | None) -> int:
     _admit(s, r)
     if watched is not None:
         penalty = penalty_of(s, r)
-        if _moved(penalty, c.state.penalty):
+        exact = state.rule == PILOT  # its degrees of freedom follow from the core
+        if _moved(penalty, c.state.penalty) or (exact and penalty != c.state.penalty):
             return _choose(s, r)
     state.penalty = penalty
     if state.refit == 1 or not solve_outside(s, r, penalty):
