@@ -46,7 +46,7 @@ WEIGHINGS = {
 @pytest.mark.parametrize("weighing", list(WEIGHINGS))
 @pytest.mark.parametrize(
     ("d", "s"),
-    [*((12, s) for s in (7, 12, 13, 14, 60)), *((40, s) for s in (20, 41, 48, 150)), (1, 12)],
+    [*((12, s) for s in (7, 12, 13, 14, 60)), *((40, s) for s in (20, 41, 60)), (1, 12)],
 )
 def test_a_sliding_window_equals_its_singular_values(d, s, weighing, intercept):
     rng = np.random.default_rng([d, s])
