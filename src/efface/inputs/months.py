@@ -77,10 +77,6 @@ class Months:
         return (f"{years}y" if years else "") + (f"{months}mo" if months else "")
 
 
-def _first_days(months: NDArray[np.datetime64]) -> Ints:
-    return months.astype("datetime64[D]").astype(np.int64)
-
-
 def _first_day(month: int) -> int:
     """The first day of a month, in days since 1970; months are counted from the year 0."""
     return date(month // 12, month % 12 + 1, 1).toordinal() - _EPOCH
