@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from efface.paper.verdicts import ERRORS, Place, Range, jackknife, judge
+from efface.paper.verdicts import ERRORS, Place, Range, jackknife, judge, with_error
 
 
 @pytest.mark.parametrize(
@@ -76,3 +76,13 @@ def test_an_open_place_is_open_overall_and_the_place_nearest_to_the_end_decides(
     places = [Place("a", 0.5, 0.01), Place("b", 0.99, 0.01), Place("c", 0.98, 0.01)]
     assert judge(places, Range(high=1.0))[:2] == ("open", places[1])
     assert judge(places[:1], Range(high=1.0))[0] == "holds"
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-13, math.inf, math.nan])
+def test_a_number_without_a_standard_error_has_no_such_text(error):
+    assert with_error(25.0, error) is None
+
+
+def test_a_number_has_the_digits_of_its_standard_error():
+    assert with_error(1234567.0, 2345.0) == "1,234,567 ± 2,345"
+    assert with_error(0.000123456, 0.0000078) == "0.0001235 ± 0.0000078"

@@ -9,6 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from efface.paper.verdicts import with_error
+
 Row = Mapping[str, Any]
 
 
@@ -34,11 +36,16 @@ def final_values(axis: Axes, ends: Sequence[tuple[float, float, str]]) -> None:
     ordered = sorted(ends)
     heights = separated([(mean - bottom) / (top - bottom) for mean, _, _ in ordered])
     for height, (mean, error, colour) in zip(heights, ordered, strict=True):
-        text = (
-            figure(mean) + (f" ± {error:.2g}" if error > 0 else "") + (" ↑" if mean > top else "")
-        )
+        text = with_error(mean, error) or figure(mean)
+        arrow = " ↑" if mean > top else ""
         axis.text(
-            1.01, height, text, color=colour, transform=axis.transAxes, va="center", fontsize=6.5
+            1.01,
+            height,
+            text + arrow,
+            color=colour,
+            transform=axis.transAxes,
+            va="center",
+            fontsize=6.5,
         )
 
 

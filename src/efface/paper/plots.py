@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
@@ -223,10 +222,8 @@ def _add_title_and_legend(drawn: Figure, layout: _Layout, rows: Sequence[Row]) -
         runs += f" (AutoRidge {min(auto)})"
     what = [f"{first['reading']} contexts, d = 100, {runs}"]
     what.append("bars: standard error, often smaller than the markers")
-    if layout.final:
-        what.append(f"beside a panel: {layout.final}")
-    width = int(9 * drawn.get_figwidth())
-    drawn.suptitle(f"{layout.title}\n{fill('; '.join(what), width)}", fontsize=11)
+    lines = ["; ".join(what), *([f"beside a panel: {layout.final}"] if layout.final else [])]
+    drawn.suptitle("\n".join([layout.title, *lines]), fontsize=11)
     handles = [_handle(style) for style, _ in _methods(rows)]
     if "lambda_run" in first:
         handles.append(Line2D([], [], color="#0072B2", linewidth=0.7, label="adaptive, one run"))

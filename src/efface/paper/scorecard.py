@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from efface.paper.findings import Claim
-from efface.paper.verdicts import ERRORS, Place
+from efface.paper.verdicts import ERRORS, Place, with_error
 
 RULE = (
     f"In a setting, a finding holds if its number is at least {ERRORS:g} standard errors inside "
@@ -39,10 +39,7 @@ def number(place: Place) -> str:
     """
     if math.isnan(place.value):
         return "undefined"
-    if not (math.isfinite(place.error) and place.error > 1e-9 * abs(place.value)):
-        return f"{place.value:.4g}"
-    digits = min(9, max(0, 1 - math.floor(math.log10(place.error))))
-    return f"{place.value:,.{digits}f} ± {place.error:,.{digits}f}"
+    return with_error(place.value, place.error) or f"{place.value:.4g}"
 
 
 def to_markdown(claims: Sequence[Claim], setting: str) -> str:

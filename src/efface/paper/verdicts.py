@@ -22,6 +22,18 @@ Verdict = Literal["holds", "fails", "open"]
 ERRORS = 3.0  # standard errors: of some hundred checks, few are wrong by chance
 
 
+def with_error(value: float, error: float) -> str | None:
+    """A number and its standard error to two digits of the error; None if there is no error.
+
+    >>> with_error(1.0437, 0.00213), with_error(9008.4, 110.2), with_error(1.0, 1e-16)
+    ('1.0437 ± 0.0021', '9,008 ± 110', None)
+    """
+    if not (math.isfinite(error) and error > 1e-9 * abs(value)):
+        return None
+    digits = min(9, max(0, 1 - math.floor(math.log10(error))))
+    return f"{value:,.{digits}f} ± {error:,.{digits}f}"
+
+
 @dataclass(frozen=True)
 class Range:
     """The range that a number must lie in.
