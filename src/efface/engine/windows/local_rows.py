@@ -16,7 +16,7 @@ import numpy as np
 
 from efface.engine.jit.compilation import INNER
 from efface.engine.jit.simd import BLOCKS, LANES
-from efface.engine.jit.views import Ints, Matrix, Vector
+from efface.engine.jit.views import Ints, Matrix, Vector, part
 from efface.engine.linalg.dense import EPS
 from efface.engine.sums.sliding import Sums
 
@@ -29,7 +29,7 @@ MEAN, CENTRE, SHIFT, DIAGONAL, COEF, PRODUCTS = range(6)  # rows of ``Room.featu
 LEVERAGE, PREDICTED, SHIFTED = range(3)  # rows of ``Room.z`` behind the features
 SIDE = BLOCKS * LANES  # columns whose forms are computed side by side
 _FIRST, _LAST, _COUNT = range(3)
-_NUMBERS, _LINE = 8, 64  # see ``local_spread``; bytes of a cache line
+_NUMBERS, _LINE = 12, 64  # see ``local_spread``; bytes of a cache line
 
 
 class Room(NamedTuple):
@@ -45,6 +45,29 @@ class Room(NamedTuple):
     small: Matrix  # (5, COLUMNS): see ``local_spread``
     numbers: Vector  # (_NUMBERS,)
     work: Vector  # scratch of ``invert_root``
+
+
+class Columns(NamedTuple):
+    """What is known of the rows of the current window, a number per row; see ``Room``."""
+
+    fit: Vector
+    curve: Vector
+    level: Vector
+    ends: Vector
+    age: Vector
+    error: Vector
+    target: Vector
+    spread: Vector
+    score: Vector
+    work: Vector
+    response: Vector
+    root: Vector
+    inverse_root: Vector
+    weight: Vector
+    place: Vector
+    own: Vector  # leverages
+    predicted: Vector
+    shifted: Vector
 
 
 def room_for(d: int, rows: int) -> Room:
@@ -70,6 +93,32 @@ def _aligned(rows: int, columns: int) -> Matrix:
     flat = np.zeros(rows * columns + LANES)
     start = -flat.ctypes.data % _LINE // flat.itemsize
     return flat[start : start + rows * columns].reshape(rows, columns)
+
+
+@numba.njit(**INNER)
+def columns_of(r: Room, start: int, stop: int) -> Columns:
+    """The columns of some rows; they do not overlap."""
+    c, d = r.columns, r.features.shape[1]
+    return Columns(
+        part(c[FIT], start, stop),
+        part(c[CURVE], start, stop),
+        part(c[LEVEL], start, stop),
+        part(c[ENDS], start, stop),
+        part(c[AGE], start, stop),
+        part(c[ERROR], start, stop),
+        part(c[TARGET], start, stop),
+        part(c[SPREAD], start, stop),
+        part(c[SCORE], start, stop),
+        part(c[WORK], start, stop),
+        part(c[RESPONSE], start, stop),
+        part(c[ROOT], start, stop),
+        part(c[INVERSE_ROOT], start, stop),
+        part(c[WEIGHT_OF], start, stop),
+        part(c[PLACE], start, stop),
+        part(r.z[d + LEVERAGE], start, stop),
+        part(r.z[d + PREDICTED], start, stop),
+        part(r.z[d + SHIFTED], start, stop),
+    )
 
 
 @numba.njit(**INNER)
