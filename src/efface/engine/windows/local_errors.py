@@ -12,7 +12,6 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from efface.engine.jit.blas import subtract_products
 from efface.engine.jit.compilation import APART, FAST, INNER
 from efface.engine.jit.simd import column_forms
 from efface.engine.jit.views import Matrix, Vector, block, part
@@ -69,7 +68,10 @@ def add_features(z: Matrix, weights: Vector, out: Vector) -> None:
 
 @numba.njit(**INNER)
 def _scatter(a: Matrix, r: Room, count: int, sums: Sums, centred: bool) -> None:
-    """a <- Z'Z around the mean, the lower triangle, from the sums unless that loses digits."""
+    """a <- Z'Z around the mean, the lower triangle, from the sums unless that loses digits.
+
+    Z has the rows times the roots of their weights.
+    """
     d, total, shift = a.shape[0], sums.total, r.features[SHIFT]
     lossy = False
     for j in range(d):
@@ -77,12 +79,20 @@ def _scatter(a: Matrix, r: Room, count: int, sums: Sums, centred: bool) -> None:
         for k in range(j + 1):
             a[j, k] = total[j, k] - share * total[d, k]
         lossy |= a[j, j] < _KEPT * total[j, j]
-    if lossy:
-        fill(a, 0.0)
-        subtract_products(block(r.z, 0, d, 0, count), a)
-        for j in range(d):
-            for k in range(j + 1):
-                a[j, k] = -a[j, k] - total[d, d] * shift[j] * shift[k]
+    for j in range(d if lossy else 0):
+        away = _weigh_feature(columns_of(r, 0, count), r.z[j], shift[j])
+        feature_products(r.z, part(r.columns[WORK], 0, count), part(a[j], 0, j + 1))
+        add_row(-away, part(shift, 0, j + 1), part(a[j], 0, j + 1))
+
+
+@numba.njit(**APART, fastmath=FAST)
+def _weigh_feature(c: Columns, feature: Vector, shift: float) -> float:
+    """work <- the weighted differences of a feature from its mean; their sum."""
+    total = 0.0
+    for i in range(c.work.size):
+        c.work[i] = c.weight[i] * (feature[i] - shift)
+        total += c.work[i]
+    return total
 
 
 @numba.njit(**INNER)
@@ -124,30 +134,29 @@ def measure_errors(r: Room, coef: Vector, intercept: float, count: int, constant
     """
     d, shift, alone = r.features.shape[1], r.features[SHIFT], 0.0
     copy(coef, r.root[d])
-    solve_system(r, shift, r.root[d + 1])
-    base, middle = dot(shift, r.root[d + 1]), intercept + dot(coef, r.features[CENTRE])
+    for j in range(d):
+        r.root[d + 1, j] = -dot(r.root[j], shift)
+    middle = intercept + dot(coef, r.features[CENTRE])
     for at in range(0, count, SIDE):
         column_forms(r.z, r.root, at, r.z.shape[1], d)
         c = columns_of(r, at, min(at + SIDE, count))
-        alone += _set_errors(c, base, middle, constant)
+        alone += _set_errors(c, middle, constant)
     return count if alone == 0.0 else _leave_out(r, count)
 
 
 @numba.njit(**APART, fastmath=FAST)
-def _set_errors(c: Columns, base: float, middle: float, constant: float) -> float:
-    """own <- u'Au of each row u around the mean; work <- 1 - h; level, error.
+def _set_errors(c: Columns, middle: float, constant: float) -> float:
+    """own <- w |Wu|^2 of each row u around the mean, w its weight; work <- 1 - h; level, error.
 
-    With u = (z - shift), z around the centre and A = W'W, it is |Wz|^2 - 2 z'A shift + |W shift|^2.
     Returns how many rows no other row predicts.
     """
     alone = 0.0
     for i in range(c.own.size):
-        weight, root = c.weight[i], c.root[i]
-        own = c.own[i] + base * weight - 2.0 * root * c.shifted[i]
+        weight, level = c.weight[i], c.predicted[i] + middle
+        own = c.own[i] * weight
         free = 1.0 - own - constant * weight
-        level = c.predicted[i] * c.inverse_root[i] + middle
         c.own[i], c.work[i], c.level[i] = own, free, abs(level)
-        c.error[i] = abs(c.response[i] - level) * root / np.sqrt(max(free, _ALONE))
+        c.error[i] = abs(c.response[i] - level) * np.sqrt(weight / max(free, _ALONE))
         alone += 0.0 if free > _ALONE else 1.0
     return alone
 

@@ -165,12 +165,13 @@ def _fit_features(r: Room, c: Columns, middle: float) -> None:
 
 @numba.njit(**APART, fastmath=FAST)
 def _weigh(c: Columns, middle: float) -> float:
-    """score <- score - middle; work <- the same by the root of the weight; the weighted sum."""
+    """score <- score - middle; work <- the same times the weight; the sum of work."""
     total = 0.0
     for i in range(c.score.size):
-        score, root = c.score[i] - middle, c.root[i]
-        c.score[i], c.work[i] = score, root * score
-        total += root * root * score
+        score = c.score[i] - middle
+        weighted = c.weight[i] * score
+        c.score[i], c.work[i] = score, weighted
+        total += weighted
     return total
 
 
@@ -180,8 +181,7 @@ def _leave_features_out(c: Columns, base: float) -> tuple[float, float]:
     fits, curves, n = 0.0, 0.0, c.fit.size
     for i in range(n):
         own = c.own[i]
-        whole = c.fit[i] * c.inverse_root[i] - base
-        fit = _bounded((whole - own * c.score[i]) / (1.0 - own))
+        fit = _bounded((c.fit[i] - base - own * c.score[i]) / (1.0 - own))
         c.fit[i], c.curve[i] = fit, fit * fit
         fits += fit
         curves += fit * fit

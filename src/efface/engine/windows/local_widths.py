@@ -71,7 +71,7 @@ def local_widths(
     most = max(_ROWS, _PER_FEATURE * d, int(np.ceil(_TAIL / alpha)))
     rows = int((fits.last - fits.first).max(initial=1))
     room, out = room_for(d, max(1, min(most, rows))), np.full(len(fits.rows), np.nan)
-    by_feature = np.ascontiguousarray(np.vstack([X.T, y, np.sqrt(weights), weights]))
+    by_feature = np.ascontiguousarray(np.vstack([X.T, y, weights]))
     depth, limits = depth_for(rows), (most, alpha, normal)
     store = np.zeros(words(lay_out_sums, d, depth))
     rows_and_sums = np.ascontiguousarray(X), by_feature, weighed(y, weights), store, depth
