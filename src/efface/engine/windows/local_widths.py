@@ -43,7 +43,7 @@ class Fits(NamedTuple):
         """Copies of some of the new rows, in order; of consecutive rows, faster ones."""
         first, stop = places[0], places[-1] + 1
         run = slice(first, stop) if stop - first == places.size else places
-        return Fits(*(np.array(each[run], order="C") for each in self))
+        return Fits._make(np.array(each[run], order="C") for each in self)
 
 
 class Penalisation(NamedTuple):
