@@ -49,7 +49,7 @@ class SelectionSolver(ScaledSolver, TreeSolver):
         assert isinstance(self.penalty, Selected)
         self._average = self.penalty.average
         self._centred = self.intercepts or self.standardizes
-        self._scaling = 2.0 if self.standardizes or self._average else 1.0
+        self._scaling = 2 if self.standardizes or self._average else 1
         shape = self.width, self.intercepts, self.rows.capacity
         self._store = kernels.allocate_selection(
             *shape, averages=self._average, standardizes=self.standardizes

@@ -64,7 +64,7 @@ class Solver(SpectralMeasures):
     _predict: Callable[..., tuple[float, int]]  # the kernel that predicts
     _learn: Callable[..., bool]  # the kernel that appends a row and drops the oldest
     _centred: bool  # is the rank that of the rows around their mean?
-    _scaling = 0.0  # the penalty of a feature is multiplied by its deviation to this power
+    _scaling = 0  # the penalty of a feature is multiplied by its deviation to this power
 
     def __init__(
         self,

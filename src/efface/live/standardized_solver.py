@@ -33,7 +33,7 @@ class StandardizedSolver(ScaledSolver):
     """
 
     _centred = True
-    _scaling = 2.0
+    _scaling = 2
 
     def _allocate(self) -> None:
         self._store = kernels.allocate_standard(self.width, self.intercepts, self.rows.capacity)

@@ -5,7 +5,7 @@ import gc
 import numba
 import numpy as np
 
-from efface.engine.jit.compilation import INNER, KERNEL, carving, shared
+from efface.engine.jit.compilation import APART, INNER, KERNEL, carving, shared
 
 
 @shared()
@@ -65,3 +65,27 @@ def test_operators_have_the_types_of_python():
         given, expected = compiled(*numbers), mixed(*numbers)
         assert given == expected
         assert [type(answer) for answer in given] == [type(answer) for answer in expected]
+
+
+def scaled_sum(a, b, out):
+    for i in range(out.size):
+        out[i] = 2.0 * a[i] + b[i]
+
+
+def test_loops_over_arrays_that_are_apart_have_no_checks_for_overlap():
+    """LLVM's name of the check is ``vector.memcheck``."""
+    checks = {}
+    for name, options in (("inner", INNER), ("apart", APART)):
+        inner = numba.njit(**options)(scaled_sum)
+
+        @numba.njit(**{**KERNEL, "cache": False})
+        def outer(a, b, out, inner=inner):
+            inner(a, b, out)
+
+        a, b, out = np.arange(9.0), np.ones(9), np.zeros(9)
+        outer(a, b, out)
+        assert out.tolist() == (2.0 * a + b).tolist()
+        if not numba.config.DISABLE_JIT:
+            (code,) = outer.inspect_llvm().values()
+            checks[name] = "memcheck" in code
+    assert numba.config.DISABLE_JIT or checks == {"inner": True, "apart": False}

@@ -39,13 +39,13 @@ def test_inverse_root_of_an_entry():
 @pytest.mark.parametrize("d", [1, 2, 3, 6, 7])
 def test_forms_of_columns(d):
     rng, side = np.random.default_rng(d), BLOCKS * LANES
-    rows, a = rng.normal(size=(d + 3, side + 8)), rng.normal(size=(d, d))
+    rows, a = rng.normal(size=(d + 2, side + 8)), rng.normal(size=(d, d))
     a = np.tril(a)
-    linear = rng.normal(size=(2, d))
+    slope, start = rng.normal(size=(2, d))
     where, before = slice(5, 5 + side), rows.copy()
     u = rows[:d, where]
-    want = np.vstack([((a @ u) ** 2).sum(axis=0), linear @ u])
-    apply(column_forms, rows, np.vstack([a, linear]), 5, side + 8, d)
+    want = np.vstack([((a @ u + start[:, None]) ** 2).sum(axis=0), slope @ u])
+    apply(column_forms, rows, np.vstack([a, slope, start]), 5, side + 8, d)
     np.testing.assert_allclose(rows[d:, where], want, rtol=1e-12, atol=1e-13)
     rows[d:, where] = before[d:, where]
     np.testing.assert_array_equal(rows, before)

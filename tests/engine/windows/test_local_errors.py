@@ -17,7 +17,7 @@ def measured(monkeypatch, X, y, weights, window, intercept):
     n = len(y)
     fit = X[:1], np.array([0]), np.array([n]), window.coef[None], np.array([window.level])
     fits = widths.Fits(*fit, np.array([window.lam]))
-    form = widths.Penalisation(intercept, intercept, 0.0)
+    form = widths.Penalisation(intercept, intercept, 0)
     found = widths.local_widths(X, y, weights, fits, form, 0.1, 1.6448536269514722)
     assert np.isfinite(found).all()
     return rooms[0]

@@ -12,7 +12,7 @@ from efface.engine.jit.simd import LANES
 from efface.engine.windows import local_widths as widths
 from efface.engine.windows.local_rows import PLACE, RESPONSE, SIDE, room_for
 
-PLAIN = widths.Penalisation(True, True, 0.0)
+PLAIN = widths.Penalisation(True, True, 0)
 NORMAL = 1.6448536269514722
 EXAMPLES = 6 if numba.config.DISABLE_JIT else 60  # loops in Python are slow
 
@@ -46,7 +46,7 @@ def test_windows_have_the_same_widths_together_and_alone(windows, seed, centred)
     X, y = rng.normal(size=(160, 3)), rng.normal(size=160)
     X[:, 0] += np.arange(160) / 4.0  # the mean moves away from any centre
     weights = np.where(rng.random(160) < 0.1, 0.0, rng.uniform(0.5, 2.0, size=160))
-    form = widths.Penalisation(centred, centred, 0.0)
+    form = widths.Penalisation(centred, centred, 0)
     together = half_widths(X, y, weights, windows, form)
     for window, got in zip(windows, together, strict=True):
         alone = half_widths(X, y, weights, [window], form)[0]
@@ -92,4 +92,4 @@ def test_a_window_without_weight_leaves_nothing_behind():
 def test_arrays_begin_at_a_cache_line_and_have_whole_blocks(rows):
     room = room_for(3, rows)
     assert room.z.ctypes.data % 64 == 0 == room.columns.ctypes.data % 64
-    assert room.z.shape == (6, -(-rows // SIDE) * SIDE + LANES)
+    assert room.z.shape == (5, -(-rows // SIDE) * SIDE + LANES)

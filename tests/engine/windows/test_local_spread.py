@@ -8,7 +8,7 @@ from twins import intervals as naive
 
 from efface.engine.windows.local_widths import Fits, Penalisation, local_widths
 
-PLAIN = Penalisation(True, True, 0.0)
+PLAIN = Penalisation(True, True, 0)
 
 
 def windows(n, s, d, seed=0, noise=lambda X: np.ones(len(X))):

@@ -7,7 +7,7 @@ import pytest
 
 from efface.engine.windows.local_widths import LEAST_ROWS, Fits, Penalisation, local_widths
 
-PLAIN = Penalisation(True, True, 0.0)
+PLAIN = Penalisation(True, True, 0)
 
 
 def data(n, d=2, seed=0):
@@ -74,7 +74,7 @@ def test_a_row_that_no_other_row_predicts_is_left_out():
     assert width(X, far, other) == pytest.approx(width(X, y, fits), rel=1e-9)
 
 
-@pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
+@pytest.mark.parametrize("power", [0, 1, 2])
 def test_a_penalty_is_scaled_by_deviations(power):
     """Features in other units, and a penalty that follows them, have the same widths."""
     X, y = data(60)
@@ -82,7 +82,7 @@ def test_a_penalty_is_scaled_by_deviations(power):
     units = np.array([1.0, 1e3])
     fits = one_window(X, 0, 60)._replace(penalty=np.array([5.0]))
     scaled = fits._replace(rows=fits.rows * units)
-    if power == 2.0:
+    if power == 2:
         assert width(X * units, y, scaled, None, form) == pytest.approx(
             width(X, y, fits, None, form), rel=1e-9
         )

@@ -305,8 +305,8 @@ def add_products(
 def _emit_column_forms(v: Emitter, _: Any, at: Any, step: Any, count: Any) -> None:
     builder, one = v.builder, at.type(1)
     zero = ir.Constant(VECTOR, [0.0] * LANES)
-    forms, linear, shifted, *sums = (
-        [cgutils.alloca_once_value(builder, zero) for _ in range(BLOCKS)] for _ in range(5)
+    forms, linear, *sums = (
+        [cgutils.alloca_once_value(builder, zero) for _ in range(BLOCKS)] for _ in range(4)
     )
     starts = [builder.add(at, at.type(LANES * i)) for i in range(BLOCKS)]
 
@@ -322,9 +322,10 @@ def _emit_column_forms(v: Emitter, _: Any, at: Any, step: Any, count: Any) -> No
 
     def take_rows(rows: list[Any]) -> None:
         """Add what rows of W contribute; two rows share the loads of a column."""
-        for each in sums:
+        for row, each in zip(rows, sums, strict=False):
+            start = weight(builder.add(count, one), row)
             for place in each:
-                builder.store(zero, place)
+                builder.store(start, place)
         with cgutils.for_range(builder, rows[0]) as inner:
             weights = [weight(row, inner.index) for row in rows]
             for i in range(BLOCKS):
@@ -332,12 +333,11 @@ def _emit_column_forms(v: Emitter, _: Any, at: Any, step: Any, count: Any) -> No
                 for k, factor in enumerate(weights):
                     add(sums[k][i], factor, column)
         for column in rows:
-            slope, shift = weight(count, column), weight(builder.add(count, one), column)
+            slope = weight(count, column)
             weights = [weight(row, column) for row in rows]  # 0 above the diagonal
             for i in range(BLOCKS):
                 own = eight(column, i)
                 add(linear[i], slope, own)
-                add(shifted[i], shift, own)
                 for k, factor in enumerate(weights):
                     add(sums[k][i], factor, own)
         for k in range(len(rows)):
@@ -349,7 +349,7 @@ def _emit_column_forms(v: Emitter, _: Any, at: Any, step: Any, count: Any) -> No
         take_rows([first, builder.add(first, one)])
     with builder.if_then(builder.trunc(count, ir.IntType(1))):
         take_rows([builder.sub(count, one)])
-    for k, each in enumerate((forms, linear, shifted)):
+    for k, each in enumerate((forms, linear)):
         first = builder.mul(v.after(count, k, one), step)
         for i in range(BLOCKS):
             place = builder.gep(v.numbers, [builder.add(first, starts[i])])
@@ -359,7 +359,7 @@ def _emit_column_forms(v: Emitter, _: Any, at: Any, step: Any, count: Any) -> No
 
 @compiled_by(_emit_column_forms)
 def column_forms(rows: Matrix, a: Matrix, at: int, step: int, count: int) -> None:
-    """Rows ``count`` to ``count`` + 2 of ``rows`` <- |Wu|^2, b'u and c'u.
+    """Rows ``count`` and ``count`` + 1 of ``rows`` <- |Wu + c|^2 and b'u.
 
     u is the first ``count`` numbers of a column. For BLOCKS * LANES columns from ``at`` on;
     ``step`` is the number of columns. ``a`` (count + 2, count) has W, a lower triangle with zeros
@@ -367,8 +367,8 @@ def column_forms(rows: Matrix, a: Matrix, at: int, step: int, count: int) -> Non
     """
     columns = slice(at, at + BLOCKS * LANES)
     u = rows[:count, columns]
-    rows[count, columns] = ((a[:count] @ u) ** 2).sum(axis=0)
-    rows[count + 1 : count + 3, columns] = a[count : count + 2] @ u
+    rows[count, columns] = ((a[:count] @ u + a[count + 1, :, None]) ** 2).sum(axis=0)
+    rows[count + 1, columns] = a[count] @ u
 
 
 def _emit_factor(v: Emitter, at: Any, step: Any, weights: Any, margin: Any) -> None:

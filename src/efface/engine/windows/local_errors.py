@@ -12,31 +12,20 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from efface.engine.jit.blas import subtract_products
-from efface.engine.jit.compilation import FAST, INNER
+from efface.engine.jit.compilation import APART, FAST, INNER
 from efface.engine.jit.simd import column_forms
 from efface.engine.jit.views import Matrix, Vector, block, part
 from efface.engine.linalg.dense import add_row, copy, dot, fill, invert_root
 from efface.engine.sums.sliding import Sums
 from efface.engine.windows.local_rows import (
-    AGE,
     CENTRE,
     DIAGONAL,
-    ENDS,
-    ERROR,
-    INVERSE_ROOT,
-    LEVEL,
-    LEVERAGE,
-    PLACE,
-    PREDICTED,
-    RESPONSE,
-    ROOT,
     SHIFT,
-    SHIFTED,
     SIDE,
-    WEIGHT_OF,
     WORK,
+    Columns,
     Room,
+    columns_of,
     hold_nothing,
     move_column,
 )
@@ -79,7 +68,10 @@ def add_features(z: Matrix, weights: Vector, out: Vector) -> None:
 
 @numba.njit(**INNER)
 def _scatter(a: Matrix, r: Room, count: int, sums: Sums, centred: bool) -> None:
-    """a <- Z'Z around the mean, the lower triangle, from the sums unless that loses digits."""
+    """a <- Z'Z around the mean, the lower triangle, from the sums unless that loses digits.
+
+    Z has the rows times the roots of their weights.
+    """
     d, total, shift = a.shape[0], sums.total, r.features[SHIFT]
     lossy = False
     for j in range(d):
@@ -87,17 +79,25 @@ def _scatter(a: Matrix, r: Room, count: int, sums: Sums, centred: bool) -> None:
         for k in range(j + 1):
             a[j, k] = total[j, k] - share * total[d, k]
         lossy |= a[j, j] < _KEPT * total[j, j]
-    if lossy:
-        fill(a, 0.0)
-        subtract_products(block(r.z, 0, d, 0, count), a)
-        for j in range(d):
-            for k in range(j + 1):
-                a[j, k] = -a[j, k] - total[d, d] * shift[j] * shift[k]
+    for j in range(d if lossy else 0):
+        away = _weigh_feature(columns_of(r, 0, count), r.z[j], shift[j])
+        feature_products(r.z, part(r.columns[WORK], 0, count), part(a[j], 0, j + 1))
+        add_row(-away, part(shift, 0, j + 1), part(a[j], 0, j + 1))
+
+
+@numba.njit(**APART, fastmath=FAST)
+def _weigh_feature(c: Columns, feature: Vector, shift: float) -> float:
+    """work <- the weighted differences of a feature from its mean; their sum."""
+    total = 0.0
+    for i in range(c.work.size):
+        c.work[i] = c.weight[i] * (feature[i] - shift)
+        total += c.work[i]
+    return total
 
 
 @numba.njit(**INNER)
 def invert_system(
-    r: Room, count: int, sums: Sums, centred: bool, share: float, penalty: float, power: float
+    r: Room, count: int, sums: Sums, centred: bool, share: float, penalty: float, power: int
 ) -> bool:
     """root <- W, where W'W = (Z'Z / share + penalties)^-1; False if there is none.
 
@@ -105,11 +105,11 @@ def invert_system(
     the power of ``power``.
     """
     d, diagonal, weight = r.features.shape[1], r.features[DIAGONAL], sums.total
-    a = block(r.root, 0, d, 0, d)
+    a, per_share = block(r.root, 0, d, 0, d), 1.0 / share
     _scatter(a, r, count, sums, centred)
     for j in range(d):
         for k in range(j + 1):
-            a[j, k] /= share
+            a[j, k] *= per_share
         deviation = np.sqrt(a[j, j] * share / weight[d, d])
         a[j, j] += penalty * deviation**power
         a[j, j] = a[j, j] * (1.0 + RIDGE) if a[j, j] > TINY else 1.0
@@ -126,54 +126,39 @@ def solve_system(r: Room, values: Vector, out: Vector) -> None:
         add_row(dot(row, part(values, 0, j + 1)), row, part(out, 0, j + 1))
 
 
-@numba.njit(**INNER, fastmath=FAST)
-def _measure_rows(r: Room, count: int, coef: Vector, intercept: float) -> None:
-    """LEVERAGE <- u'Au of each row u around the mean, LEVEL <- its prediction, ERROR <- residual.
-
-    With u = (z - shift), z around the centre and A = W'W, it is |Wz|^2 - 2 z'A shift + |W shift|^2.
-    """
-    c, d, shift = r.columns, r.features.shape[1], r.features[SHIFT]
-    copy(coef, r.root[d])
-    solve_system(r, shift, r.root[d + 1])
-    for at in range(0, count, SIDE):
-        column_forms(r.z, r.root, at, r.z.shape[1], d)
-    own, predicted, shifted = r.z[d + LEVERAGE], r.z[d + PREDICTED], r.z[d + SHIFTED]
-    root, inverse, weight = c[ROOT], c[INVERSE_ROOT], c[WEIGHT_OF]
-    base = dot(shift, r.root[d + 1])
-    for i in range(count):
-        own[i] += base * weight[i] - 2.0 * root[i] * shifted[i]
-    level, response, error = c[LEVEL], c[RESPONSE], c[ERROR]
-    middle = intercept + dot(coef, r.features[CENTRE])
-    for i in range(count):
-        level[i] = predicted[i] * inverse[i] + middle
-        error[i] = abs(response[i] - level[i]) * root[i]
-
-
-@numba.njit(**INNER, fastmath=FAST)
-def measure_errors(
-    r: Room, first: int, last: int, coef: Vector, intercept: float, count: int, constant: float
-) -> int:
-    """Fill ERROR, LEVEL, ENDS and AGE; rows that no other row predicts are left out.
+@numba.njit(**INNER)
+def measure_errors(r: Room, coef: Vector, intercept: float, count: int, constant: float) -> int:
+    """Fill the columns error and level; rows that no other row predicts are left out.
 
     ``constant`` is 1 / weight of all rows, or 0 without an intercept. Returns the rows that remain.
-    Loops are short: a loop over many arrays, or with an extreme, is not compiled to vectors.
     """
-    c, d = r.columns, r.features.shape[1]
-    _measure_rows(r, count, coef, intercept)
-    own, free, weight = r.z[d + LEVERAGE], c[WORK], c[WEIGHT_OF]
-    for i in range(count):
-        free[i] = 1.0 - own[i] - constant * weight[i]
-    if not extremes(part(free, 0, count))[0] > _ALONE:
-        count = _leave_out(r, count)
-    error, level, place, ends, ages = c[ERROR], c[LEVEL], c[PLACE], c[ENDS], c[AGE]
-    for i in range(count):
-        error[i] /= np.sqrt(free[i])
-        level[i] = abs(level[i])
-    per_row = 1.0 / (last - first)
-    for i in range(count):
-        ages[i] = (last - 1.0 - place[i]) * per_row
-        ends[i] = (1.0 - 2.0 * ages[i]) ** 2
-    return count
+    d, shift, alone = r.features.shape[1], r.features[SHIFT], 0.0
+    copy(coef, r.root[d])
+    for j in range(d):
+        r.root[d + 1, j] = -dot(r.root[j], shift)
+    middle = intercept + dot(coef, r.features[CENTRE])
+    for at in range(0, count, SIDE):
+        column_forms(r.z, r.root, at, r.z.shape[1], d)
+        c = columns_of(r, at, min(at + SIDE, count))
+        alone += _set_errors(c, middle, constant)
+    return count if alone == 0.0 else _leave_out(r, count)
+
+
+@numba.njit(**APART, fastmath=FAST)
+def _set_errors(c: Columns, middle: float, constant: float) -> float:
+    """own <- w |Wu|^2 of each row u around the mean, w its weight; work <- 1 - h; level, error.
+
+    Returns how many rows no other row predicts.
+    """
+    alone = 0.0
+    for i in range(c.own.size):
+        weight, level = c.weight[i], c.predicted[i] + middle
+        own = c.own[i] * weight
+        free = 1.0 - own - constant * weight
+        c.own[i], c.work[i], c.level[i] = own, free, abs(level)
+        c.error[i] = abs(c.response[i] - level) * np.sqrt(weight / max(free, _ALONE))
+        alone += 0.0 if free > _ALONE else 1.0
+    return alone
 
 
 @numba.njit(**INNER)

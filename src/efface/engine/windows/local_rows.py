@@ -16,30 +16,30 @@ import numpy as np
 
 from efface.engine.jit.compilation import INNER
 from efface.engine.jit.simd import BLOCKS, LANES
-from efface.engine.jit.views import Ints, Matrix, Vector
+from efface.engine.jit.views import Ints, Matrix, Vector, part
 from efface.engine.linalg.dense import EPS
 from efface.engine.sums.sliding import Sums
 
 FIT, CURVE, LEVEL, ENDS, AGE = range(5)
 COLUMNS = 5
 ERROR, TARGET, SPREAD, SCORE, WORK = range(5, 10)
-RESPONSE, ROOT, INVERSE_ROOT, WEIGHT_OF, PLACE = range(10, 15)
-_VECTORS = 15  # rows of ``Room.columns``
+RESPONSE, WEIGHT_OF, PLACE = range(10, 13)
+_VECTORS = 13  # rows of ``Room.columns``
 MEAN, CENTRE, SHIFT, DIAGONAL, COEF, PRODUCTS = range(6)  # rows of ``Room.features``
-LEVERAGE, PREDICTED, SHIFTED = range(3)  # rows of ``Room.z`` behind the features
+LEVERAGE, PREDICTED = range(2)  # rows of ``Room.z`` behind the features
 SIDE = BLOCKS * LANES  # columns whose forms are computed side by side
 _FIRST, _LAST, _COUNT = range(3)
-_NUMBERS, _LINE = 8, 64  # see ``local_spread``; bytes of a cache line
+_NUMBERS, _LINE = 12, 64  # see ``local_spread``; bytes of a cache line
 
 
 class Room(NamedTuple):
     """The rows of the current window, scratch, and the result, for windows of up to m rows."""
 
-    z: Matrix  # (d + 3, m): features minus the centre, times the roots of the weights; forms
+    z: Matrix  # (d + 2, m): features minus the centre; forms
     columns: Matrix  # (_VECTORS, m)
     slots: Ints  # (m,): the column of the row at a place, modulo m; -1 for a row without weight
     held: Ints  # (3,): the columns are of rows first..last - 1; how many
-    root: Matrix  # (d + 2, d): W, see ``local_errors``, and two linear forms of ``column_forms``
+    root: Matrix  # (d + 2, d): W, see ``local_errors``, b and c of ``column_forms``
     features: Matrix  # (6, d)
     stack: Matrix  # (COLUMNS, COLUMNS): the inverse of the columns' products
     small: Matrix  # (5, COLUMNS): see ``local_spread``
@@ -47,12 +47,32 @@ class Room(NamedTuple):
     work: Vector  # scratch of ``invert_root``
 
 
+class Columns(NamedTuple):
+    """What is known of the rows of the current window, a number per row; see ``Room``."""
+
+    fit: Vector
+    curve: Vector
+    level: Vector
+    ends: Vector
+    age: Vector
+    error: Vector
+    target: Vector
+    spread: Vector
+    score: Vector
+    work: Vector
+    response: Vector
+    weight: Vector
+    place: Vector
+    own: Vector  # leverages
+    predicted: Vector
+
+
 def room_for(d: int, rows: int) -> Room:
     """Scratch for windows of d features and up to so many rows."""
     rows = -(-rows // SIDE) * SIDE + LANES  # rows 4,096 bytes apart would share cache lines
     most = max(d, COLUMNS)
     return Room(
-        _aligned(d + 3, rows),
+        _aligned(d + 2, rows),
         _aligned(_VECTORS, rows),
         np.zeros(rows, np.int64),
         np.zeros(3, np.int64),
@@ -73,10 +93,33 @@ def _aligned(rows: int, columns: int) -> Matrix:
 
 
 @numba.njit(**INNER)
+def columns_of(r: Room, start: int, stop: int) -> Columns:
+    """The columns of some rows; they do not overlap."""
+    c, d = r.columns, r.features.shape[1]
+    return Columns(
+        part(c[FIT], start, stop),
+        part(c[CURVE], start, stop),
+        part(c[LEVEL], start, stop),
+        part(c[ENDS], start, stop),
+        part(c[AGE], start, stop),
+        part(c[ERROR], start, stop),
+        part(c[TARGET], start, stop),
+        part(c[SPREAD], start, stop),
+        part(c[SCORE], start, stop),
+        part(c[WORK], start, stop),
+        part(c[RESPONSE], start, stop),
+        part(c[WEIGHT_OF], start, stop),
+        part(c[PLACE], start, stop),
+        part(r.z[d + LEVERAGE], start, stop),
+        part(r.z[d + PREDICTED], start, stop),
+    )
+
+
+@numba.njit(**INNER)
 def hold_rows(x: Matrix, lo: int, hi: int, sums: Sums, centred: bool, r: Room) -> int:
     """Let the columns be those of the rows lo..hi that have weight; how many.
 
-    ``x`` has a row per feature, then the responses, the roots of the weights, and the weights.
+    ``x`` has a row per feature, then the responses and the weights.
     """
     held, d = r.held, r.features.shape[1]
     weight = sums.total[d, d]
@@ -122,14 +165,13 @@ def _is_far(r: Room, sums: Sums) -> bool:
 def _put_in(r: Room, x: Matrix, place: int) -> None:
     """One more column, if the row has weight."""
     d, c, m = r.features.shape[1], r.columns, r.slots.size
-    if not x[d + 2, place] > 0.0:
+    if not x[d + 1, place] > 0.0:
         r.slots[place % m] = -1
         return
-    i, root = r.held[_COUNT], x[d + 1, place]
+    i = r.held[_COUNT]
     for j in range(d):
-        r.z[j, i] = (x[j, place] - r.features[CENTRE, j]) * root
-    c[RESPONSE, i], c[ROOT, i], c[INVERSE_ROOT, i] = x[d, place], root, 1.0 / root
-    c[WEIGHT_OF, i], c[PLACE, i] = x[d + 2, place], place
+        r.z[j, i] = x[j, place] - r.features[CENTRE, j]
+    c[RESPONSE, i], c[WEIGHT_OF, i], c[PLACE, i] = x[d, place], x[d + 1, place], place
     r.slots[place % m] = i
     r.held[_COUNT] = i + 1
 

@@ -23,9 +23,9 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from efface.engine.jit.compilation import FAST, INNER
-from efface.engine.jit.views import Matrix, Vector, part
-from efface.engine.linalg.dense import dot, fill, mean
+from efface.engine.jit.compilation import APART, FAST, INNER
+from efface.engine.jit.views import Matrix, Vector
+from efface.engine.linalg.dense import add_row, dot, fill
 from efface.engine.windows.local_errors import (
     RIDGE,
     TINY,
@@ -40,20 +40,14 @@ from efface.engine.windows.local_rows import (
     COLUMNS,
     CURVE,
     ENDS,
-    ERROR,
     FIT,
-    INVERSE_ROOT,
     LEVEL,
-    LEVERAGE,
     MEAN,
     PRODUCTS,
-    ROOT,
-    SCORE,
     SHIFT,
-    SPREAD,
-    TARGET,
-    WORK,
+    Columns,
     Room,
+    columns_of,
 )
 
 _LEAST, _MOST = 4.0 * (0.1**0.5 - 1.0), 4.0 * (10.0**0.5 - 1.0)  # 1/100 to 100 mean errors
@@ -61,6 +55,7 @@ _OFFSET = 0.05  # mean errors, added before roots are taken
 _LARGEST = 4.0  # local spreads: larger errors count as this in the second fit
 _MEANS, _SLOPES, _SHRUNK, _NEW, _SUMS = range(5)  # rows of ``Room.small``
 MEAN_ERROR, MEAN_SIZE, MIDDLE, QUANTILE, NOISE, LOW, HIGH, WIDEST = range(8)  # ``Room.numbers``
+_SQUARES, _STEP, _NEWEST, _PER_ROW = range(8, 12)  # more of them
 
 
 @numba.njit(**INNER)
@@ -83,85 +78,147 @@ def _bounded(root: float) -> float:
     return min(max(root, _LEAST), _MOST)
 
 
-@numba.njit(**INNER, fastmath=FAST)
-def _centre(values: Vector) -> float:
-    """Subtract the mean, and return it."""
-    middle = mean(values)
-    for i in range(values.size):
-        values[i] -= middle
-    return middle
+@numba.njit(**INNER)
+def fit_spread(r: Room, first: int, last: int, n: int) -> None:
+    """The spread of each row by the other rows; scores <- the errors divided by it.
 
-
-@numba.njit(**INNER, fastmath=FAST)
-def fit_spread(r: Room, n: int) -> None:
-    """SPREAD <- the root of each row's spread by the other rows; scores the errors by it."""
-    error, spread = part(r.columns[ERROR], 0, n), part(r.columns[SPREAD], 0, n)
-    _take_roots(r, n)
-    _fit_features(r, n)
-    _invert_products(r, n)
-    _regress(r, n)
-    for i in range(n):
-        spread[i] = _bounded(spread[i])
-    _score(r, n)
-    _regress(r, n)
-    _leave_each_out(r, n)
-    score = part(r.columns[SCORE], 0, n)
-    for i in range(n):
-        score[i] = error[i] / spread_of(spread[i])
-    r.numbers[LOW], r.numbers[HIGH] = extremes(spread)
-
-
-@numba.njit(**INNER, fastmath=FAST)
-def _take_roots(r: Room, n: int) -> None:
-    """TARGET <- the fourth roots of the errors, SCORE <- the square roots; columns but FIT."""
-    error, level = part(r.columns[ERROR], 0, n), part(r.columns[LEVEL], 0, n)
-    target, square = part(r.columns[TARGET], 0, n), part(r.columns[SCORE], 0, n)
-    usual, size = mean(error), mean(level)
-    r.numbers[MEAN_ERROR], r.numbers[MEAN_SIZE] = usual, size
-    per_mean, per_size = 1.0 / max(usual, TINY), 1.0 / max(size, TINY)
-    for i in range(n):
-        error[i] *= per_mean
-        square[i] = 2.0 * np.sqrt(error[i] + _OFFSET)
-    for i in range(n):
-        target[i] = 4.0 * (np.sqrt(0.5 * square[i]) - 1.0)
-    for i in range(n):
-        level[i] = root_of(level[i] * per_size + _OFFSET)
-    for k in range(LEVEL, COLUMNS):
-        r.small[_MEANS, k] = _centre(part(r.columns[k], 0, n))
-
-
-@numba.njit(**INNER, fastmath=FAST)
-def _fit_features(r: Room, n: int) -> None:
-    """FIT <- the regression of SCORE on the features, each row by the other rows; CURVE."""
-    c, d = r.columns, r.features.shape[1]
-    target, root, inverse = part(c[SCORE], 0, n), part(c[ROOT], 0, n), part(c[INVERSE_ROOT], 0, n)
-    fit, curve, own = part(c[FIT], 0, n), part(c[CURVE], 0, n), part(r.z[d + LEVERAGE], 0, n)
-    coef, products, shift = r.features[COEF], r.features[PRODUCTS], r.features[SHIFT]
-    weighted = part(c[WORK], 0, n)
-    _centre(target)
-    for i in range(n):
-        weighted[i] = root[i] * target[i]
-    feature_products(r.z, weighted, products)
-    total = dot(weighted, root)
-    for j in range(d):
-        products[j] -= total * shift[j]
-    solve_system(r, products, coef)
-    base = dot(shift, coef)
-    fill(fit, 0.0)
-    add_features(r.z, coef, fit)
-    for i in range(n):
-        fit[i] = _bounded((fit[i] * inverse[i] - base - own[i] * target[i]) / (1.0 - own[i]))
-    for i in range(n):
-        curve[i] = fit[i] * fit[i]
-    r.numbers[WIDEST] = extremes(curve)[1]
-    r.small[_MEANS, FIT], r.small[_MEANS, CURVE] = _centre(fit), _centre(curve)
+    The n rows that have errors are among those of the window first..last.
+    """
+    c = columns_of(r, 0, n)
+    r.numbers[_NEWEST], r.numbers[_PER_ROW] = last - 1.0, 1.0 / (last - first)
+    _fit_features(r, c, _take_roots(r, c))
+    _multiply_columns(r, c)
+    _invert_products(r.stack)
+    _solve_slopes(r, n)
+    _score_step(r, c, 1.0 / max(_score(r, c) / n, TINY))
+    _solve_slopes(r, n)
+    _leave_each_out(r, c)
+    r.numbers[LOW], r.numbers[HIGH] = extremes(c.spread)
 
 
 @numba.njit(**INNER)
-def _invert_products(r: Room, n: int) -> None:
-    """stack <- the inverse of the products of the columns."""
-    a = r.stack
-    _multiply_columns(r, n)
+def _take_roots(r: Room, c: Columns) -> float:
+    """target <- the fourth roots of the errors, score <- twice the square roots; their mean."""
+    usual, size, ends, age = _means(c, r.numbers[_NEWEST], r.numbers[_PER_ROW])
+    r.numbers[MEAN_ERROR], r.numbers[MEAN_SIZE] = usual, size
+    square, root, level = _set_roots(c, 1.0 / max(usual, TINY), 1.0 / max(size, TINY))
+    r.small[_MEANS, LEVEL], r.small[_MEANS, ENDS], r.small[_MEANS, AGE] = level, ends, age
+    r.numbers[MIDDLE] = root
+    return square
+
+
+@numba.njit(**INNER)
+def _five(values: Vector) -> tuple[float, float, float, float, float]:
+    """A number per column."""
+    return values[FIT], values[CURVE], values[LEVEL], values[ENDS], values[AGE]
+
+
+@numba.njit(**INNER, fastmath=FAST)
+def _age_and_ends(rows: float, per_row: float) -> tuple[float, float]:
+    """The age of a row that has so many after it, and (1 - 2 age)^2."""
+    age = rows * per_row
+    side = 1.0 - 2.0 * age
+    return age, side * side
+
+
+@numba.njit(**APART, fastmath=FAST)
+def _means(c: Columns, newest: float, per_row: float) -> tuple[float, float, float, float]:
+    """The means of error, level, ends and age."""
+    error, level, ends, ages, n = 0.0, 0.0, 0.0, 0.0, c.error.size
+    for i in range(n):
+        age, end = _age_and_ends(newest - c.place[i], per_row)
+        error += c.error[i]
+        level += c.level[i]
+        ends += end
+        ages += age
+    return error / n, level / n, ends / n, ages / n
+
+
+@numba.njit(**APART, fastmath=FAST)
+def _set_roots(c: Columns, per_mean: float, per_size: float) -> tuple[float, float, float]:
+    """error <- in units of its mean; score, target and level <- roots; the means of these."""
+    squares, roots, levels, n = 0.0, 0.0, 0.0, c.error.size
+    for i in range(n):
+        error = c.error[i] * per_mean
+        square = np.sqrt(error + _OFFSET)
+        root, level = 4.0 * (np.sqrt(square) - 1.0), root_of(c.level[i] * per_size + _OFFSET)
+        c.error[i], c.score[i], c.target[i], c.level[i] = error, 2.0 * square, root, level
+        squares += square
+        roots += root
+        levels += level
+    return 2.0 * squares / n, roots / n, levels / n
+
+
+@numba.njit(**INNER)
+def _fit_features(r: Room, c: Columns, middle: float) -> None:
+    """fit <- the regression of score, of mean ``middle``, on the features; curve <- its square."""
+    coef, products, shift = r.features[COEF], r.features[PRODUCTS], r.features[SHIFT]
+    total = _weigh(c, middle)
+    feature_products(r.z, c.work, products)
+    add_row(-total, shift, products)
+    solve_system(r, products, coef)
+    fill(c.fit, 0.0)
+    add_features(r.z, coef, c.fit)
+    r.small[_MEANS, FIT], r.small[_MEANS, CURVE] = _leave_features_out(c, dot(shift, coef))
+    r.numbers[WIDEST] = extremes(c.curve)[1]
+
+
+@numba.njit(**APART, fastmath=FAST)
+def _weigh(c: Columns, middle: float) -> float:
+    """score <- score - middle; work <- the same times the weight; the sum of work."""
+    total = 0.0
+    for i in range(c.score.size):
+        score = c.score[i] - middle
+        weighted = c.weight[i] * score
+        c.score[i], c.work[i] = score, weighted
+        total += weighted
+    return total
+
+
+@numba.njit(**APART, fastmath=FAST)
+def _leave_features_out(c: Columns, base: float) -> tuple[float, float]:
+    """fit <- that of each row by the other rows, curve <- its square; their means."""
+    fits, curves, n = 0.0, 0.0, c.fit.size
+    for i in range(n):
+        own = c.own[i]
+        fit = _bounded((c.fit[i] - base - own * c.score[i]) / (1.0 - own))
+        c.fit[i], c.curve[i] = fit, fit * fit
+        fits += fit
+        curves += fit * fit
+    return fits / n, curves / n
+
+
+@numba.njit(**APART, fastmath=FAST)
+def _multiply_columns(r: Room, c: Columns) -> None:
+    """Centre the columns; the upper triangle of stack <- their products, sums <- the target's."""
+    a, sums, middle = r.stack, r.small[_SUMS], r.numbers[MIDDLE]
+    newest, per_row = r.numbers[_NEWEST], r.numbers[_PER_ROW]
+    fit, curve, level, ends, age = _five(r.small[_MEANS])
+    ff, fq, fv, fe, fg = 0.0, 0.0, 0.0, 0.0, 0.0
+    qq, qv, qe, qg, vv = 0.0, 0.0, 0.0, 0.0, 0.0
+    ve, vg, ee, eg, gg = 0.0, 0.0, 0.0, 0.0, 0.0
+    ft, qt, vt, et, gt, tt = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(c.fit.size):
+        g, e = _age_and_ends(newest - c.place[i], per_row)
+        f, q, v, e, g = c.fit[i] - fit, c.curve[i] - curve, c.level[i] - level, e - ends, g - age
+        c.fit[i], c.curve[i], c.level[i], c.ends[i], c.age[i] = f, q, v, e, g
+        ff, fq, fv, fe, fg = ff + f * f, fq + f * q, fv + f * v, fe + f * e, fg + f * g
+        qq, qv, qe, qg, vv = qq + q * q, qv + q * v, qe + q * e, qg + q * g, vv + v * v
+        ve, vg, ee, eg, gg = ve + v * e, vg + v * g, ee + e * e, eg + e * g, gg + g * g
+        t = c.target[i] - middle
+        ft, qt, vt, et, gt = ft + f * t, qt + q * t, vt + v * t, et + e * t, gt + g * t
+        tt += t * t
+    a[FIT, FIT], a[FIT, CURVE], a[FIT, LEVEL], a[FIT, ENDS], a[FIT, AGE] = ff, fq, fv, fe, fg
+    a[CURVE, CURVE], a[CURVE, LEVEL], a[CURVE, ENDS], a[CURVE, AGE] = qq, qv, qe, qg
+    a[LEVEL, LEVEL], a[LEVEL, ENDS], a[LEVEL, AGE] = vv, ve, vg
+    a[ENDS, ENDS], a[ENDS, AGE], a[AGE, AGE] = ee, eg, gg
+    sums[FIT], sums[CURVE], sums[LEVEL], sums[ENDS], sums[AGE] = ft, qt, vt, et, gt
+    r.numbers[_SQUARES] = tt
+
+
+@numba.njit(**INNER)
+def _invert_products(a: Matrix) -> None:
+    """a <- the inverse of the products in its upper triangle."""
     for k in range(COLUMNS):
         for j in range(k):
             a[k, j] = a[j, k]
@@ -169,80 +226,72 @@ def _invert_products(r: Room, n: int) -> None:
     _invert_small(a)
 
 
-@numba.njit(**INNER, fastmath=FAST)
-def _multiply_columns(r: Room, n: int) -> None:
-    """The upper triangle of stack <- the products of the columns, in one pass."""
-    a, c = r.stack, r.columns
-    fit, curve, level, ends, age = c[FIT], c[CURVE], c[LEVEL], c[ENDS], c[AGE]
-    ff, fq, fv, fe, fg = 0.0, 0.0, 0.0, 0.0, 0.0
-    qq, qv, qe, qg, vv = 0.0, 0.0, 0.0, 0.0, 0.0
-    ve, vg, ee, eg, gg = 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(n):
-        f, q, v, e, g = fit[i], curve[i], level[i], ends[i], age[i]
-        ff, fq, fv, fe, fg = ff + f * f, fq + f * q, fv + f * v, fe + f * e, fg + f * g
-        qq, qv, qe, qg, vv = qq + q * q, qv + q * v, qe + q * e, qg + q * g, vv + v * v
-        ve, vg, ee, eg, gg = ve + v * e, vg + v * g, ee + e * e, eg + e * g, gg + g * g
-    a[FIT, FIT], a[FIT, CURVE], a[FIT, LEVEL], a[FIT, ENDS], a[FIT, AGE] = ff, fq, fv, fe, fg
-    a[CURVE, CURVE], a[CURVE, LEVEL], a[CURVE, ENDS], a[CURVE, AGE] = qq, qv, qe, qg
-    a[LEVEL, LEVEL], a[LEVEL, ENDS], a[LEVEL, AGE] = vv, ve, vg
-    a[ENDS, ENDS], a[ENDS, AGE], a[AGE, AGE] = ee, eg, gg
-
-
-@numba.njit(**INNER, fastmath=FAST)
-def _regress(r: Room, n: int) -> None:
-    """SPREAD <- the regression of the target on the columns, with coefficients that are shrunk."""
-    target, spread = part(r.columns[TARGET], 0, n), part(r.columns[SPREAD], 0, n)
-    r.numbers[MIDDLE] = _centre(target)
+@numba.njit(**INNER)
+def _solve_slopes(r: Room, n: int) -> None:
+    """slopes <- the regression of the target on the columns, shrunk."""
     slopes, sums, explained = r.small[_SLOPES], r.small[_SUMS], 0.0
-    feature_products(r.columns, target, sums)
     for k in range(COLUMNS):
         slopes[k] = dot(r.stack[k], sums)
         explained += slopes[k] * sums[k]
-    _shrink(r, max(dot(target, target) - explained, 0.0) / (n - COLUMNS - 1))
-    fill(spread, r.numbers[MIDDLE])
-    add_features(r.columns, slopes, spread)
+    _shrink(r, max(r.numbers[_SQUARES] - explained, 0.0) / (n - COLUMNS - 1))
 
 
-@numba.njit(**INNER, fastmath=FAST)
-def _score(r: Room, n: int) -> None:
-    """TARGET <- one scoring step from the spreads, for the mean of the errors."""
-    c = r.columns
-    error, spread, score = part(c[ERROR], 0, n), part(c[SPREAD], 0, n), part(c[SCORE], 0, n)
-    target = part(c[TARGET], 0, n)
+@numba.njit(**APART, fastmath=FAST)
+def _score(r: Room, c: Columns) -> float:
+    """spread <- the regression of the roots, score <- the errors by it; the sum of the scores."""
+    middle, total = r.numbers[MIDDLE], 0.0
+    fit, curve, level, ends, age = _five(r.small[_SLOPES])
+    for i in range(c.fit.size):
+        root = middle + fit * c.fit[i] + curve * c.curve[i] + level * c.level[i]
+        root = _bounded(root + ends * c.ends[i] + age * c.age[i])
+        score = c.error[i] / spread_of(root)
+        c.spread[i], c.score[i] = root, score
+        total += score
+    return total
+
+
+@numba.njit(**APART, fastmath=FAST)
+def _score_step(r: Room, c: Columns, scale: float) -> None:
+    """target <- one scoring step from the spreads, for the mean of the errors; sums with it."""
+    sums, n, before = r.small[_SUMS], c.fit.size, r.numbers[MIDDLE]
+    ft, qt, vt, et, gt, tt, total = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(n):
-        score[i] = error[i] / spread_of(spread[i])
-    scale = 1.0 / max(mean(score), TINY)
-    for i in range(n):
-        ratio = min(score[i] * scale, _LARGEST)
-        target[i] = spread[i] + (ratio - 1.0) * (1.0 + 0.25 * spread[i])
+        spread = c.spread[i]
+        ratio = min(c.score[i] * scale, _LARGEST)
+        t = spread - before + (ratio - 1.0) * (1.0 + 0.25 * spread)
+        c.target[i] = t
+        ft, qt, vt = ft + c.fit[i] * t, qt + c.curve[i] * t, vt + c.level[i] * t
+        et, gt, tt = et + c.ends[i] * t, gt + c.age[i] * t, tt + t * t
+        total += t
+    sums[FIT], sums[CURVE], sums[LEVEL], sums[ENDS], sums[AGE] = ft, qt, vt, et, gt
+    r.numbers[_STEP], r.numbers[MIDDLE] = total / n, before + total / n
+    r.numbers[_SQUARES] = tt - total * total / n
 
 
-@numba.njit(**INNER, fastmath=FAST)
-def _leave_each_out(r: Room, n: int) -> None:
-    """SPREAD <- that of each row by the other rows, within bounds."""
-    target, spread = part(r.columns[TARGET], 0, n), part(r.columns[SPREAD], 0, n)
-    own, middle = part(r.columns[WORK], 0, n), r.numbers[MIDDLE]
-    _own_influence(r, n, own)
-    for i in range(n):
-        others = (spread[i] - middle - own[i] * target[i]) / (1.0 - own[i])
-        spread[i] = _bounded(middle + others)
+@numba.njit(**APART, fastmath=FAST)
+def _leave_each_out(r: Room, c: Columns) -> None:
+    """spread <- that of each row by the other rows; score <- the error divided by it.
 
-
-@numba.njit(**INNER, fastmath=FAST)
-def _own_influence(r: Room, n: int, own: Vector) -> None:
-    """own <- the diagonal of the smoother 1 / n + C diag(shrunk) stack C', C the columns."""
-    a, c, shrunk = r.stack, r.columns, r.small[_SHRUNK]
-    fit, curve, level, ends, age = c[FIT], c[CURVE], c[LEVEL], c[ENDS], c[AGE]
+    A row's own influence is on the diagonal of the smoother 1 / n + C diag(shrunk) stack C', C the
+    columns.
+    """
+    a, shrunk = r.stack, r.small[_SHRUNK]
+    middle, step = r.numbers[MIDDLE], r.numbers[_STEP]
     aa, ab, ac, ad, ae = _folded(a, shrunk, FIT)
     _, bb, bc, bd, be = _folded(a, shrunk, CURVE)
     _, _, cc, cd, ce = _folded(a, shrunk, LEVEL)
     _, _, _, dd, de = _folded(a, shrunk, ENDS)
-    ee, constant = shrunk[AGE] * a[AGE, AGE], 1.0 / n
-    for i in range(n):
-        f, q, v, e, g = fit[i], curve[i], level[i], ends[i], age[i]
-        upper = f * (aa * f + ab * q + ac * v + ad * e + ae * g)
-        middle = q * (bb * q + bc * v + bd * e + be * g) + v * (cc * v + cd * e + ce * g)
-        own[i] = constant + upper + middle + e * (dd * e + de * g) + ee * g * g
+    ee, constant = shrunk[AGE] * a[AGE, AGE], 1.0 / c.fit.size
+    fit, curve, level, ends, age = _five(r.small[_SLOPES])
+    for i in range(c.fit.size):
+        f, q, v, e, g = c.fit[i], c.curve[i], c.level[i], c.ends[i], c.age[i]
+        own = constant + f * (aa * f + ab * q + ac * v + ad * e + ae * g) + ee * g * g
+        own += q * (bb * q + bc * v + bd * e + be * g) + v * (cc * v + cd * e + ce * g)
+        own += e * (dd * e + de * g)
+        whole = fit * f + curve * q + level * v + ends * e + age * g
+        others = (whole - own * (c.target[i] - step)) / (1.0 - own)
+        root = _bounded(middle + others)
+        c.spread[i], c.score[i] = root, c.error[i] / spread_of(root)
 
 
 @numba.njit(**INNER)
