@@ -7,6 +7,7 @@ import csv
 import random
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,8 @@ def run_with(app: FastAPI, path: Path) -> None:
 
 
 async def _feed(backend: Backend, path: Path) -> None:
-    for request in arrivals(path):
-        await backend.learn(request)
+    arriving = arrivals(path)
+    while True:
+        await backend.learn(partial(next, arriving))
         await backend.expire()
         await asyncio.sleep(PAUSE)
