@@ -156,6 +156,35 @@ def test_bodies_that_arrive_while_others_are_read_join_the_commit():
     assert recorder.groups == [["a", "b"]]
 
 
+def test_clients_that_were_answered_together_share_the_next_commit(monkeypatch):
+    recorder = Recorder()
+
+    async def run():
+        queue = WriteQueue(recorder)
+        recorder.gate.clear()
+        first = [asyncio.create_task(queue.learn(rows("a")))]
+        await asyncio.sleep(0.05)
+        first += [asyncio.create_task(queue.learn(rows(name))) for name in "bc"]
+        await asyncio.sleep(0)
+        recorder.gate.set()
+        await asyncio.gather(*first)
+        monkeypatch.setattr(write_queue, "PAUSE", 60.0)
+        second = [asyncio.create_task(queue.learn(rows("d")))]
+        await asyncio.sleep(0.2)
+        assert recorder.groups == [["a"], ["b", "c"]]
+        second.append(asyncio.create_task(queue.learn(rows("e"))))
+        await asyncio.gather(*second)
+        third = asyncio.create_task(queue.learn(rows("f")))
+        await asyncio.sleep(0.05)
+        await queue.call(lambda: None)  # which waits for nobody
+        await third
+        await queue.learn(rows("g"))  # nor does a client that was answered alone
+        await queue.close()
+
+    asyncio.run(run())
+    assert recorder.groups == [["a"], ["b", "c"], ["d", "e"], ["f"], ["g"]]
+
+
 def test_closing_finishes_what_was_accepted_also_if_nobody_waits():
     recorder = Recorder()
 

@@ -1,8 +1,9 @@
 """The queue in front of the one writer: requests that wait share a commit, all else runs in turn.
 
 The thread of the queue alone calls the store. It reads bodies too: two threads that take turns on
-rows cost more processor time than one, and requests that arrive meanwhile join the commit. What was
-accepted is done, also if nobody waits for the answer any more.
+rows cost more processor time than one. A commit costs as much as a hundred rows, so clients that
+were answered together are given a moment to send again together. What was accepted is done, also if
+nobody waits for the answer any more.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from efface.store.learning import Learned, LearnRequest
 
 GROUP = 2_000  # rows of one commit
 MOST_BYTES, MOST_JOBS = 64 << 20, 2_000  # that may wait
+PAUSE = 0.003  # seconds that a commit may wait for clients which the last one answered
 T = TypeVar("T")
 
 
@@ -49,7 +51,8 @@ class WriteQueue:
     def __init__(self, commit: Callable[[Sequence[LearnRequest]], None]) -> None:
         self._commit = commit
         self._waiting: deque[_Waiting] = deque()
-        self._size = 0
+        self._size, self._calls = 0, 0
+        self._expected = 1  # requests that wake the thread
         self._next: _Read | None = None  # read already, but the last commit had no room for it
         self._ready = threading.Condition()
         self._closing = False
@@ -88,8 +91,9 @@ class WriteQueue:
             future = self._loop.create_future()
             future.add_done_callback(_retrieved)
             self._waiting.append(_Waiting(read, job, future, size))
-            self._size += size
-            self._ready.notify()
+            self._size, self._calls = self._size + size, self._calls + (job is not None)
+            if job is not None or len(self._waiting) >= self._expected:
+                self._ready.notify()
         return future
 
     async def close(self) -> None:
@@ -100,15 +104,25 @@ class WriteQueue:
         await asyncio.to_thread(self._thread.join)
 
     def _work(self) -> None:
-        while True:
-            with self._ready:
-                while not self._waiting and self._next is None and not self._closing:
-                    self._ready.wait()
-                if not self._waiting and self._next is None:
-                    return
+        clients = 1
+        while self._wait(clients):
             call = self._take(rows=False) if self._next is None else None
             answers = self._learned() if call is None else [_called(call)]
+            clients = len(answers) + len(self._waiting)
             self._loop.call_soon_threadsafe(_deliver, answers)
+
+    def _wait(self, clients: int) -> bool:
+        """Wait for requests, for a moment also for those of so many clients; False at the end."""
+        with self._ready:
+            if self._next is not None:
+                return True
+            self._expected = 1
+            while not self._waiting and not self._closing:
+                self._ready.wait()
+            self._expected = clients
+            if len(self._waiting) < clients and not self._calls and not self._closing:
+                self._ready.wait(PAUSE)
+            return bool(self._waiting)
 
     def _take(self, *, rows: bool) -> _Waiting | None:
         """What waits longest if it has rows, or is a call; else None."""
@@ -116,7 +130,7 @@ class WriteQueue:
             if not self._waiting or (self._waiting[0].read is not None) != rows:
                 return None
             taken = self._waiting.popleft()
-            self._size -= taken.size
+            self._size, self._calls = self._size - taken.size, self._calls - (not rows)
         return taken
 
     def _learned(self) -> list[_Answer]:
