@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from fastapi import FastAPI
 
-from efface import Ridge
+from efface import AutoRidge
 from efface.service.backend import Backend
 from efface.store import Store
 from efface.store.learning import LearnRequest
@@ -32,7 +32,7 @@ PEOPLE = [f"{first} {last}" for first, last in product(_FIRST, _LAST)]
 def prepare(folder: Path) -> Store:
     """A store with the model of the demonstration, and no row."""
     store = Store(folder)
-    store.add(MODEL, Ridge(alpha=0.1, window=KEPT), features=FEATURES)
+    store.add(MODEL, AutoRidge(window=KEPT), features=FEATURES)
     return store
 
 
