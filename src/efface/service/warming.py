@@ -52,6 +52,8 @@ def _use(definition: Definition, count: int) -> None:
         first += planned.entries
         stored.coefficients(key)
     stored.predict_interval(X[:1], 0.95, "gaussian", key and [key], "raise")
-    stored.forget(stored.named([], [str(count - 2)]))
-    stored.coefficients(key)
+    live = list(stored.seqs)
+    for id in (live[len(live) // 2], live[0]):  # from among the others, and the oldest
+        stored.forget([id])
+        stored.coefficients(key)
     stored.audit([], [])
