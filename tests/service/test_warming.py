@@ -43,7 +43,7 @@ with tempfile.TemporaryDirectory() as folder, Store(folder) as store:
 
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("kind", ["AutoRidge", "Ridge"])
-@pytest.mark.parametrize("parameters", [{}, {"window": 100}, {"window": "1d"}])
+@pytest.mark.parametrize("parameters", [{}, {"window": 1}, {"window": 100}, {"window": "1d"}])
 def test_models_of_all_policies_can_be_warmed(kind, keyed, parameters):
     warm([{"model": kind, "parameters": parameters, "features": ["a", "b"], "keyed": keyed}])
 

@@ -53,7 +53,8 @@ def _use(definition: Definition, count: int) -> None:
         stored.coefficients(key)
     stored.predict_interval(X[:1], 0.95, "gaussian", key and [key], "raise")
     live = list(stored.seqs)
-    for id in (live[len(live) // 2], live[0]):  # from among the others, and the oldest
+    leaving = (live[len(live) // 2], live[0]) if len(live) > 2 else ()
+    for id in leaving:  # from among the others, and the oldest
         stored.forget([id])
         stored.coefficients(key)
     stored.audit([], [])
