@@ -1,9 +1,9 @@
 """The queue in front of the one writer: requests that wait share a commit, all else runs in turn.
 
 The thread of the queue alone calls the store. It reads bodies too: two threads that take turns on
-rows cost more processor time than one. A commit costs as much as a hundred rows, so clients that
-were answered together are given a moment to send again together. What was accepted is done, also if
-nobody waits for the answer any more.
+rows cost more processor time than one. A commit has a fixed cost, so clients that were answered
+together are given a moment to send again together. What was accepted is done, also if nobody waits
+for the answer any more.
 """
 
 from __future__ import annotations
