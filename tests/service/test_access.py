@@ -70,9 +70,10 @@ def test_writes_of_browsers_come_from_a_page_of_the_service():
 
 def test_names_and_types_are_read_from_the_request():
     assert model_name(request(path_params={"name": "a%2Fb%20%E2%82%AC"})) == "a/b €"
-    assert media_type(request({"content-type": "Application/JSON; charset=utf-8"})) == (
-        "application/json"
-    )
+    plain = request({"content-type": "Application/JSON; charset=utf-8"})
+    assert media_type(plain, "text/plain", "application/json") == "application/json"
+    with pytest.raises(RefusedRequest, match="must be text/plain or text/csv"):
+        media_type(plain, "text/plain", "text/csv")
 
 
 def test_an_answer_holds_no_number_that_json_does_not_have():

@@ -45,7 +45,7 @@ def test_what_was_learned_is_published_and_predicts_as_the_store(tmp_path):
 
     async def use(backend):
         before = backend.model("demand")
-        await backend.learn(request())
+        await backend.learn(request)
         after = backend.model("demand")
         assert (before.rows, after.rows, after.commit) == (30, 35, before.commit + 1)
         X = np.ones((1, 2))
@@ -80,11 +80,12 @@ def test_rows_leave_when_they_are_due_and_most_of_a_model_never_at_once(tmp_path
     late = datetime.now(UTC) + timedelta(hours=1)
 
     async def use(backend):
-        await backend.learn(request(5, until=[soon, soon, late, late, late]))
+        await backend.learn(lambda: request(5, until=[soon, soon, late, late, late]))
         await asyncio.sleep(0.4)
         await backend.expire()
         assert backend.model("demand").rows == 3
-        await backend.learn(request(5, until=[datetime.now(UTC) + timedelta(seconds=0.2)] * 5))
+        end = datetime.now(UTC) + timedelta(seconds=0.2)
+        await backend.learn(lambda: request(5, until=[end] * 5))
         await asyncio.sleep(0.3)
         await backend.expire()
         return backend.model("demand").rows, backend._metrics.text().decode()
@@ -134,7 +135,7 @@ def test_coverage_is_looked_at_now_and_then(tmp_path):
 
     async def use(backend):
         for _ in range(3):
-            await backend.learn(request(20))
+            await backend.learn(lambda: request(20))
         return [point["covered"] for point in backend.past.of("demand")["points"]]
 
     first, *later = with_backend(tmp_path / "orders", use)
@@ -148,7 +149,7 @@ def test_the_models_of_keys_are_published_as_they_change(tmp_path):
     async def use(backend):
         X, y, keys = np.ones((2, 2)), np.array([1.0, 2.0]), ["shop 1", "new"]
         predicted = backend._store.predict
-        await backend.learn(LearnRequest("sales", X, y, keys=keys, owners=["ann", "ann"]))
+        await backend.learn(lambda: LearnRequest("sales", X, y, keys=keys, owners=["ann", "ann"]))
         model = backend.model("sales")
         assert np.allclose(model.predict(X, keys), predicted("sales", X, keys=keys), rtol=1e-12)
         assert (model.rows, len(model.fits)) == (14, 4)

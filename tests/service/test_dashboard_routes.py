@@ -154,6 +154,23 @@ def test_names_are_shown_as_text_and_run_nothing(browser, tmp_path):
         tab.check()
 
 
+def test_means_are_of_the_last_rows_and_the_first_fits_do_not_set_the_scale(browser, tmp_path):
+    with Running(tmp_path / "orders") as running:
+        page = Tab(browser, running, running.all).page
+        page.wait_for_selector("nav")
+        points = [
+            {"learned": 60, "error": 4.0},
+            {"learned": 40, "error": 9.0},
+            {"learned": 0, "error": None},
+            {"learned": 60, "error": 1.0},
+            {"learned": 500, "error": 2.0},
+        ]
+        means = page.evaluate("(points) => movingMean(points, 'error')", points)
+        assert means == [4.0, 6.0, None, (40 * 9.0 + 60 * 1.0) / 100, 2.0]
+        values = [-500.0, 900.0, *[1.0] * 18, 7.0]
+        assert set(page.evaluate("(values) => settled([{ values }])", values)) == {1.0, 7.0}
+
+
 def test_the_model_of_a_key_is_shown_and_names_may_be_numbers(browser, tmp_path):
     with Running(tmp_path / "orders") as running:
         api = running.client()

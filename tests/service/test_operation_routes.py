@@ -29,7 +29,7 @@ def test_metrics_count_what_happened(tmp_path):
         "efface_rows_forgotten_total 6.0",
         "efface_erasures_total 1.0",
         "efface_rows 24.0",
-        "efface_rows_waiting 0.0",
+        "efface_requests_waiting 0.0",
         'efface_requests_total{method="POST",route="/models/{name}/rows",status="200"} 2.0',
     ):
         assert line in text

@@ -34,7 +34,8 @@ class Recorder:
 
 
 def rows(name, count=1):
-    return LearnRequest(name, [[1.0]] * count, [1.0] * count)
+    """What reads a body with rows."""
+    return lambda: LearnRequest(name, [[1.0]] * count, [1.0] * count)
 
 
 def test_requests_that_wait_share_a_commit_and_calls_run_in_turn():
@@ -51,7 +52,7 @@ def test_requests_that_wait_share_a_commit_and_calls_run_in_turn():
         await asyncio.sleep(0)
         last = asyncio.create_task(queue.learn(rows("d")))
         await asyncio.sleep(0)
-        assert queue.rows == 4
+        assert len(queue) == 5
         recorder.gate.set()
         results = await asyncio.gather(first, *later, call, last, return_exceptions=True)
         await queue.close()
@@ -83,18 +84,18 @@ def test_a_commit_has_at_most_so_many_rows():
 
 
 def test_a_full_queue_and_a_closed_one_refuse(monkeypatch):
-    monkeypatch.setattr(write_queue, "MOST_ROWS", 10)
+    monkeypatch.setattr(write_queue, "MOST_BYTES", 10)
     recorder = Recorder()
 
     async def run():
         queue = WriteQueue(recorder)
         recorder.gate.clear()
-        first = asyncio.create_task(queue.learn(rows("a", 50)))  # alone it may be larger
+        first = asyncio.create_task(queue.learn(rows("a"), 50))  # alone it may be larger
         await asyncio.sleep(0.05)
-        second = asyncio.create_task(queue.learn(rows("b", 8)))
+        second = asyncio.create_task(queue.learn(rows("b"), 8))
         await asyncio.sleep(0)
         with pytest.raises(RefusedRequest, match="wait for the writer") as full:
-            await queue.learn(rows("c", 8))
+            await queue.learn(rows("c"), 8)
         recorder.gate.set()
         await asyncio.gather(first, second)
         await queue.close()
@@ -104,6 +105,84 @@ def test_a_full_queue_and_a_closed_one_refuse(monkeypatch):
 
     assert asyncio.run(run()) == 503
     assert recorder.groups == [["a"], ["b"]]
+
+
+def test_a_body_that_cannot_be_read_is_refused_and_the_others_share_a_commit():
+    recorder = Recorder()
+
+    def unreadable():
+        raise InvalidValue("'body' is no JSON")
+
+    async def run():
+        queue = WriteQueue(recorder)
+        recorder.gate.clear()
+        first = asyncio.create_task(queue.learn(rows("a")))
+        await asyncio.sleep(0.05)
+        reads = rows("b"), unreadable, rows("c")
+        later = [asyncio.create_task(queue.learn(read)) for read in reads]
+        await asyncio.sleep(0)
+        recorder.gate.set()
+        results = await asyncio.gather(first, *later, return_exceptions=True)
+        with pytest.raises(InvalidValue, match="no JSON"):
+            await queue.learn(unreadable)
+        await queue.close()
+        return results
+
+    results = asyncio.run(run())
+    assert recorder.groups == [["a"], ["b", "c"]]
+    assert isinstance(results[2], InvalidValue)
+    assert [result.learned for result in results[:2] + results[3:]] == [1, 1, 1]
+
+
+def test_bodies_that_arrive_while_others_are_read_join_the_commit():
+    recorder, reading, arrived = Recorder(), threading.Event(), threading.Event()
+
+    def slow():
+        reading.set()
+        arrived.wait(30)
+        return LearnRequest("a", [[1.0]], [1.0])
+
+    async def run():
+        queue = WriteQueue(recorder)
+        first = asyncio.create_task(queue.learn(slow))
+        await asyncio.to_thread(reading.wait, 30)
+        second = asyncio.create_task(queue.learn(rows("b")))
+        await asyncio.sleep(0)
+        arrived.set()
+        await asyncio.gather(first, second)
+        await queue.close()
+
+    asyncio.run(run())
+    assert recorder.groups == [["a", "b"]]
+
+
+def test_clients_that_were_answered_together_share_the_next_commit(monkeypatch):
+    recorder = Recorder()
+
+    async def run():
+        queue = WriteQueue(recorder)
+        recorder.gate.clear()
+        first = [asyncio.create_task(queue.learn(rows("a")))]
+        await asyncio.sleep(0.05)
+        first += [asyncio.create_task(queue.learn(rows(name))) for name in "bc"]
+        await asyncio.sleep(0)
+        recorder.gate.set()
+        await asyncio.gather(*first)
+        monkeypatch.setattr(write_queue, "PAUSE", 60.0)
+        second = [asyncio.create_task(queue.learn(rows("d")))]
+        await asyncio.sleep(0.2)
+        assert recorder.groups == [["a"], ["b", "c"]]
+        second.append(asyncio.create_task(queue.learn(rows("e"))))
+        await asyncio.gather(*second)
+        third = asyncio.create_task(queue.learn(rows("f")))
+        await asyncio.sleep(0.05)
+        await queue.call(lambda: None)  # which waits for nobody
+        await third
+        await queue.learn(rows("g"))  # nor does a client that was answered alone
+        await queue.close()
+
+    asyncio.run(run())
+    assert recorder.groups == [["a"], ["b", "c"], ["d", "e"], ["f"], ["g"]]
 
 
 def test_closing_finishes_what_was_accepted_also_if_nobody_waits():

@@ -97,9 +97,9 @@ class Backend:
         definition, model = _defined(name, body)
         return await self._call(lambda: self._create(definition, model, body))
 
-    async def learn(self, request: LearnRequest) -> Learned:
-        """Learn rows; they are durable when this returns."""
-        return await self._queue.learn(request)
+    async def learn(self, read: Callable[[], LearnRequest], size: int = 0) -> Learned:
+        """Learn the rows that ``read`` finds in a body of so many bytes; then they are durable."""
+        return await self._queue.learn(read, size)
 
     async def predict_interval(
         self, name: str, X: Matrix, keys: Sequence[Id] | None, body: Questions
@@ -160,8 +160,8 @@ class Backend:
 
     @property
     def waiting(self) -> int:
-        """How many rows wait for the writer."""
-        return self._queue.rows
+        """How many requests wait for the writer."""
+        return len(self._queue)
 
     # -- in the thread of the writer -------------------------------------------------------------
 

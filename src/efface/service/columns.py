@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from efface.errors import BadTime, InvalidValue, invalid, unusable
-from efface.inputs.arrays import as_matrix
+from efface.inputs.arrays import LARGEST, as_matrix
 from efface.inputs.ids import Id
 from efface.inputs.types import Matrix
 from efface.service.bodies import NewRows
@@ -33,7 +34,9 @@ def feature_matrix(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> M
         at = next(at for at, each in enumerate(values) if len(each) != width)
         expected = f"{width} features ({', '.join(names[:20])})"
         raise invalid(f"rows.{at}.x", f"{len(values[at])} long", expected, "pass one per feature")
-    return as_matrix(np.array(values, dtype=np.float64))
+    flat = np.fromiter(chain.from_iterable(values), np.float64, width * len(values))
+    X = flat.reshape(len(values), width)
+    return X if np.abs(X).max() <= LARGEST else as_matrix(X)  # which says what is wrong
 
 
 def _ordered(x: Any, names: Sequence[str]) -> Any:

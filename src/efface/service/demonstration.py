@@ -7,6 +7,7 @@ import csv
 import random
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from fastapi import FastAPI
 
-from efface import Ridge
+from efface import AutoRidge
 from efface.service.backend import Backend
 from efface.store import Store
 from efface.store.learning import LearnRequest
@@ -31,7 +32,7 @@ PEOPLE = [f"{first} {last}" for first, last in product(_FIRST, _LAST)]
 def prepare(folder: Path) -> Store:
     """A store with the model of the demonstration, and no row."""
     store = Store(folder)
-    store.add(MODEL, Ridge(alpha=0.1, window=KEPT), features=FEATURES)
+    store.add(MODEL, AutoRidge(window=KEPT), features=FEATURES)
     return store
 
 
@@ -78,7 +79,8 @@ def run_with(app: FastAPI, path: Path) -> None:
 
 
 async def _feed(backend: Backend, path: Path) -> None:
-    for request in arrivals(path):
-        await backend.learn(request)
+    arriving = arrivals(path)
+    while True:
+        await backend.learn(partial(next, arriving))
         await backend.expire()
         await asyncio.sleep(PAUSE)

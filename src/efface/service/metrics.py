@@ -41,7 +41,9 @@ class Metrics:
         self.erasures = Counter("efface_erasures", "Requests to forget.", registry=registry)
         self.commits = Counter("efface_commits", "Commits of rows.", registry=registry)
         self.rows = Gauge("efface_rows", "Live rows.", registry=registry)
-        self.waiting = Gauge("efface_rows_waiting", "Rows before the writer.", registry=registry)
+        self.waiting = Gauge(
+            "efface_requests_waiting", "Requests before the writer.", registry=registry
+        )
         self.overdue = Gauge(
             "efface_expiry_refused", "1 if over half of a model's rows are due.", registry=registry
         )

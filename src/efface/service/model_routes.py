@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from efface.service.access import (
+    JSON,
     GuardedRoute,
     answer,
     media_type,
@@ -23,7 +24,7 @@ from efface.service.backend import Backend
 from efface.service.bodies import KeyRequest, NewModel, NewRows, Questions
 from efface.service.columns import feature_matrix, keys_of, learn_request
 from efface.service.documents import described_body
-from efface.store.learning import Learned
+from efface.store.learning import Learned, LearnRequest
 
 router = APIRouter(route_class=GuardedRoute)
 
@@ -61,11 +62,15 @@ async def learn_rows(request: Request) -> Response:
     """Learn rows; they are durable when the answer comes."""
     name, backend = model_name(request), _backend(request)
     features = backend.model(name).features
-    if media_type(request) == MEDIA_TYPE:
-        wanted = arrow_request(name, await read_bytes(request), list(features))
-    else:
-        wanted = learn_request(name, await read_body(request, NewRows), features)
-    return answer(_learned(await backend.learn(wanted)))
+    kind = media_type(request, JSON, MEDIA_TYPE)
+    body = await read_bytes(request)
+
+    def read() -> LearnRequest:
+        if kind == MEDIA_TYPE:
+            return arrow_request(name, body, list(features))
+        return learn_request(name, NewRows.model_validate_json(body), features)
+
+    return answer(_learned(await backend.learn(read, len(body))))
 
 
 @router.get("/models")
@@ -118,7 +123,7 @@ async def predict_and_learn(request: Request) -> Response:
     model = _backend(request).model(name)
     wanted = learn_request(name, body, model.features)
     predictions = model.predict(wanted.X, wanted.keys, lenient=True).tolist()
-    learned = await _backend(request).learn(wanted)
+    learned = await _backend(request).learn(lambda: wanted, wanted.X.nbytes)
     return answer({"predictions": predictions, **_learned(learned)})
 
 

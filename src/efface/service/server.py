@@ -19,6 +19,7 @@ import uvicorn
 
 from efface.errors import InvalidValue, StorageFailure, invalid
 from efface.service.application import HOSTS, Options, create_app
+from efface.service.warming import warm
 from efface.store import Store
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -104,13 +105,15 @@ def serve(
 ) -> None:
     """Serve a store until SIGTERM or SIGINT; ``ready`` gets the address.
 
+    The compiled code of its models is loaded before that, and compiled after an installation.
     ``wrap`` may put more around the lifespan of the application.
     """
     refuse_workers()
     protect_memory()
-    _prepare_interpreter()
     _log_to_stderr()
     with bind(listen) as where:
+        warm(store.models().values())
+        _prepare_interpreter()
         port = where.getsockname()[1]
         host = listen.host if ":" not in listen.host else f"[{listen.host}]"
         scheme = "https" if listen.certificate is not None else "http"

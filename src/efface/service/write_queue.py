@@ -1,7 +1,9 @@
 """The queue in front of the one writer: requests that wait share a commit, all else runs in turn.
 
-The thread of the queue alone calls the store. What was accepted is done, also if nobody waits for
-the answer any more.
+The thread of the queue alone calls the store. It reads bodies too: two threads that take turns on
+rows cost more processor time than one. A commit has a fixed cost, so clients that were answered
+together are given a moment to send again together. What was accepted is done, also if nobody waits
+for the answer any more.
 """
 
 from __future__ import annotations
@@ -17,17 +19,23 @@ from efface.service.problems import RefusedRequest
 from efface.store.learning import Learned, LearnRequest
 
 GROUP = 2_000  # rows of one commit
-MOST_ROWS, MOST_JOBS = 100_000, 2_000  # that may wait
+MOST_BYTES, MOST_JOBS = 64 << 20, 2_000  # that may wait
+PAUSE = 0.003  # seconds that a commit may wait for clients which the last one answered
 T = TypeVar("T")
 
 
 class _Waiting(NamedTuple):
-    """A request to learn, or any other call, and who waits for it."""
+    """A body that ``read`` makes a request to learn of, or any other call, and who waits for it."""
 
-    request: LearnRequest | None
+    read: Callable[[], LearnRequest] | None
     call: Callable[[], Any] | None
     future: asyncio.Future[Any]
-    rows: int
+    size: int  # bytes
+
+
+class _Read(NamedTuple):
+    request: LearnRequest
+    future: asyncio.Future[Any]
 
 
 class _Answer(NamedTuple):
@@ -43,22 +51,25 @@ class WriteQueue:
     def __init__(self, commit: Callable[[Sequence[LearnRequest]], None]) -> None:
         self._commit = commit
         self._waiting: deque[_Waiting] = deque()
-        self._rows = 0
+        self._size, self._calls = 0, 0
+        self._expected = 1  # requests that wake the thread
+        self._next: _Read | None = None  # read already, but the last commit had no room for it
         self._ready = threading.Condition()
         self._closing = False
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._work, name="efface-writer", daemon=True)
         self._thread.start()
 
-    @property
-    def rows(self) -> int:
-        """How many rows wait."""
-        return self._rows
+    def __len__(self) -> int:
+        """How many requests wait."""
+        return len(self._waiting)
 
-    async def learn(self, request: LearnRequest) -> Learned:
-        """Learn rows; returns once they are durable."""
-        future = self._put(request, None, request.size)
-        found: Learned = await asyncio.shield(future)
+    async def learn(self, read: Callable[[], LearnRequest], size: int = 0) -> Learned:
+        """Learn the rows that ``read`` finds in a body of so many bytes, once they are durable.
+
+        The thread of the writer calls ``read``, which may raise what refuses the body.
+        """
+        found: Learned = await asyncio.shield(self._put(read, None, size))
         return found
 
     async def call(self, job: Callable[[], T]) -> T:
@@ -67,21 +78,22 @@ class WriteQueue:
         return found
 
     def _put(
-        self, request: LearnRequest | None, job: Callable[[], Any] | None, rows: int
+        self, read: Callable[[], LearnRequest] | None, job: Callable[[], Any] | None, size: int
     ) -> asyncio.Future[Any]:
         with self._ready:
             if self._closing:
                 raise RefusedRequest(503, "The service stops: send the request again.")
-            full = self._rows + rows > MOST_ROWS and self._rows
+            full = self._size + size > MOST_BYTES and self._size
             if full or len(self._waiting) >= MOST_JOBS:
                 raise RefusedRequest(
                     503, "Too many requests wait for the writer: send it again later."
                 )
             future = self._loop.create_future()
             future.add_done_callback(_retrieved)
-            self._waiting.append(_Waiting(request, job, future, rows))
-            self._rows += rows
-            self._ready.notify()
+            self._waiting.append(_Waiting(read, job, future, size))
+            self._size, self._calls = self._size + size, self._calls + (job is not None)
+            if job is not None or len(self._waiting) >= self._expected:
+                self._ready.notify()
         return future
 
     async def close(self) -> None:
@@ -92,50 +104,75 @@ class WriteQueue:
         await asyncio.to_thread(self._thread.join)
 
     def _work(self) -> None:
-        while True:
-            with self._ready:
-                while not self._waiting and not self._closing:
-                    self._ready.wait()
-                if not self._waiting:
-                    return
-                group = self._take()
-            answers = self._learned(group) if group[0].request is not None else self._called(group)
+        clients = 1
+        while self._wait(clients):
+            call = self._take(rows=False) if self._next is None else None
+            answers = self._learned() if call is None else [_called(call)]
+            clients = len(answers) + len(self._waiting)
             self._loop.call_soon_threadsafe(_deliver, answers)
 
-    def _take(self) -> list[_Waiting]:
-        """The next call alone, or requests to learn up to the size of a commit."""
-        group = [self._waiting.popleft()]
-        rows = group[0].rows
-        while (
-            group[0].request is not None
-            and self._waiting
-            and self._waiting[0].request is not None
-            and rows + self._waiting[0].rows <= GROUP
-        ):
-            group.append(self._waiting.popleft())
-            rows += group[-1].rows
-        self._rows -= rows
-        return group
+    def _wait(self, clients: int) -> bool:
+        """Wait for requests, for a moment also for those of so many clients; False at the end."""
+        with self._ready:
+            if self._next is not None:
+                return True
+            self._expected = 1
+            while not self._waiting and not self._closing:
+                self._ready.wait()
+            self._expected = clients
+            if len(self._waiting) < clients and not self._calls and not self._closing:
+                self._ready.wait(PAUSE)
+            return bool(self._waiting)
 
-    def _learned(self, group: list[_Waiting]) -> list[_Answer]:
-        requests = [each.request for each in group if each.request is not None]
-        failure: BaseException | None = None
+    def _take(self, *, rows: bool) -> _Waiting | None:
+        """What waits longest if it has rows, or is a call; else None."""
+        with self._ready:
+            if not self._waiting or (self._waiting[0].read is not None) != rows:
+                return None
+            taken = self._waiting.popleft()
+            self._size, self._calls = self._size - taken.size, self._calls - (not rows)
+        return taken
+
+    def _learned(self) -> list[_Answer]:
+        group, answers = self._read_group()
+        requests, failure = [each.request for each in group], None
         try:
-            self._commit(requests)
+            if requests:
+                self._commit(requests)
         except Exception as error:
             failure = error
-        return [
-            _Answer(each.future, request.result, request.error or _unless_done(request, failure))
-            for each, request in zip(group, requests, strict=True)
+        return answers + [
+            _Answer(future, request.result, request.error or _unless_done(request, failure))
+            for request, future in group
         ]
 
-    def _called(self, group: list[_Waiting]) -> list[_Answer]:
-        (each,) = group
-        assert each.call is not None
-        try:
-            return [_Answer(each.future, each.call(), None)]
-        except Exception as error:
-            return [_Answer(each.future, None, error)]
+    def _read_group(self) -> tuple[list[_Read], list[_Answer]]:
+        """Requests up to the size of a commit, and answers to those that cannot be read."""
+        group, refused, rows = list[_Read](), list[_Answer](), 0
+        while True:
+            found, self._next = self._next, None
+            if found is None:
+                taken = self._take(rows=True)
+                if taken is None or taken.read is None:
+                    return group, refused
+                try:
+                    found = _Read(taken.read(), taken.future)
+                except Exception as error:
+                    refused.append(_Answer(taken.future, None, error))
+                    continue
+            rows += found.request.size
+            if group and rows > GROUP:
+                self._next = found
+                return group, refused
+            group.append(found)
+
+
+def _called(waiting: _Waiting) -> _Answer:
+    assert waiting.call is not None
+    try:
+        return _Answer(waiting.future, waiting.call(), None)
+    except Exception as error:
+        return _Answer(waiting.future, None, error)
 
 
 def _unless_done(request: LearnRequest, failure: BaseException | None) -> BaseException | None:

@@ -14,7 +14,7 @@ function shortNumber(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
   if (size >= 1e5 || size < 1e-3) return value.toExponential(1);
-  if (size >= 100) return value.toFixed(0);
+  if (size >= 100) return Math.round(value).toLocaleString("en");
   return String(Number(value.toPrecision(3)));
 }
 
@@ -36,6 +36,16 @@ function extent(values, least) {
   return [least !== undefined && low === least ? low : low - 0.05 * gap, high + 0.05 * gap];
 }
 
+// The values that set the scale: of each series the newer half, and all but a tenth at either end.
+// So the first fits of a model, on a handful of rows, do not flatten what follows.
+function settled(series) {
+  return series.flatMap(({ values }) => {
+    const known = values.filter((value) => value !== null), cut = Math.floor(known.length / 10);
+    const sorted = [...known].sort((a, b) => a - b);
+    return [...known.slice(Math.floor(known.length / 2)), ...sorted.slice(cut, sorted.length - cut)];
+  });
+}
+
 // series: [{name, values}], values may be null; times: seconds.
 function drawChart(svg, times, series, options) {
   const width = svg.clientWidth || 420, height = svg.clientHeight || 190;
@@ -46,7 +56,7 @@ function drawChart(svg, times, series, options) {
     svg.append(svgNode("text", { x: SPACE.left, y: height / 2 }, "nothing yet"));
     return;
   }
-  const [low, high] = options.range || extent(known, options.least);
+  const [low, high] = options.range || extent(options.settled ? settled(series) : known, options.least);
   const start = times[0], end = Math.max(times[times.length - 1], start + 1);
   const x = (time) => SPACE.left + (time - start) / (end - start) * (width - SPACE.left - SPACE.right);
   const y = (value) => height - SPACE.bottom - (value - low) / (high - low) * (height - SPACE.top - SPACE.bottom);
@@ -55,9 +65,16 @@ function drawChart(svg, times, series, options) {
     const text = options.percent ? `${Math.round(100 * tick)} %` : shortNumber(tick);
     svg.append(svgNode("text", { x: SPACE.left - 6, y: y(tick) + 4, "text-anchor": "end" }, text));
   }
+  if (options.target !== undefined) {
+    const at = y(options.target);
+    svg.append(svgNode("line", { class: "target", x1: SPACE.left, x2: width - SPACE.right, y1: at, y2: at }));
+  }
   const clock = (time) => new Date(1000 * time).toLocaleTimeString([], { hour12: false });
   svg.append(svgNode("text", { x: SPACE.left, y: height - 4 }, clock(start)));
   svg.append(svgNode("text", { x: width - SPACE.right, y: height - 4, "text-anchor": "end" }, clock(end)));
+  // What leaves the scale is cut at the frame, which a nested SVG does.
+  const frame = svgNode("svg", { width, height: height - SPACE.bottom + 1 });
+  svg.append(frame);
   series.forEach((each, at) => {
     let path = "", open = false;
     each.values.forEach((value, k) => {
@@ -66,6 +83,6 @@ function drawChart(svg, times, series, options) {
       path += open ? `L${place}` : `M${place}h0`;  // a lone point is a dot
       open = true;
     });
-    svg.append(svgNode("path", { d: path, class: `s${at % 8}` }));
+    frame.append(svgNode("path", { d: path, class: `s${at % 8}` }));
   });
 }

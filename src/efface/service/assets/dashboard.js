@@ -1,7 +1,7 @@
 "use strict";
 // The dashboard. Everything from the service is written as text, never as HTML.
 
-const POLL = 1000;
+const POLL = 1000, RECENT = 100; // milliseconds, rows
 let roles = [], page = "models", timer = null, cards = new Map();
 
 const $ = (id) => document.getElementById(id);
@@ -71,7 +71,7 @@ function showPages(found) {
   roles = found;
   $("sign-in").hidden = true;
   $("signed-in").hidden = false;
-  $("roles").textContent = `may ${roles.join(", ")}`;
+  $("roles").textContent = `roles: ${roles.join(", ")}`;
   const needed = { models: "read", people: "held", receipts: "read", audit: "read" };
   for (const button of document.querySelectorAll("nav [data-page]")) {
     button.hidden = !may(needed[button.dataset.page]);
@@ -123,8 +123,8 @@ async function showModels() {
 const FIGURES = ["rows", "error", "covered", "penalty", "rank"];
 const OF_KEYED = ["rows", "keys", "error"]; // what all models of a keyed one have together
 const PLOTS = [
-  ["error", "Mean absolute error of rows, each predicted before it was learned"],
-  ["covered", "Share of rows inside their 95 % intervals"],
+  ["error", "Mean error of the last 100 rows, predicted before they were learned"],
+  ["covered", "Share of the last 100 sampled rows inside their 95 % intervals"],
   ["coefficients", "Coefficients"],
   ["rows", "Rows alive"],
 ];
@@ -184,18 +184,32 @@ async function showKey(card, path) {
     node("div", { classes: "scroll" }, node("table", {}, node("tbody", {}, ...rows))));
 }
 
+// The means over the last rows up to each point; null where the point has none.
+function movingMean(points, name) {
+  let sum = 0, rows = 0, first = 0;
+  const known = points.map((point) => point[name] === null ? 0 : point.learned);
+  return points.map((point, k) => {
+    if (!known[k]) return null;
+    sum += known[k] * point[name];
+    rows += known[k];
+    while (rows - known[first] >= RECENT) {
+      sum -= known[first] * (points[first][name] ?? 0);
+      rows -= known[first++];
+    }
+    return sum / rows;
+  });
+}
+
 function fillCard(card, model, past) {
-  const points = past.points, latest = points.filter((point) => point.error !== null);
+  const points = past.points;
   const show = (name, text, note = "") => {
     if (!card.figures[name]) return;
     card.figures[name][0].textContent = text;
     card.figures[name][1].textContent = note;
   };
-  const mean = (name, count) => {
-    const known = latest.map((point) => point[name]).filter((value) => value !== null).slice(-count);
-    return known.length ? known.reduce((a, b) => a + b, 0) / known.length : null;
-  };
-  const error = mean("error", 100), covered = mean("covered", 100);
+  const errors = movingMean(points, "error"), coverage = movingMean(points, "covered");
+  const last = (values) => values.findLast((value) => value !== null) ?? null;
+  const error = last(errors), covered = last(coverage);
   show("rows", model.rows.toLocaleString("en"), model.next_due === null ? "" : `next due ${dueText(model.next_due)}`);
   show("error", error === null ? "–" : shortNumber(error), "mean absolute");
   show("covered", covered === null ? "–" : `${Math.round(100 * covered)} %`);
@@ -215,11 +229,11 @@ function fillCard(card, model, past) {
       node("li", {}, node("i", { classes: `s${at % 8}` }), each.name))));
   };
   if (!points.length) return;
-  plot("error", [{ name: "error", values: points.map((p) => p.error) }], { least: 0, join: true });
-  plot("covered", [{ name: "covered", values: points.map((p) => p.covered) }], { range: [0, 1.05], percent: true, join: true });
+  plot("error", [{ name: "error", values: errors }], { least: 0, join: true });
+  plot("covered", [{ name: "covered", values: coverage }], { range: [Math.min(0.5, ...coverage.filter((value) => value !== null)), 1.02], target: 0.95, percent: true, join: true });
   plot("rows", [{ name: "rows", values: points.map((p) => p.rows) }], { least: 0 });
   const shown = model.features.slice(0, points[0].coefficients.length);
-  plot("coefficients", shown.map((name, k) => ({ name, values: points.map((p) => p.coefficients[k]) })), {});
+  plot("coefficients", shown.map((name, k) => ({ name, values: points.map((p) => p.coefficients[k]) })), { settled: true });
 }
 
 function dueText(due) {
@@ -247,17 +261,17 @@ async function lookUp() {
 function heldTable(name, held) {
   const times = [["at", held.at], ["until", held.until]].filter(([, values]) => values !== null);
   const keys = held.keys === null ? [] : [["key", held.keys]];
-  const columns = [["id", held.ids], ...keys, ...times, ...Object.entries(held.features), ["response", held.responses]];
+  const columns = [...times, ...keys, ...Object.entries(held.features), ["response", held.responses], ["id", held.ids]];
   const head = node("tr", {}, ...columns.map(([title]) => node("th", { text: title, scope: "col" })));
   const rows = held.ids.slice(0, 500).map((_, k) => node("tr", {}, ...columns.map(([, values]) =>
     node("td", { classes: "nowrap", text: values[k] === null ? "–" : typeof values[k] === "number" ? shortNumber(values[k]) : shortTime(values[k]) }))));
   const more = held.ids.length > 500 ? `, of which the first 500 are shown` : "";
   return node("div", {}, node("h3", { text: `${name}: ${counted(held.ids.length, "row")}${more}` }),
-    node("div", { classes: "scroll tall" }, node("table", {}, node("thead", {}, head), node("tbody", {}, ...rows))));
+    node("div", { classes: "scroll tall", tabindex: "0", role: "region", "aria-label": `Rows in ${name}` }, node("table", {}, node("thead", {}, head), node("tbody", {}, ...rows))));
 }
 
 function shortTime(text) {
-  return text.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d+Z$/, "$1 $2 UTC");
+  return text.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/, "$1 $2 UTC");
 }
 
 function confirmForget(found) {
@@ -308,10 +322,10 @@ async function showReceipts() {
   const state = found.holds ? `${counted(found.count, "receipt")}: every signature and link of the chain is valid`
     : `The chain does not verify: ${found.finding}`;
   const rows = found.receipts.map((each) => node("tr", {},
-    node("td", { text: each.number }), node("td", { text: each.time || "", classes: "nowrap" }),
-    node("td", { text: Object.entries(each.models).map(([name, count]) => `${name}: ${count}`).join(", ") || "no rows" }),
-    node("td", {}, download(`receipt-${each.number}.json`, each.receipt + "\n", "download"))));
-  const head = ["number", "time", "rows forgotten", ""].map((text) => node("th", { text, scope: "col" }));
+    node("td", { classes: "nowrap" }, download(`receipt-${each.number}.json`, each.receipt + "\n", `receipt ${each.number}`)),
+    node("td", { text: shortTime(each.time || "") }),
+    node("td", { text: Object.entries(each.models).map(([name, count]) => `${name}: ${count}`).join(", ") || "no rows" })));
+  const head = ["download", "time", "rows forgotten"].map((text) => node("th", { text, scope: "col" }));
   $("receipts").replaceChildren(node("section", {},
     node("h2", { text: "Receipts" }), node("p", { id: "chain", text: state, classes: found.holds ? "good" : "bad" }),
     node("p", { classes: "mono", text: `public key ${found.public_key}` }),
