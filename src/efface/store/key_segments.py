@@ -7,7 +7,7 @@ made of real zeros beside its place, synced and renamed before it is used. Destr
 zeros and syncs; it never punches holes and never rewrites a file. The epoch is that of the master
 key.
 
-The trailer holds two transaction numbers: ``started``, synced together with the keys of a batch,
+The trailer holds two transaction numbers: ``started``, synced together with keys that are written,
 and ``committed``, written after each commit without a sync. A database whose transaction number is
 lower is an older one.
 """
