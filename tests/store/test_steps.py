@@ -17,6 +17,7 @@ from efface.errors import DamagedStore, StorageFailure
 from efface.store.key_pool import KeyPool
 from efface.store.notes import Note
 from efface.store.records import State
+from efface.store.row_cipher import NewRows
 from efface.store.steps import (
     MOST_KEYS,
     Found,
@@ -87,7 +88,7 @@ class SimulatedDisk:
             raise StorageFailure("nothing was changed")
         gone, rows = set(change.deletes), set(self.visible.rows)
         rows = {row for row in rows if row[0] not in gone}
-        rows |= {(seq, *body) for seq, _, body in change.inserts}
+        rows |= {(seq, *body) for new in change.inserts for seq, _, body in new.each()}
         notes = {pair for pair in self.visible.notes if pair[0] not in change.drops}
         notes |= set(change.puts.items())
         self.visible = Content(change.state, frozenset(rows), frozenset(notes))
@@ -212,8 +213,8 @@ class Client:
         rows = self.rows
         seqs = [rows[label] for label in leaving if label in rows]
         note = Note(tuple((seq, 1) for seq in seqs), id=f"left {labels[0]}") if seqs else None
-        bodies = [(first + k, 1, pair) for k, pair in enumerate(zip(labels, keys, strict=True))]
-        change = self.change(note, inserts=bodies, deletes=seqs, next_seq=first + len(labels))
+        new = NewRows(first, 1, list(zip(labels, keys, strict=True)))
+        change = self.change(note, inserts=[new], deletes=seqs, next_seq=first + len(labels))
         for step in learn_steps(taken, change, list(self.waiting), 0):
             step(self.disk)
         self.pool.keep(taken)

@@ -74,7 +74,7 @@ def _copy_rows(source: RowDatabase, path: Path) -> None:
     try:
         target.create(source.records())
         for rows in _chunks(source.rows()):
-            target.apply(rows, (), {}, ())
+            target.fill(rows)
     finally:
         target.close()
 
@@ -270,7 +270,7 @@ class _Restore:
         try:
             target.create(records)
             for chunk in _chunks(rows):
-                target.apply(chunk, (), {}, ())
+                target.fill(chunk)
         finally:
             target.close()
         for path in _logs(place):  # the log of the old file would be applied to the new one

@@ -25,7 +25,7 @@ from efface.store.notes import Note
 from efface.store.opening import read_models
 from efface.store.receipts import Receipt, state_digest, subject
 from efface.store.records import MODELS
-from efface.store.row_cipher import NONCE, Body
+from efface.store.row_cipher import NONCE, NewRows
 from efface.store.row_format import encode
 from efface.store.shredding import Shredder
 from efface.store.steps import (
@@ -193,13 +193,16 @@ class Writer:
 
     # -- parts of a change -----------------------------------------------------------------------
 
-    def _encrypted(self, plans: Sequence[PlannedRows], keys: bytes) -> list[Body]:
-        rows: list[Body] = []
+    def _encrypted(self, plans: Sequence[PlannedRows], keys: bytes) -> list[NewRows]:
+        rows, at = list[NewRows](), 0
         for plan in plans:
-            first, at = self.disk.state.next_seq + len(rows), SLOT * len(rows)
-            nonces, texts = os.urandom(NONCE * plan.entries), encode(plan.entering())
-            number, mine = plan.stored.definition.number, keys[at : at + SLOT * plan.entries]
-            rows += self.disk.cipher.encrypt(number, first, mine, nonces, texts)
+            first, last = at, at + plan.entries
+            if first < last:
+                nonces, texts = os.urandom(NONCE * plan.entries), encode(plan.entering())
+                place = plan.stored.definition.number, self.disk.state.next_seq + first
+                mine = keys[SLOT * first : SLOT * last]
+                rows.append(self.disk.cipher.encrypt(*place, mine, nonces, texts))
+            at = last
         return rows
 
     def _phases(self, plans: Sequence[PlannedRows]) -> dict[int, int]:
@@ -211,7 +214,7 @@ class Writer:
     def _change(
         self,
         *,
-        inserts: Sequence[Body] = (),
+        inserts: Sequence[NewRows] = (),
         leaving: Leaving = (),
         passing: Leaving = (),
         note: Note | None = None,
