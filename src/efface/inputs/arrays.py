@@ -237,6 +237,9 @@ def _numbers(
 
 def _writeable(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """C-ordered and writeable: Numba would compile the kernels again for read-only arrays."""
+    flags = values.flags
+    if flags.c_contiguous and flags.writeable:
+        return values
     return np.require(values, requirements=("C", "W"))
 
 

@@ -52,15 +52,15 @@ class OwnerIndex:
 
     def add(self, ids: Iterable[Id], owners: Sequence[Id | None]) -> None:
         """Add rows; None is a row without an owner."""
-        pairs = [pair for pair in zip(ids, owners, strict=True) if pair[1] is not None]
-        self._owner.update(pairs)
-        rows = self._rows
-        for id, owner in pairs:
-            theirs = rows.get(owner)
-            if theirs is None:
-                rows[owner] = {id: None}
-            else:
-                theirs[id] = None
+        of_row, rows = self._owner, self._rows
+        for id, owner in zip(ids, owners, strict=True):
+            if owner is not None:
+                of_row[id] = owner
+                theirs = rows.get(owner)
+                if theirs is None:
+                    rows[owner] = {id: None}
+                else:
+                    theirs[id] = None
 
     def remove(self, ids: Iterable[Id]) -> None:
         """Remove rows, those without an owner included; an owner leaves with the last row."""

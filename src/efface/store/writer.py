@@ -92,8 +92,9 @@ class Writer:
         total = sum(plan.entries for plan in plans)
         note = None
         if total or leaving or passing:
-            with failures("keys"):
-                disk.reserve(self._pool.room(total))
+            if room := self._pool.room(total):
+                with failures("keys"):
+                    disk.reserve(room)
             note = Note.of(_numbers(leaving)) if leaving else None
             with self._taken_keys(total) as taken, self._shredding() as waiting:
                 change = self._change(
