@@ -119,7 +119,7 @@ class SqliteRows(RowDatabase):
 
     def _insert(self, rows: NewRows) -> None:
         first, model, bodies = rows
-        if len(set(map(len, bodies))) > 1:
+        if len(bodies) == 1 or len(set(map(len, bodies))) > 1:
             self._connection.executemany(_INSERT, rows.each())
             return
         for at in range(0, len(bodies), _AT_ONCE):
