@@ -94,7 +94,7 @@ class RestoreCounts(NamedTuple):
     kept: int  # rows that will be there
     forgotten: int  # rows whose keys are destroyed: they were forgotten since
     unreadable: int  # rows that do not decrypt: they are lost, and their keys are destroyed
-    without_row: int  # keys without a row: these rows are lost, up to ``AHEAD`` never were; destroyed
+    without_row: int  # keys without a row, which is lost or never came; they are destroyed
 
 
 def restore(
