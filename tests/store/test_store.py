@@ -87,6 +87,28 @@ def test_no_file_holds_a_forgotten_row_or_its_key(tmp_path, way, keyed):
     assert traces(tmp_path / "orders", [b"order-", b"person", b"shop "]) == []
 
 
+@pytest.mark.parametrize("moment", ["zero_keys", "sync_keys", "sign_receipt"])
+def test_no_file_holds_a_row_after_a_crash_in_the_midst_of_forget(tmp_path, monkeypatch, moment):
+    folder, crashed, gone = tmp_path / "orders", tmp_path / "crashed", IDS[3::8]
+    filled(folder).close()
+    keys = keys_of(folder, gone)
+    with Store(folder) as store:
+        step = getattr(store._disk, moment)
+
+        def crash(*values):
+            if not crashed.exists():
+                copied(folder, crashed)
+            return step(*values)
+
+        monkeypatch.setattr(store._disk, moment, crash)
+        store.forget(owner="person 3")
+    assert bool(traces(crashed, keys)) == (moment == "zero_keys")  # the search can find
+    with Store(crashed) as store:
+        assert store.status()["rows"] == 35
+        assert len(store.receipts()) == 1
+    assert traces(crashed, [*keys, *needles(gone), b"order-", b"person"]) == []
+
+
 @pytest.mark.parametrize("keyed", [False, True])
 def test_no_file_holds_rows_that_a_full_window_let_go(tmp_path, keyed):
     with filled(tmp_path / "orders", model=Ridge(window=10 if keyed else 30), keyed=keyed) as store:
