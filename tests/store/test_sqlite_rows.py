@@ -8,7 +8,7 @@ import sqlite3
 import pytest
 
 from efface.errors import DamagedStore, StorageFailure
-from efface.store.row_cipher import NewRows
+from efface.store.row_cipher import EncryptedRows
 from efface.store.sqlite_rows import SqliteRows
 
 
@@ -21,7 +21,7 @@ def database(tmp_path):
 
 
 def test_a_transaction_is_there_when_the_file_is_opened_again(database, tmp_path):
-    new = [NewRows(5, 1, [b"five"]), NewRows(2, 1, [b"two"])]
+    new = [EncryptedRows(5, 1, [b"five"]), EncryptedRows(2, 1, [b"two"])]
     database.apply(new, (), {"state": b"1", "note": b"n"}, ())
     database.apply([], [2], {"state": b"2"}, ["note"])
     database.close()
@@ -37,7 +37,7 @@ def test_a_transaction_is_there_when_the_file_is_opened_again(database, tmp_path
 @pytest.mark.parametrize("sizes", [(156,), (156, 220)])
 def test_many_rows_are_inserted_as_they_are(database, count, sizes):
     bodies = [os.urandom(sizes[k % len(sizes)]) for k in range(count)]
-    database.apply([NewRows(7, 1, bodies), NewRows(7 + count, 2, bodies)], (), {}, ())
+    database.apply([EncryptedRows(7, 1, bodies), EncryptedRows(7 + count, 2, bodies)], (), {}, ())
     wanted = [(7 + k, 1, body) for k, body in enumerate(bodies)]
     wanted += [(7 + count + k, 2, body) for k, body in enumerate(bodies)]
     assert list(database.rows()) == wanted
@@ -56,12 +56,12 @@ def test_commits_are_synced_and_the_file_is_its_owners_alone(database, tmp_path)
 
 
 def test_a_transaction_that_fails_changes_nothing(database):
-    database.apply([NewRows(1, 1, [b"one"])], (), {}, ())
+    database.apply([EncryptedRows(1, 1, [b"one"])], (), {}, ())
     with pytest.raises(StorageFailure, match="nothing was changed"):
-        database.apply([NewRows(0, 1, [b"new", b"old"])], (), {"state": b"9"}, ())
+        database.apply([EncryptedRows(0, 1, [b"new", b"old"])], (), {"state": b"9"}, ())
     assert [seq for seq, _, _ in database.rows()] == [1]
     assert database.record("state") == b"0"
-    database.apply([NewRows(2, 1, [b"two"])], (), {}, ())
+    database.apply([EncryptedRows(2, 1, [b"two"])], (), {}, ())
     assert [seq for seq, _, _ in database.rows()] == [1, 2]
 
 
@@ -74,7 +74,7 @@ def test_a_file_that_is_missing_or_no_database_is_refused(tmp_path):
 
 
 def test_a_frozen_file_is_not_touched(database, tmp_path):
-    database.apply([NewRows(1, 1, [b"one"])], (), {}, ())
+    database.apply([EncryptedRows(1, 1, [b"one"])], (), {}, ())
     database.close()
     before = (tmp_path / "rows.db").read_bytes()
     frozen = SqliteRows(tmp_path / "rows.db", frozen=True)

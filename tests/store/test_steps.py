@@ -17,7 +17,7 @@ from efface.errors import DamagedStore, StorageFailure
 from efface.store.key_pool import KeyPool
 from efface.store.notes import Note
 from efface.store.records import State
-from efface.store.row_cipher import NewRows
+from efface.store.row_cipher import EncryptedRows
 from efface.store.steps import (
     MOST_KEYS,
     Found,
@@ -213,7 +213,7 @@ class Client:
         rows = self.rows
         seqs = [rows[label] for label in leaving if label in rows]
         note = Note(tuple((seq, 1) for seq in seqs), id=f"left {labels[0]}") if seqs else None
-        new = NewRows(first, 1, list(zip(labels, keys, strict=True)))
+        new = EncryptedRows(first, 1, list(zip(labels, keys, strict=True)))
         change = self.change(note, inserts=[new], deletes=seqs, next_seq=first + len(labels))
         for step in learn_steps(taken, change, list(self.waiting), 0):
             step(self.disk)

@@ -17,7 +17,7 @@ import psycopg
 from psycopg import sql
 
 from efface.errors import DamagedStore, StorageFailure, UnclearCommit, UnsafeStorage
-from efface.store.row_cipher import Body, NewRows
+from efface.store.row_cipher import Body, EncryptedRows
 from efface.store.row_database import RowDatabase
 
 _FETCHED = 5_000  # rows that the server sends at once
@@ -106,7 +106,7 @@ class PostgresRows(RowDatabase):
 
     def apply(
         self,
-        inserts: Sequence[NewRows],
+        inserts: Sequence[EncryptedRows],
         deletes: Sequence[int],
         puts: Mapping[str, bytes],
         drops: Sequence[str],

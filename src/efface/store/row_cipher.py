@@ -22,7 +22,7 @@ _DAMAGED = (InvalidTag, ValueError, TypeError, struct.error)  # too short, no nu
 Body = tuple[int, int, bytes]  # sequence number, number of the model, nonce and ciphertext
 
 
-class NewRows(NamedTuple):
+class EncryptedRows(NamedTuple):
     """Rows of one model with consecutive sequence numbers."""
 
     first: int  # sequence number
@@ -51,7 +51,7 @@ class RowCipher:
 
     def encrypt(
         self, model: int, first: int, keys: bytes, nonces: bytes, texts: Sequence[bytes]
-    ) -> NewRows:
+    ) -> EncryptedRows:
         """Encrypt rows with consecutive sequence numbers from ``first`` on."""
         prefix, place = self._prefix, _PLACE.pack
         own = [keys[at : at + SLOT] for at in range(0, len(keys), SLOT)]
@@ -61,7 +61,7 @@ class RowCipher:
             nonce + AESGCM(key).encrypt(nonce, text, place(prefix, seq, model))
             for seq, key, nonce, text in parts
         ]
-        return NewRows(first, model, bodies)
+        return EncryptedRows(first, model, bodies)
 
     def decrypt(self, seq: int, model: int, key: bytes, body: bytes) -> bytes | None:
         """The plaintext of a row; None if the key or the row is another one or altered."""

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from efface.errors import DamagedStore, StorageFailure, UnclearCommit
 from efface.store.durable_files import open_file
-from efface.store.row_cipher import Body, NewRows
+from efface.store.row_cipher import Body, EncryptedRows
 from efface.store.row_database import RowDatabase
 
 _TABLES = (
@@ -102,7 +102,7 @@ class SqliteRows(RowDatabase):
 
     def apply(
         self,
-        inserts: Sequence[NewRows],
+        inserts: Sequence[EncryptedRows],
         deletes: Sequence[int],
         puts: Mapping[str, bytes],
         drops: Sequence[str],
@@ -117,7 +117,7 @@ class SqliteRows(RowDatabase):
             if drops:
                 run("delete from records where name = ?", ((name,) for name in drops))
 
-    def _insert(self, rows: NewRows) -> None:
+    def _insert(self, rows: EncryptedRows) -> None:
         first, model, bodies = rows
         if len(bodies) == 1 or len(set(map(len, bodies))) > 1:
             self._connection.executemany(_INSERT, rows.each())

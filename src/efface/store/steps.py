@@ -24,7 +24,7 @@ from efface.store.key_pool import TakenKeys
 from efface.store.key_segments import SLOTS
 from efface.store.notes import Note
 from efface.store.records import State
-from efface.store.row_cipher import NewRows
+from efface.store.row_cipher import EncryptedRows
 
 MOST_ROWS = 1 << 20  # of one request
 MOST_KEYS = MOST_ROWS + SLOTS  # of one group of requests: what a crash can leave without rows
@@ -35,7 +35,7 @@ class Transaction:
     """One transaction: rows that come and go, records that are written and removed."""
 
     state: State
-    inserts: Sequence[NewRows] = ()
+    inserts: Sequence[EncryptedRows] = ()
     deletes: Sequence[int] = ()
     puts: Mapping[str, Any] = field(default_factory=dict)
     drops: Sequence[str] = ()

@@ -25,7 +25,7 @@ from efface.store.notes import Note
 from efface.store.opening import read_models
 from efface.store.receipts import Receipt, state_digest, subject
 from efface.store.records import MODELS
-from efface.store.row_cipher import NONCE, NewRows
+from efface.store.row_cipher import NONCE, EncryptedRows
 from efface.store.row_format import encode
 from efface.store.shredding import Shredder
 from efface.store.steps import (
@@ -194,8 +194,8 @@ class Writer:
 
     # -- parts of a change -----------------------------------------------------------------------
 
-    def _encrypted(self, plans: Sequence[PlannedRows], keys: bytes) -> list[NewRows]:
-        rows, at = list[NewRows](), 0
+    def _encrypted(self, plans: Sequence[PlannedRows], keys: bytes) -> list[EncryptedRows]:
+        rows, at = list[EncryptedRows](), 0
         for plan in plans:
             first, last = at, at + plan.entries
             if first < last:
@@ -215,7 +215,7 @@ class Writer:
     def _change(
         self,
         *,
-        inserts: Sequence[NewRows] = (),
+        inserts: Sequence[EncryptedRows] = (),
         leaving: Leaving = (),
         passing: Leaving = (),
         note: Note | None = None,
