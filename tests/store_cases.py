@@ -79,6 +79,11 @@ def slots(folder):
     return found
 
 
+def slots_of_rows(store):
+    """The same of an open store, without the keys that are drawn ahead."""
+    return {seq: key for seq, key in slots(store.path).items() if seq < store._disk.state.next_seq}
+
+
 def content(fleet):
     """The bytes of the file of a fleet: rows and phases of all keys."""
     snapshot = fleet_snapshot(fleet._model, fleet.keyed_models.rows)

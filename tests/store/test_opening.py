@@ -11,6 +11,7 @@ from store_cases import NAMES, data, filled, slots
 from efface import OLS, AddDrop
 from efface.errors import DamagedStore
 from efface.store import Store
+from efface.store.key_pool import KeyPool
 
 
 def test_the_phase_of_a_policy_survives(tmp_path):
@@ -30,6 +31,7 @@ def test_rows_in_many_segments_are_read(tmp_path, monkeypatch):
     for module in ("key_segments", "opening", "writer"):
         monkeypatch.setattr(f"efface.store.{module}.SLOTS", 16)
     monkeypatch.setattr("efface.store.key_segments.LENGTH", 32 * 16 + 64)
+    monkeypatch.setattr("efface.store.writer.KeyPool", lambda: KeyPool(ahead=8))
     filled(tmp_path / "orders").close()
     assert len(list((tmp_path / "orders" / "keys").iterdir())) == 3
     with Store(tmp_path / "orders") as store:

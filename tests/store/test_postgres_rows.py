@@ -21,7 +21,7 @@ from efface.errors import DamagedStore, InvalidValue, StorageFailure, StoreError
 from efface.store import Store, restore
 from efface.store.layout import About
 from efface.store.postgres_rows import PostgresRows
-from efface.store.row_cipher import RowCipher
+from efface.store.row_cipher import EncryptedRows, RowCipher
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,7 @@ def test_a_transaction_of_a_killed_client_cannot_commit_after_open_has_looked(tm
     late.take_over()
     Store(tmp_path / "orders").close()
     with pytest.raises(StorageFailure):
-        late.apply([(900, 1, b"late")], (), {}, ())
+        late.apply([EncryptedRows(900, 1, [b"late"])], (), {}, ())
     late.close()
     with Store(tmp_path / "orders") as store:
         assert store.status()["rows"] == 40
@@ -207,7 +207,7 @@ def test_a_failing_statement_changes_nothing(tmp_path, server):
     with filled(tmp_path / "orders", rows=server.address) as store:
         database, taken = store._disk.database, store._disk.state.next_seq - 1
         with pytest.raises(StorageFailure, match="nothing was changed"):
-            database.apply([(taken, 1, b"again")], (), {"state": b"x"}, ())
+            database.apply([EncryptedRows(taken, 1, [b"again"])], (), {"state": b"x"}, ())
         X, y = data(2)
         assert store.learn("demand", X, y, ids=["a", "b"]).learned == 2
         assert np.isfinite(store.predict("demand", X)).all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from store_cases import copied, data, filled, slots
+from store_cases import copied, data, filled, slots, slots_of_rows
 
 from efface.errors import DamagedStore, UnsafeStorage, WrongMasterKey
 from efface.store import Store, durable, file_systems, rotation
@@ -36,7 +36,7 @@ def test_an_old_copy_of_the_keys_fails_after_rotation(tmp_path):
 def test_a_master_key_can_be_added_and_removed(tmp_path, monkeypatch):
     folder = tmp_path / "orders"
     with filled(folder) as store:
-        plain = slots(folder)
+        plain = slots_of_rows(store)
         store.rotate(NEW)
         wrapped = slots(folder)
         assert wrapped.keys() == plain.keys()

@@ -13,7 +13,7 @@ CIPHER = RowCipher(b"s" * 16)
 
 
 def rows():
-    return CIPHER.encrypt(3, 40, KEYS, NONCES, [b"first", b"second"])
+    return list(CIPHER.encrypt(3, 40, KEYS, NONCES, [b"first", b"second"]).each())
 
 
 def test_rows_have_consecutive_numbers_and_decrypt():

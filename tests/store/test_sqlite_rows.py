@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 
 import pytest
 
 from efface.errors import DamagedStore, StorageFailure
+from efface.store.row_cipher import EncryptedRows
 from efface.store.sqlite_rows import SqliteRows
 
 
@@ -19,7 +21,8 @@ def database(tmp_path):
 
 
 def test_a_transaction_is_there_when_the_file_is_opened_again(database, tmp_path):
-    database.apply([(5, 1, b"five"), (2, 1, b"two")], (), {"state": b"1", "note": b"n"}, ())
+    new = [EncryptedRows(5, 1, [b"five"]), EncryptedRows(2, 1, [b"two"])]
+    database.apply(new, (), {"state": b"1", "note": b"n"}, ())
     database.apply([], [2], {"state": b"2"}, ["note"])
     database.close()
     again = SqliteRows(tmp_path / "rows.db")
@@ -28,6 +31,16 @@ def test_a_transaction_is_there_when_the_file_is_opened_again(database, tmp_path
     assert again.record("state") == b"2"
     assert again.record("note") is None
     again.close()
+
+
+@pytest.mark.parametrize("count", [1, 2, 1_023, 1_024, 1_025, 3_000])
+@pytest.mark.parametrize("sizes", [(156,), (156, 220)])
+def test_many_rows_are_inserted_as_they_are(database, count, sizes):
+    bodies = [os.urandom(sizes[k % len(sizes)]) for k in range(count)]
+    database.apply([EncryptedRows(7, 1, bodies), EncryptedRows(7 + count, 2, bodies)], (), {}, ())
+    wanted = [(7 + k, 1, body) for k, body in enumerate(bodies)]
+    wanted += [(7 + count + k, 2, body) for k, body in enumerate(bodies)]
+    assert list(database.rows()) == wanted
 
 
 def test_commits_are_synced_and_the_file_is_its_owners_alone(database, tmp_path):
@@ -43,12 +56,12 @@ def test_commits_are_synced_and_the_file_is_its_owners_alone(database, tmp_path)
 
 
 def test_a_transaction_that_fails_changes_nothing(database):
-    database.apply([(1, 1, b"one")], (), {}, ())
+    database.apply([EncryptedRows(1, 1, [b"one"])], (), {}, ())
     with pytest.raises(StorageFailure, match="nothing was changed"):
-        database.apply([(2, 1, b"two"), (1, 1, b"again")], (), {"state": b"9"}, ())
+        database.apply([EncryptedRows(0, 1, [b"new", b"old"])], (), {"state": b"9"}, ())
     assert [seq for seq, _, _ in database.rows()] == [1]
     assert database.record("state") == b"0"
-    database.apply([(2, 1, b"two")], (), {}, ())
+    database.apply([EncryptedRows(2, 1, [b"two"])], (), {}, ())
     assert [seq for seq, _, _ in database.rows()] == [1, 2]
 
 
@@ -61,7 +74,7 @@ def test_a_file_that_is_missing_or_no_database_is_refused(tmp_path):
 
 
 def test_a_frozen_file_is_not_touched(database, tmp_path):
-    database.apply([(1, 1, b"one")], (), {}, ())
+    database.apply([EncryptedRows(1, 1, [b"one"])], (), {}, ())
     database.close()
     before = (tmp_path / "rows.db").read_bytes()
     frozen = SqliteRows(tmp_path / "rows.db", frozen=True)

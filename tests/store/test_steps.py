@@ -13,13 +13,16 @@ from itertools import product
 import numpy as np
 import pytest
 
-from efface.errors import DamagedStore
+from efface.errors import DamagedStore, StorageFailure
+from efface.store.key_pool import KeyPool
 from efface.store.notes import Note
 from efface.store.records import State
+from efface.store.row_cipher import EncryptedRows
 from efface.store.steps import (
-    MOST_ROWS,
+    MOST_KEYS,
     Found,
     Transaction,
+    clear_steps,
     forget_steps,
     learn_steps,
     leave_steps,
@@ -56,6 +59,7 @@ class SimulatedDisk:
     durable_refused: frozenset = frozenset()
     crash_at: int = -1
     ticks: int = 0
+    full: bool = False  # commits fail
 
     def tick(self):
         if self.ticks == self.crash_at:
@@ -80,9 +84,11 @@ class SimulatedDisk:
 
     def commit(self, change):
         self.tick()
+        if self.full:
+            raise StorageFailure("nothing was changed")
         gone, rows = set(change.deletes), set(self.visible.rows)
         rows = {row for row in rows if row[0] not in gone}
-        rows |= {(seq, *body) for seq, _, body in change.inserts}
+        rows |= {(seq, *body) for new in change.inserts for seq, _, body in new.each()}
         notes = {pair for pair in self.visible.notes if pair[0] not in change.drops}
         notes |= set(change.puts.items())
         self.visible = Content(change.state, frozenset(rows), frozenset(notes))
@@ -108,7 +114,8 @@ class SimulatedDisk:
 
     def killed(self):
         """After a crash of the process: the system still holds all that was written."""
-        return replace(self, written=dict(self.written), synced=dict(self.synced), crash_at=-1)
+        slots = {"written": dict(self.written), "synced": dict(self.synced)}
+        return replace(self, **slots, crash_at=-1, full=False)
 
     def power_lost(self):
         """After losses of power: each part of what was not synced is there or not."""
@@ -131,11 +138,15 @@ class SimulatedDisk:
         return *slots, *files, self.refused, self.durable_refused
 
 
+AHEAD = 3
+
+
 @dataclass
 class Client:
     """A store without models: plans the same steps, and remembers what was acknowledged."""
 
     disk: SimulatedDisk
+    pool: KeyPool = None
     position: int = 0  # in the script
     drawn: int = 0  # keys
     learned: frozenset = frozenset()  # labels that were acknowledged
@@ -145,6 +156,17 @@ class Client:
     waiting: tuple = ()  # slots of rows that left by themselves
     waiting_notes: tuple = ()
     finished: tuple = ()  # notes that the next transaction removes
+
+    def __post_init__(self):
+        self.pool = KeyPool(AHEAD, 1, self.draw)  # of this process
+
+    def draw(self, count):
+        self.drawn += count
+        return bytes(range(self.drawn + 1 - count, self.drawn + 1))
+
+    @property
+    def next_seq(self):
+        return self.disk.visible.state.next_seq
 
     @property
     def rows(self):
@@ -184,19 +206,32 @@ class Client:
         labels = [label for label in labels if label not in self.rows]
         if not labels:
             return
-        first = self.disk.visible.state.next_seq
-        keys = bytes(self.drawn + 1 + k for k in range(len(labels)))
-        self.drawn += len(labels)
+        first = self.next_seq
+        taken = self.pool.take(first, len(labels))
+        keys = taken.keys
         self.keys += tuple(zip(labels, keys, strict=True))
         rows = self.rows
         seqs = [rows[label] for label in leaving if label in rows]
         note = Note(tuple((seq, 1) for seq in seqs), id=f"left {labels[0]}") if seqs else None
-        bodies = [(first + k, 1, pair) for k, pair in enumerate(zip(labels, keys, strict=True))]
-        change = self.change(note, inserts=bodies, deletes=seqs, next_seq=first + len(labels))
-        for step in learn_steps(first, keys, change, list(self.waiting), 0):
+        new = EncryptedRows(first, 1, list(zip(labels, keys, strict=True)))
+        change = self.change(note, inserts=[new], deletes=seqs, next_seq=first + len(labels))
+        for step in learn_steps(taken, change, list(self.waiting), 0):
             step(self.disk)
+        self.pool.keep(taken)
         self.finished = self.waiting_notes  # removed by the next transaction
         self.waiting, self.waiting_notes = tuple(seqs), () if note is None else (note.name,)
+
+    def fail_to_learn(self, label):
+        self.disk.full = True
+        with pytest.raises(StorageFailure):
+            self.learn([label])
+        self.disk.full = False
+        self.drop_pool()
+
+    def drop_pool(self):
+        for step in clear_steps(self.pool.slots(self.next_seq)):
+            step(self.disk)
+        self.pool.drop(self.next_seq)
 
     def forget(self, label):
         rows = self.rows
@@ -222,6 +257,7 @@ class Client:
             self.finished = (note.name,)
 
     def close(self):
+        self.drop_pool()
         for step in shred_steps(list(self.waiting)):
             step(self.disk)
         self.finished += self.waiting_notes
@@ -232,13 +268,15 @@ class Client:
 SCRIPT = (
     lambda client: client.learn(["a", "b"]),
     lambda client: client.forget("b"),  # the newest row: its number must not come again
-    lambda client: client.learn(["c"], leaving=["a"]),
-    lambda client: client.learn(["d"]),
+    lambda client: client.learn(["c", "d"], leaving=["a"]),  # one of the keys was drawn ahead
+    lambda client: client.learn(["e"]),  # with a key that was drawn ahead
+    lambda client: client.fail_to_learn("f"),
+    lambda client: client.learn(["g"]),
     lambda client: client.expire("c"),
     Client.close,
 )
-LEARNED = ({"a", "b"}, set(), {"c"}, {"d"}, set(), set())
-GONE = (set(), {"b"}, {"a"}, set(), {"c"}, set())
+LEARNED = ({"a", "b"}, set(), {"c", "d"}, {"e"}, set(), {"g"}, set(), set())
+GONE = (set(), {"b"}, {"a"}, set(), set(), set(), {"c"}, set())
 
 
 def advance(client):
@@ -265,18 +303,22 @@ def check(client, *, closed=False):
     assert not client.gone & set(rows), "acknowledged leaving lasts"
     secret = {key for label, key in client.keys if label in client.gone}
     assert not secret & {*disk.written.values(), *disk.synced.values()}, "destroyed keys stay so"
+    used = [key for _, key in client.keys]
+    assert len(set(used)) == len(used), "a key encrypts once"
+    failed = {key for label, key in client.keys if label == "f"}
+    assert not failed & {*disk.written.values(), *disk.synced.values()}
     assert disk.visible == disk.durable
     assert client.asked <= set(disk.durable_receipts)
     assert len(set(disk.receipts)) == len(disk.receipts), "one receipt per request"
     if closed:
-        assert set(rows) == {"d"}
+        assert set(rows) == {"d", "e", "g"}
         assert set(disk.durable_receipts) == {"forget b"}
         assert disk.durable_refused == {"b"}
         assert not disk.visible.notes, "every note is finished"
 
 
 def copies(client, disk):
-    return replace(client, disk=disk, waiting=(), waiting_notes=(), finished=())
+    return replace(client, disk=disk, waiting=(), waiting_notes=(), finished=())  # and a new pool
 
 
 def explore(crashes):
@@ -348,7 +390,7 @@ def test_the_keys_of_a_batch_that_was_never_committed_are_orphans():
         found([], [1, 2]),
         found([1, 12], [1, 12]),
         found([1], [1], notes=[Note.of([1])]),
-        found([1], [1, *range(10, 11 + MOST_ROWS)]),
+        found([1], [1, *range(10, 11 + MOST_KEYS)]),
     ],
     ids=["no key", "no row", "empty", "row ahead", "row had left", "too many"],
 )

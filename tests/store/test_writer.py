@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from store_cases import data, filled, slots
+from store_cases import copied, data, filled, slots, slots_of_rows
 
 from efface import Ridge
-from efface.errors import StorageFailure, StoreStopped, UnclearCommit
+from efface.errors import DamagedStore, StorageFailure, StoreStopped, UnclearCommit
 from efface.store import Store
+from efface.store.key_pool import AHEAD
 
 
 def fail(error):
@@ -49,7 +50,7 @@ def test_after_any_other_failure_the_store_stops(tmp_path, monkeypatch, error):
         with pytest.raises(StoreStopped, match="stopped"):
             call()
     before = slots(tmp_path / "orders")
-    assert len(before) == 43  # no slot is touched after an unclear commit
+    assert len(before) == AHEAD  # no slot is touched after an unclear commit
     store.close()
     assert slots(tmp_path / "orders") == before
     with Store(tmp_path / "orders") as again:
@@ -96,3 +97,66 @@ def test_notes_are_removed_and_none_is_left_behind(tmp_path):
         names = {name.split()[0] for name in store._disk.database.records()}
         assert names == {"state", "models", "left"}
         assert store._disk.state.receipts == 4
+
+
+# Keys that are drawn ahead
+
+
+def test_most_single_rows_need_one_sync(tmp_path, monkeypatch):
+    syncs = []
+    with filled(tmp_path / "orders", 0) as store:
+        sync = store._disk.keys.sync
+        monkeypatch.setattr(store._disk.keys, "sync", lambda: (syncs.append(1), sync()))
+        for k in range(2 * AHEAD):
+            store.learn("demand", *data(1, seed=k))
+        assert len(syncs) == 2
+        store.learn("demand", *data(1_000))
+        assert len(slots(tmp_path / "orders")) == 2 * AHEAD + 1_000  # none ahead of many rows
+        assert len(set(slots(tmp_path / "orders").values())) == 2 * AHEAD + 1_000
+
+
+def test_a_closed_store_has_the_keys_of_its_rows_alone(tmp_path):
+    with filled(tmp_path / "orders", 3) as store:
+        before = slots_of_rows(store)
+        assert len(slots(tmp_path / "orders")) == AHEAD
+        assert store.audit()["demand"].holds
+        assert slots(tmp_path / "orders") == before
+        store.learn("demand", *data(1))
+        assert len(slots(tmp_path / "orders")) == 3 + AHEAD
+        store.backup(tmp_path / "copy", keys=True)
+        assert len(slots(tmp_path / "copy")) == 4
+        store.learn("demand", *data(1))
+    assert len(slots(tmp_path / "orders")) == 5
+
+
+def test_audit_sees_a_key_without_a_row(tmp_path):
+    with filled(tmp_path / "orders", 3) as store:
+        store._disk.write_keys(store._disk.state.next_seq + AHEAD, b"k" * 32, 0)
+        with pytest.raises(DamagedStore, match="keys"):
+            store.audit()
+
+
+def test_keys_of_rows_that_were_not_committed_encrypt_nothing_else(tmp_path, monkeypatch):
+    with filled(tmp_path / "orders", 3) as store:
+        ahead = set(slots(tmp_path / "orders").values()) - set(slots_of_rows(store).values())
+        with monkeypatch.context() as patched:
+            patched.setattr(store._disk.database, "apply", fail(StorageFailure("full")))
+            with pytest.raises(StorageFailure, match="full"):
+                store.learn("demand", *data(1))
+        assert len(slots(tmp_path / "orders")) == 3
+        store.learn("demand", *data(2))
+        assert not ahead & set(slots(tmp_path / "orders").values())
+        assert store.audit()["demand"].holds
+
+
+def test_keys_drawn_ahead_are_destroyed_after_a_crash_and_not_logged(tmp_path):
+    log, crashed = tmp_path / "destroyed.log", tmp_path / "crashed"
+    with filled(tmp_path / "orders", 3, destroyed=log) as store:
+        copied(tmp_path / "orders", crashed)
+        assert len(slots(crashed)) == AHEAD
+        assert not log.exists()
+    with Store(crashed) as store:
+        assert len(slots(crashed)) == 3
+        store.learn("demand", *data(2, seed=1))  # under numbers that had other keys
+        store.forget(owner="person 1")
+    assert [line.split()[1:] for line in log.read_text().splitlines()] == [["1", "1"]]

@@ -24,6 +24,7 @@ from efface.inputs.types import Matrix, Vector
 LARGEST = 1e150
 HEAVIEST = 1e300  # LARGEST squared
 
+_FEW = 1_000
 _FLOAT64 = np.dtype(np.float64)
 _IMPUTE = "remove or impute it"
 _WEIGHT = f"a number from 0 to {HEAVIEST}"
@@ -237,6 +238,9 @@ def _numbers(
 
 def _writeable(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """C-ordered and writeable: Numba would compile the kernels again for read-only arrays."""
+    flags = values.flags
+    if flags.c_contiguous and flags.writeable:
+        return values
     return np.require(values, requirements=("C", "W"))
 
 
@@ -257,6 +261,8 @@ def _number(value: Any) -> float:
 def _check(
     subject: str, numbers: Matrix | Vector, missing: bool, names: Sequence[Any] | None = None
 ) -> None:
+    if numbers.size <= _FEW and np.vdot(numbers, numbers) <= LARGEST:
+        return  # so all are far smaller, in a fraction of the time
     if not numbers.size or (numbers.max() <= LARGEST and numbers.min() >= -LARGEST):
         return
     good = np.abs(numbers) <= LARGEST

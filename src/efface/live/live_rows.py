@@ -205,14 +205,18 @@ class LiveRows:
         first = self.index.next_id()
         return Arrivals(X, y, range(first, first + count), times, True, weights, *marks)
 
-    def learn(self, new: Arrivals) -> None:
-        """Learn rows as if one by one, at the cost of the rows that stay."""
-        plan, n_rows = self._plans.schedule(new, self.phase), len(self.index)
+    def learn(self, new: Arrivals, plan: Schedule | None = None) -> None:
+        """Learn rows as if one by one, at the cost of the rows that stay.
+
+        ``plan`` is the schedule of their ``outcome``, if nothing has changed since.
+        """
+        plan, n_rows = plan or self._plans.schedule(new, self.phase), len(self.index)
         if plan is None:
             self._rearrange(new, self._plans.simulate(new, self.phase))
             return
-        self._drop(min(plan.leaving, n_rows))
-        kept = new.part(max(0, plan.leaving - n_rows))
+        leaving = plan.leaving
+        self._drop(min(leaving, n_rows))
+        kept = new.part(max(0, leaving - n_rows))
         self._extend(kept.X, kept.y, kept.weights, kept.times)
         self._enter(kept.ids, kept.times, kept.owners, kept.untils)
         self.phase = plan.phase

@@ -56,10 +56,11 @@ class OwnerIndex:
         for id, owner in zip(ids, owners, strict=True):
             if owner is not None:
                 of_row[id] = owner
-                if owner in rows:
-                    rows[owner][id] = None
-                else:
+                theirs = rows.get(owner)
+                if theirs is None:
                     rows[owner] = {id: None}
+                else:
+                    theirs[id] = None
 
     def remove(self, ids: Iterable[Id]) -> None:
         """Remove rows, those without an owner included; an owner leaves with the last row."""

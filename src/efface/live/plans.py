@@ -26,6 +26,7 @@ class Outcome(NamedTuple):
     left: list[Id]  # the ids of live rows that leave
     entered: NDArray[np.intp]  # which of the new rows are alive in the end, oldest first
     phase: int
+    schedule: Schedule | None = None  # if they have one
 
 
 @final
@@ -112,8 +113,9 @@ class Plans:
         """Which rows leave and enter as these come, which have ids."""
         plan, n_rows = self.schedule(new, phase), len(self.index)
         if plan is not None:
-            entered = np.arange(max(0, plan.leaving - n_rows), len(new))
-            return Outcome(self.index.oldest(min(plan.leaving, n_rows)), entered, plan.phase)
+            leaving = plan.leaving
+            left = self.index.oldest(min(leaving, n_rows))
+            return Outcome(left, np.arange(max(0, leaving - n_rows), len(new)), plan.phase, plan)
         survivors = self.simulate(new, phase)
         order = np.array(survivors.order, dtype=np.intp)
         gone = np.setdiff1d(np.arange(n_rows), order)

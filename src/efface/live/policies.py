@@ -41,7 +41,7 @@ class Schedule(NamedTuple):
     @property
     def leaving(self) -> int:
         """Rows that leave altogether."""
-        return int(self.before.sum() + self.after.sum())
+        return int(np.add.reduce(self.before) + np.add.reduce(self.after))
 
     def alive(self, n_rows: int) -> Ints:
         """Rows after each arrival, with ``n_rows`` before the first."""

@@ -120,12 +120,12 @@ class RowStore:
         """Make room for ``rows`` live rows; True if the arrays are new ones."""
         if rows <= self.most:
             return False
-        X, y = self._copies()
-        self.wipe()
+        old, X, y = self.arrays, self.features, self.responses
         self.most = max(rows, len(y) * 3 // 2, _LEAST)
         places = self.most + self.most // 4 + 8  # a quarter more, so that rows seldom move
         self.arrays = np.zeros((places, self.width)), np.zeros((places, self._columns)), self._span
         self._put(X, y)
+        old[0][:], old[1][:] = 0.0, 0.0
         return True
 
     def extend(self, X: Matrix, responses: Responses) -> None:
@@ -222,9 +222,6 @@ class RowStore:
         """Take the number of rows from the span, which a kernel has changed."""
         lo, hi = self.span
         self.n_rows = hi - lo
-
-    def _copies(self) -> tuple[Matrix, Responses]:
-        return self.features.copy(), self.responses.copy()
 
     def _put(self, X: Matrix, responses: Responses) -> None:
         """The rows of X at the front of arrays of zeros."""

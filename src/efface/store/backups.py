@@ -74,7 +74,7 @@ def _copy_rows(source: RowDatabase, path: Path) -> None:
     try:
         target.create(source.records())
         for rows in _chunks(source.rows()):
-            target.apply(rows, (), {}, ())
+            target.fill(rows)
     finally:
         target.close()
 
@@ -94,7 +94,7 @@ class RestoreCounts(NamedTuple):
     kept: int  # rows that will be there
     forgotten: int  # rows whose keys are destroyed: they were forgotten since
     unreadable: int  # rows that do not decrypt: they are lost, and their keys are destroyed
-    without_row: int  # keys without a row: these rows are lost, and their keys are destroyed
+    without_row: int  # keys without a row, which is lost or never came; they are destroyed
 
 
 def restore(
@@ -270,7 +270,7 @@ class _Restore:
         try:
             target.create(records)
             for chunk in _chunks(rows):
-                target.apply(chunk, (), {}, ())
+                target.fill(chunk)
         finally:
             target.close()
         for path in _logs(place):  # the log of the old file would be applied to the new one

@@ -192,7 +192,7 @@ class StoreDisk:
 
     def reserve(self, count: int) -> None:
         """Make room for the keys of so many rows."""
-        for each in self._copies if count else ():
+        for each in self._copies:
             each.reserve(self.state.next_seq + count - 1)
 
     def write_keys(self, first: int, keys: bytes, started: int) -> None:

@@ -324,7 +324,7 @@ class Store:
         """Check models against fresh ones, all or one, and that only slots of rows hold keys."""
         ids, owners = some_ids(forgotten), some_ids(forgotten_owners, "owner")
         with self._committed():
-            self._writer.shred()
+            self._writer.settle()
             numbers = [seq for stored in self._models.values() for seq in stored.seqs.values()]
             with failures("keys"):
                 occupied = self._disk.occupied()
@@ -369,7 +369,7 @@ class Store:
         """
         master = MasterKey(master_key)
         with self._committed(), self._writer.or_stop():
-            self._writer.shred()
+            self._writer.settle()
             with failures(str(self.path)):
                 rotate(self._disk, master)
 

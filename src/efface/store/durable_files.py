@@ -40,10 +40,9 @@ def sync_folder(folder: Path) -> None:
 
 def write_all(descriptor: int, content: bytes, offset: int) -> None:
     """Write at an offset, whatever the number of calls that it takes."""
-    view = memoryview(content)
-    while view:
-        done = os.pwrite(descriptor, view, offset)
-        view, offset = view[done:], offset + done
+    done = os.pwrite(descriptor, content, offset)
+    while done < len(content):
+        done += os.pwrite(descriptor, memoryview(content)[done:], offset + done)
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -7,7 +7,7 @@ made of real zeros beside its place, synced and renamed before it is used. Destr
 zeros and syncs; it never punches holes and never rewrites a file. The epoch is that of the master
 key.
 
-The trailer holds two transaction numbers: ``started``, synced together with the keys of a batch,
+The trailer holds two transaction numbers: ``started``, synced together with keys that are written,
 and ``committed``, written after each commit without a sync. A database whose transaction number is
 lower is an older one.
 """
@@ -115,12 +115,13 @@ class KeySegments:
             self._write(segment, part, SLOT * slot)
             at += len(part)
         self.progress = Progress(started, self.progress.committed)
-        self._write_progress(synced=True)
+        self._write(self.newest, encode_trailer(self.progress), SLOT * SLOTS)
 
     def mark_committed(self, transaction: int) -> None:
         """Note the number of a transaction that is durable; the note itself is not synced."""
         self.progress = Progress(self.progress.started, transaction)
-        self._write_progress(synced=False)
+        trailer = encode_trailer(self.progress)
+        write_all(self._descriptor(self.newest), trailer, SLOT * SLOTS)
 
     # -- keys go ---------------------------------------------------------------------------------
 
@@ -197,12 +198,6 @@ class KeySegments:
                 raise self._damaged(segment, "its last 64 bytes are altered")
             found.append(progress)
         return Progress(max(p.started for p in found), max(p.committed for p in found))
-
-    def _write_progress(self, *, synced: bool) -> None:
-        waiting = set(self._unsynced)
-        self._write(self.newest, encode_trailer(self.progress), SLOT * SLOTS)
-        if not synced:
-            self._unsynced = waiting
 
     def _write(self, segment: int, content: bytes, offset: int) -> None:
         write_all(self._descriptor(segment), content, offset)

@@ -9,7 +9,7 @@ transactions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, final
 
@@ -17,7 +17,7 @@ import psycopg
 from psycopg import sql
 
 from efface.errors import DamagedStore, StorageFailure, UnclearCommit, UnsafeStorage
-from efface.store.row_cipher import Body
+from efface.store.row_cipher import Body, EncryptedRows
 from efface.store.row_database import RowDatabase
 
 _FETCHED = 5_000  # rows that the server sends at once
@@ -106,7 +106,7 @@ class PostgresRows(RowDatabase):
 
     def apply(
         self,
-        inserts: Sequence[Body],
+        inserts: Sequence[EncryptedRows],
         deletes: Sequence[int],
         puts: Mapping[str, bytes],
         drops: Sequence[str],
@@ -115,14 +115,14 @@ class PostgresRows(RowDatabase):
             if deletes:
                 self._run("delete from {schema}.rows where seq = any(%s)", (list(deletes),))
             if inserts:
-                self._copy(inserts)
+                self._copy(row for new in inserts for row in new.each())
             upsert = "insert into {schema}.records values (%s, %s) on conflict (name) do update "
             for name, body in puts.items():
                 self._run(f"{upsert}set body = excluded.body", (name, body))
             if drops:
                 self._run("delete from {schema}.records where name = any(%s)", (list(drops),))
 
-    def _copy(self, rows: Sequence[Body]) -> None:
+    def _copy(self, rows: Iterable[Body]) -> None:
         query = self._query("copy {schema}.rows (seq, model, body) from stdin (format binary)")
         with self._connection.cursor() as cursor, cursor.copy(query) as copy:
             copy.set_types(["int8", "int4", "bytea"])

@@ -24,7 +24,7 @@ class RecordSeal:
     """Writes and checks the bodies of records."""
 
     def __init__(self, store: bytes, secret: bytes) -> None:
-        self._store, self._secret = store, secret
+        self._store, self._mac = store, hmac.new(secret, digestmod=hashlib.sha256)
 
     def __repr__(self) -> str:
         return "RecordSeal(...)"
@@ -44,8 +44,9 @@ class RecordSeal:
         return json.loads(text)
 
     def _digest(self, name: str, text: bytes) -> bytes:
-        content = self._store + name.encode("ascii") + b"\0" + text
-        return hmac.digest(self._secret, content, hashlib.sha256)[:_DIGEST]
+        mac = self._mac.copy()
+        mac.update(self._store + name.encode("ascii") + b"\0" + text)
+        return mac.digest()[:_DIGEST]
 
 
 @final

@@ -8,8 +8,8 @@ bytes, the ciphertext, and a tag of 16 bytes.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from typing import final
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -17,9 +17,21 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from efface.store.key_segments import SLOT
 
 NONCE = 12
-_PLACE = struct.Struct("<qi")
+_PLACE = struct.Struct("<28sqi")  # format and store, sequence number, number of the model
 _DAMAGED = (InvalidTag, ValueError, TypeError, struct.error)  # too short, no number
 Body = tuple[int, int, bytes]  # sequence number, number of the model, nonce and ciphertext
+
+
+class EncryptedRows(NamedTuple):
+    """Rows of one model with consecutive sequence numbers."""
+
+    first: int  # sequence number
+    model: int  # its number
+    bodies: Sequence[bytes]  # nonce and ciphertext
+
+    def each(self) -> Iterator[Body]:
+        """One row after the other."""
+        return ((self.first + at, self.model, body) for at, body in enumerate(self.bodies))
 
 
 @final
@@ -27,10 +39,10 @@ class RowCipher:
     """Encrypts and decrypts the rows of one store.
 
     >>> cipher = RowCipher(b"s" * 16)
-    >>> (row,) = cipher.encrypt(1, 7, b"k" * 32, b"n" * 12, [b"plain"])
-    >>> cipher.decrypt(7, 1, b"k" * 32, row[2])
+    >>> (body,) = cipher.encrypt(1, 7, b"k" * 32, b"n" * 12, [b"plain"]).bodies
+    >>> cipher.decrypt(7, 1, b"k" * 32, body)
     b'plain'
-    >>> cipher.decrypt(8, 1, b"k" * 32, row[2]) is None
+    >>> cipher.decrypt(8, 1, b"k" * 32, body) is None
     True
     """
 
@@ -39,21 +51,22 @@ class RowCipher:
 
     def encrypt(
         self, model: int, first: int, keys: bytes, nonces: bytes, texts: Sequence[bytes]
-    ) -> list[Body]:
+    ) -> EncryptedRows:
         """Encrypt rows with consecutive sequence numbers from ``first`` on."""
-        prefix, place, rows, seq = self._prefix, _PLACE.pack, [], first
-        for at, text in enumerate(texts):
-            nonce = nonces[NONCE * at : NONCE * at + NONCE]
-            sealed = AESGCM(keys[SLOT * at : SLOT * at + SLOT])
-            body = sealed.encrypt(nonce, text, prefix + place(seq, model))
-            rows.append((seq, model, nonce + body))
-            seq += 1
-        return rows
+        prefix, place = self._prefix, _PLACE.pack
+        own = [keys[at : at + SLOT] for at in range(0, len(keys), SLOT)]
+        each = [nonces[at : at + NONCE] for at in range(0, len(nonces), NONCE)]
+        parts = zip(range(first, first + len(texts)), own, each, texts, strict=True)
+        bodies = [
+            nonce + AESGCM(key).encrypt(nonce, text, place(prefix, seq, model))
+            for seq, key, nonce, text in parts
+        ]
+        return EncryptedRows(first, model, bodies)
 
     def decrypt(self, seq: int, model: int, key: bytes, body: bytes) -> bytes | None:
         """The plaintext of a row; None if the key or the row is another one or altered."""
         try:
-            place = self._prefix + _PLACE.pack(seq, model)
+            place = _PLACE.pack(self._prefix, seq, model)
             return AESGCM(key).decrypt(body[:NONCE], body[NONCE:], place)
         except _DAMAGED:
             return None
@@ -66,7 +79,7 @@ class RowCipher:
         try:  # all at once; what one row costs is most of the time to open a store
             return [
                 AESGCM(keys[SLOT * seq - start : SLOT * seq - start + SLOT]).decrypt(
-                    body[:NONCE], body[NONCE:], prefix + place(seq, model)
+                    body[:NONCE], body[NONCE:], place(prefix, seq, model)
                 )
                 for seq, model, body in rows
             ]

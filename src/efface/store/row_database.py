@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 
-from efface.store.row_cipher import Body
+from efface.store.row_cipher import Body, EncryptedRows
 
 
 class RowDatabase(ABC):
@@ -39,7 +39,7 @@ class RowDatabase(ABC):
     @abstractmethod
     def apply(
         self,
-        inserts: Sequence[Body],
+        inserts: Sequence[EncryptedRows],
         deletes: Sequence[int],
         puts: Mapping[str, bytes],
         drops: Sequence[str],

@@ -12,7 +12,8 @@ Little-endian, in this order::
     phase                 int64 if flag 16
     features              float64 each
     id, owner, key        an int64, the digits of an int, UTF-8, or the 16 bytes of a UUID
-    zeros                 up to a multiple of 64 bytes
+    zeros                 up to a multiple of 64 bytes, one that the rows of a batch share if it
+                          takes at most one block more
 
 The key names the model of a row where a store has one model per key. The phase is that of its
 policy: how many rows had come since rows last left.
@@ -21,7 +22,7 @@ policy: how many rows had come since rows last left.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -42,6 +43,7 @@ _UUID_BYTES, _UUID_TEXT = 16, 36
 _DIGITS = [at for at in range(_UUID_TEXT) if at not in (8, 13, 18, 23)]
 _HALF = 1 << 63
 _ZEROS = [bytes(count) for count in range(BLOCK)]
+_Column = tuple[Any, Any, bytes]  # kinds and lengths, one for all or one each, and all bytes
 
 
 @cache
@@ -62,20 +64,23 @@ def encode(rows: StoredRows) -> list[bytes]:
     >>> [len(text) for text in encode(rows)], decode(encode(rows), 2).ids
     ([64], ['ann'])
     """
-    count = len(rows)
-    if count == 1:
+    if len(rows) == 1:
         return [_encode_one(rows)]
     layout = _layout(rows)
-    head = np.zeros(count, _head(rows.X.shape[1], layout))
+    head = np.zeros(len(rows), _head(rows.X.shape[1], layout))
     head["x"], head["y"], head["weight"] = rows.X, rows.y, rows.weights
     head["flags"] = _put_times(head, rows) | layout
     if rows.phases is not None:
         head["phase"] = rows.phases
-    names = [_encoded(names, count) for names in (rows.ids, rows.owners, rows.keys)]
-    for j, (kinds, texts) in enumerate(names):
-        head["kinds"][:, j] = kinds
-        head["lengths"][:, j] = list(map(len, texts)) if texts else 0
-    return _joined(head, [texts for _, texts in names if texts])
+    columns = (rows.ids, rows.owners, rows.keys)
+    names = [_encoded(names) for names in columns if names is not None]
+    for j, (kinds, lengths, _) in zip(_there(columns), names, strict=True):
+        head["kinds"][:, j], head["lengths"][:, j] = kinds, lengths
+    return _joined(head, names)
+
+
+def _there(columns: Sequence[Names | None]) -> list[int]:
+    return [j for j, names in enumerate(columns) if names is not None]
 
 
 def _layout(rows: StoredRows) -> int:
@@ -117,18 +122,46 @@ def _one(width: int, times: int) -> struct.Struct:
 
 def refuse_long(names: Names | None, subject: str) -> None:
     """Raise if a name is too long to be stored."""
-    longest = max((len(name) for name in names or () if type(name) is str), default=0)
+    types = set(map(type, names or ()))
+    if str not in types:
+        return
+    texts: Iterable[Any] = names or ()
+    if len(types) > 1:
+        texts = (name for name in texts if type(name) is str)
+    longest = max(map(len, texts))
     if longest > _LONGEST // 4:  # a character has up to four bytes
         expected = f"at most {_LONGEST // 4} characters"
         raise invalid(subject, f"{longest} characters long", expected, "use shorter names")
 
 
-def _joined(head: NDArray[Any], names: list[list[bytes]]) -> list[bytes]:
-    content, size = head.tobytes(), head.itemsize
-    fixed = [content[at : at + size] for at in range(0, len(content), size)]
-    lengths = size + head["lengths"].sum(axis=1, dtype=np.int64)
-    zeros = [_ZEROS[count] for count in (-lengths % BLOCK).tolist()]
-    return list(map(b"".join, zip(fixed, *names, zeros, strict=True)))
+def _joined(head: NDArray[Any], names: Sequence[_Column]) -> list[bytes]:
+    """The fixed part of each row, its names and zeros, by way of one array for all rows."""
+    lengths = head.itemsize + head["lengths"].sum(axis=1, dtype=np.int64)
+    blocks = -(-lengths // BLOCK)
+    alike = blocks.max() - blocks.min() <= 1
+    if alike:
+        blocks[:] = blocks.max()
+    ends = BLOCK * np.cumsum(blocks)
+    starts = ends - BLOCK * blocks
+    content, fixed = np.zeros(ends[-1], np.uint8), head.view(np.uint8)
+    if alike:
+        content.reshape(len(head), -1)[:, : head.itemsize] = fixed.reshape(len(head), -1)
+    else:
+        _scatter(content, starts, head.itemsize, fixed)
+    places = starts + head.itemsize
+    for _, sizes, text in names:
+        _scatter(content, places, sizes, np.frombuffer(text, np.uint8))
+        places += sizes
+    whole = content.tobytes()
+    return [whole[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+
+def _scatter(
+    content: NDArray[np.uint8], places: NDArray[np.int64], sizes: Any, parts: NDArray[np.uint8]
+) -> None:
+    """Write parts that lie one after another to their places."""
+    ends = np.cumsum(np.broadcast_to(sizes, places.size))
+    content[np.repeat(places - (ends - sizes), sizes) + np.arange(parts.size)] = parts
 
 
 def _put_times(head: NDArray[Any], rows: StoredRows) -> int | NDArray[np.uint8]:
@@ -143,36 +176,36 @@ def _put_times(head: NDArray[Any], rows: StoredRows) -> int | NDArray[np.uint8]:
     return flags | (_CALENDAR if kind is int else 0)  # type: ignore[no-any-return]
 
 
-def _encoded(names: Names | None, count: int) -> tuple[Any, list[bytes]]:
+def _encoded(names: Names) -> _Column:
     """The kind and the bytes of each name."""
-    if names is None:
-        return _NONE, []
-    if set(map(type, names)) == {int}:
+    types = set(map(type, names))
+    if types == {int}:
         try:
-            content = np.array(names, dtype="<i8").tobytes()
-            return _INT, [content[at : at + 8] for at in range(0, 8 * count, 8)]
+            return _INT, 8, np.array(names, dtype="<i8").tobytes()
         except OverflowError:
             pass  # some are larger, one by one
-    if set(map(type, names)) == {str}:
+    if types == {str}:
         texts: list[str] = names  # type: ignore[assignment]
-        lengths = set(map(len, texts))
-        if _UUID_TEXT not in lengths:
-            return _TEXT, [name.encode("utf-8", "surrogatepass") for name in texts]
-        if lengths == {_UUID_TEXT} and (uuids := _encode_uuids(texts)):
-            return _UUID, uuids
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        uuids = lengths == _UUID_TEXT
+        if not uuids.any() and (text := "".join(texts)).isascii():
+            return _TEXT, lengths, text.encode("ascii")
+        if uuids.all() and (content := _encode_uuids(texts)):
+            return _UUID, _UUID_BYTES, content
     pairs = [_encode_name(name) for name in names]
-    return [kind for kind, _ in pairs], [text for _, text in pairs]
+    sizes = np.fromiter((len(text) for _, text in pairs), np.int64, len(pairs))
+    return [kind for kind, _ in pairs], sizes, b"".join([text for _, text in pairs])
 
 
-def _encode_uuids(names: Sequence[str]) -> list[bytes]:
+def _encode_uuids(names: Sequence[str]) -> bytes:
     """The bytes of texts that are all UUIDs; none if one of them is another text."""
     try:
         content = bytes.fromhex("".join(names).replace("-", ""))
     except ValueError:
-        return []
+        return b""
     if len(content) != _UUID_BYTES * len(names) or _uuid_texts(content) != list(names):
-        return []
-    return [content[at : at + _UUID_BYTES] for at in range(0, len(content), _UUID_BYTES)]
+        return b""
+    return content
 
 
 def _uuid_texts(content: bytes) -> list[str]:
@@ -190,7 +223,7 @@ def _uuid_texts(content: bytes) -> list[str]:
 def _encode_name(name: Id | None) -> tuple[int, bytes]:
     if type(name) is str:
         if len(name) == _UUID_TEXT and (content := _encode_uuids([name])):
-            return _UUID, content[0]
+            return _UUID, content
         return _TEXT, name.encode("utf-8", "surrogatepass")
     if name is None:
         return _NONE, b""

@@ -47,11 +47,12 @@ class SingleModel(StoredModel):
         """Which rows leave and enter if these are learned; nothing changes."""
         coming = new.arrivals()
         outcome = self.model.live_rows.outcome(coming)
-        about = np.sort(outcome.entered), outcome.left, outcome.phase
-        return PlannedRows(self, new, *about, change=coming)
+        entered = outcome.entered if outcome.schedule else np.sort(outcome.entered)
+        change = coming, outcome.schedule
+        return PlannedRows(self, new, entered, outcome.left, outcome.phase, change=change)
 
     def _learn(self, planned: PlannedRows) -> None:
-        self.model.live_rows.learn(planned.change)
+        self.model.live_rows.learn(*planned.change)
 
     def rows_of(self, ids: Sequence[Id]) -> StoredRows:
         """The live rows with these ids, in the order of the ids."""

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import final
 from urllib.parse import quote
 
 from efface.errors import DamagedStore, StorageFailure, UnclearCommit
 from efface.store.durable_files import open_file
-from efface.store.row_cipher import Body
+from efface.store.row_cipher import Body, EncryptedRows
 from efface.store.row_database import RowDatabase
 
 _TABLES = (
@@ -26,8 +25,15 @@ _TABLES = (
     "insert into owner values (0)",
 )
 _INSERT = "insert into rows values (?, ?, ?)"
-_AT_ONCE = 128  # rows of one statement: at each other threads may take the interpreter
-_INSERT_MANY = _INSERT + ", (?, ?, ?)" * (_AT_ONCE - 1)
+_AT_ONCE = 1_024  # rows of one statement, whose bodies are one value
+_NUMBERS = (
+    "create temp table numbers (k integer primary key)",
+    "insert into numbers with recursive n(k) as (select 0 union all select k + 1 from n limit "
+    f"{_AT_ONCE}) select k from n",
+)
+_INSERT_MANY = (
+    "insert into rows select ?1 + k, ?2, substr(?3, 1 + k * ?4, ?4) from numbers where k < ?5"
+)
 _FULL = 2
 _CACHE = -8_192  # KiB: new rows lie together, and the system caches the file
 _LOG = 4_000  # pages of the log: a commit that moves them to the file takes longer than others
@@ -63,6 +69,9 @@ class SqliteRows(RowDatabase):
         run("pragma secure_delete=off")
         run(f"pragma cache_size={_CACHE}")
         run(f"pragma wal_autocheckpoint={_LOG}")
+        run("pragma temp_store=memory")
+        for statement in _NUMBERS:
+            run(statement)
         if mode != "wal" or run("pragma synchronous").fetchone()[0] != _FULL:
             text = f"'{self._path.name}' cannot be made durable: expected WAL and synchronous=FULL"
             raise StorageFailure(f"{text}; use a local disk.")
@@ -93,7 +102,7 @@ class SqliteRows(RowDatabase):
 
     def apply(
         self,
-        inserts: Sequence[Body],
+        inserts: Sequence[EncryptedRows],
         deletes: Sequence[int],
         puts: Mapping[str, bytes],
         drops: Sequence[str],
@@ -102,24 +111,26 @@ class SqliteRows(RowDatabase):
         with self._writing():
             if deletes:
                 run("delete from rows where seq = ?", ((seq,) for seq in deletes))
-            whole = len(inserts) - len(inserts) % _AT_ONCE
-            for first in range(0, whole, _AT_ONCE):
-                values = chain.from_iterable(inserts[first : first + _AT_ONCE])
-                self._connection.execute(_INSERT_MANY, tuple(values))
-            if whole < len(inserts):
-                run(_INSERT, inserts[whole:])
+            for rows in inserts:
+                self._insert(rows)
             run("replace into records values (?, ?)", puts.items())
             if drops:
                 run("delete from records where name = ?", ((name,) for name in drops))
 
-    def copy_to(self, path: Path) -> None:
-        """Write a consistent copy of the file."""
-        with self._reading():
-            target = sqlite3.connect(path)
-            try:
-                self._connection.backup(target)
-            finally:
-                target.close()
+    def _insert(self, rows: EncryptedRows) -> None:
+        first, model, bodies = rows
+        if len(bodies) == 1 or len(set(map(len, bodies))) > 1:
+            self._connection.executemany(_INSERT, rows.each())
+            return
+        for at in range(0, len(bodies), _AT_ONCE):
+            part = bodies[at : at + _AT_ONCE]
+            values = first + at, model, b"".join(part), len(part[0]), len(part)
+            self._connection.execute(_INSERT_MANY, values)
+
+    def fill(self, rows: Iterable[Body]) -> None:
+        """Add rows of another database, in one transaction."""
+        with self._writing():
+            self._connection.executemany(_INSERT, rows)
 
     def close(self) -> None:
         self._connection.close()

@@ -1,10 +1,10 @@
 """The order of writes: what a change does to the disk, as a list of steps, and what open finishes.
 
-Learn: keys are written and synced, then rows are committed. Forget: one transaction deletes rows
-and writes a note; then keys are overwritten and synced, the models forget, and the receipt is
-synced. The note is removed by a later transaction. Rows that leave by themselves leave in the
-transaction that makes them leave; their keys are overwritten soon after. A crash between two steps
-is finished by ``recovery_steps``.
+Learn: keys are written and synced, unless they were drawn ahead; then rows are committed. Forget:
+one transaction deletes rows and writes a note; then keys are overwritten and synced, the models
+forget, and the receipt is synced. The note is removed by a later transaction. Rows that leave by
+themselves leave in the transaction that makes them leave; their keys are overwritten soon after. A
+crash between two steps is finished by ``recovery_steps``.
 
 A step acts on a ``Disk``. The store's disk is ``efface.store.disk``; the tests have a simulated one
 that crashes between steps and loses what was not synced.
@@ -20,11 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import DamagedStore
+from efface.store.key_pool import TakenKeys
+from efface.store.key_segments import SLOTS
 from efface.store.notes import Note
 from efface.store.records import State
-from efface.store.row_cipher import Body
+from efface.store.row_cipher import EncryptedRows
 
-MOST_ROWS = 1 << 20  # rows of one transaction, and so keys that a crash can leave without rows
+MOST_ROWS = 1 << 20  # of one request
+MOST_KEYS = MOST_ROWS + SLOTS  # of one group of requests: what a crash can leave without rows
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Transaction:
     """One transaction: rows that come and go, records that are written and removed."""
 
     state: State
-    inserts: Sequence[Body] = ()
+    inserts: Sequence[EncryptedRows] = ()
     deletes: Sequence[int] = ()
     puts: Mapping[str, Any] = field(default_factory=dict)
     drops: Sequence[str] = ()
@@ -60,15 +63,15 @@ Step = Callable[[Disk], None]
 
 
 def learn_steps(
-    first: int, keys: bytes, change: Transaction, waiting: Sequence[int], started: int
+    taken: TakenKeys, change: Transaction, waiting: Sequence[int], started: int
 ) -> list[Step]:
     """Rows become durable; ``waiting`` are slots of rows that left before, destroyed on the way."""
     steps: list[Step] = []
     if waiting:
         steps.append(lambda disk: disk.zero_keys(waiting))
-    if keys:
-        steps.append(lambda disk: disk.write_keys(first, keys, started))
-    if waiting or keys:
+    if taken.unwritten:
+        steps.append(lambda disk: disk.write_keys(taken.first, taken.unwritten, started))
+    if waiting or taken.unwritten:
         steps.append(lambda disk: disk.sync_keys())
     if waiting:
         steps.append(lambda disk: disk.log_destroyed(waiting))
@@ -99,6 +102,13 @@ def shred_steps(seqs: Sequence[int]) -> list[Step]:
     ]
 
 
+def clear_steps(slots: Sequence[int]) -> list[Step]:
+    """Keys of no row are destroyed; their numbers are not logged, since rows will have them."""
+    if not slots:
+        return []
+    return [lambda disk: disk.zero_keys(slots), lambda disk: disk.sync_keys()]
+
+
 def _receipt_steps(note: Note) -> list[Step]:
     steps: list[Step] = []
     if note.refused:
@@ -121,23 +131,34 @@ class Found:
 
 
 def orphans(found: Found) -> list[int]:
-    """The slots of a batch that was never committed; any other disagreement is refused."""
+    """The slots of keys that were drawn ahead, or of a batch that was never committed.
+
+    Any other disagreement is refused.
+    """
     noted = np.array([seq for note in found.notes for seq in note.seqs], dtype=np.int64)
-    last = int(found.rows[-1]) if found.rows.size else -1
-    if not noted.size and last < found.next_seq and np.array_equal(found.rows, found.occupied):
-        return []  # the frequent case, in a fraction of the time
+    known = int(np.searchsorted(found.occupied, found.next_seq))
+    new = found.occupied[known:]
+    if not noted.size and np.array_equal(found.rows, found.occupied[:known]) and _few(new):
+        return _numbers(new)  # the frequent case, in a fraction of the time
     lost = np.setdiff1d(found.rows, found.occupied, assume_unique=True)
     alone = np.setdiff1d(found.occupied, found.rows, assume_unique=True)
     alone = np.setdiff1d(alone, noted)
     new = alone[alone >= found.next_seq]
     both = np.intersect1d(noted, found.rows)
     late = int((found.rows >= found.next_seq).sum())
-    if lost.size or new.size < alone.size or new.size > MOST_ROWS or both.size or late:
-        raise _disagree(
-            lost.size, alone.size - (new.size if new.size <= MOST_ROWS else 0), both.size + late
-        )
-    found_new: list[int] = new.tolist()
-    return found_new
+    if lost.size or new.size < alone.size or not _few(new) or both.size or late:
+        excused = new.size if _few(new) else 0
+        raise _disagree(lost.size, alone.size - excused, both.size + late)
+    return _numbers(new)
+
+
+def _few(new: NDArray[np.int64]) -> bool:
+    return new.size <= MOST_KEYS
+
+
+def _numbers(slots: NDArray[np.int64]) -> list[int]:
+    numbers: list[int] = slots.tolist()
+    return numbers
 
 
 def _disagree(rows: int, keys: int, others: int) -> DamagedStore:
@@ -150,10 +171,10 @@ def _disagree(rows: int, keys: int, others: int) -> DamagedStore:
 
 
 def recovery_steps(found: Found) -> list[Step]:
-    """Finish what notes say, and destroy the keys of a batch that was never committed."""
+    """Finish what notes say, and destroy the keys of rows that were never committed."""
     seqs = [seq for note in found.notes for seq in note.seqs]
     sync: list[Step] = [lambda disk: disk.sync_keys()]  # zeros that a killed process wrote
-    steps = shred_steps([*seqs, *orphans(found)]) or sync
+    steps = [*clear_steps(orphans(found)), *shred_steps(seqs)] or sync
     for note in found.notes:
         if note.requested and note.id not in found.receipts:
             steps += _receipt_steps(note)

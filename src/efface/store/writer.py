@@ -18,18 +18,20 @@ from efface.errors import StorageFailure, StoreError, StoreStopped, UnclearCommi
 from efface.inputs.ids import Id, RequestedRows
 from efface.store.disk import StoreDisk, notes_in, timestamp
 from efface.store.durable_files import failures
+from efface.store.key_pool import KeyPool, TakenKeys
 from efface.store.key_segments import SLOT, SLOTS
 from efface.store.left_ids import PREFIX, record_name
 from efface.store.notes import Note
 from efface.store.opening import read_models
 from efface.store.receipts import Receipt, state_digest, subject
 from efface.store.records import MODELS
-from efface.store.row_cipher import NONCE, Body
+from efface.store.row_cipher import NONCE, EncryptedRows
 from efface.store.row_format import encode
 from efface.store.shredding import Shredder
 from efface.store.steps import (
     Step,
     Transaction,
+    clear_steps,
     forget_steps,
     learn_steps,
     leave_steps,
@@ -48,6 +50,7 @@ class Writer:
     def __init__(self, disk: StoreDisk) -> None:
         self.disk, self.lock = disk, threading.RLock()
         self.failure: BaseException | None = None  # why it stopped
+        self._pool = KeyPool()
         self._finished: list[str] = []  # the names of notes that a next transaction removes
         self.models = self._recover()
         self.shredder = Shredder(self._shred_in_time)
@@ -89,13 +92,13 @@ class Writer:
         total = sum(plan.entries for plan in plans)
         note = None
         if total or leaving or passing:
-            with failures("keys"):
-                disk.reserve(total)
-            keys = os.urandom(SLOT * total)
+            if room := self._pool.room(total):
+                with failures("keys"):
+                    disk.reserve(room)
             note = Note.of(_numbers(leaving)) if leaving else None
-            with self._shredding() as waiting:
+            with self._taken_keys(total) as taken, self._shredding() as waiting:
                 change = self._change(
-                    inserts=self._encrypted(plans, keys),
+                    inserts=self._encrypted(plans, taken.keys),
                     leaving=leaving,
                     passing=passing,
                     note=note,
@@ -103,8 +106,7 @@ class Writer:
                     next_seq=first + total,
                     phases=self._phases(plans),
                 )
-                started = disk.state.transaction
-                self._run(learn_steps(first, keys, change, waiting, started), change)
+                self._run(learn_steps(taken, change, waiting, disk.state.transaction), change)
         with self.or_stop():
             for plan in plans:
                 plan.stored.learn(plan, first)
@@ -159,6 +161,16 @@ class Writer:
         with self._shredding() as waiting:
             self._run(shred_steps(waiting))
 
+    def settle(self) -> None:
+        """Destroy the keys of all rows that left, and those that were drawn ahead."""
+        self._drop_pool()
+        self.shred()
+
+    def _drop_pool(self) -> None:
+        next_seq = self.disk.state.next_seq
+        self._run(clear_steps(self._pool.slots(next_seq)))
+        self._pool.drop(next_seq)
+
     def _shred_in_time(self) -> None:
         """Called by the thread of the shredder. A failure stops the writer, which then says so."""
         with self.lock:
@@ -169,8 +181,8 @@ class Writer:
                     self.failure = error
 
     def finish(self) -> None:
-        """Destroy what waits, and remove the notes that are finished."""
-        self.shred()
+        """Destroy all keys that are not of live rows, and remove the notes that are finished."""
+        self.settle()
         if self._finished or self.disk.chain.count != self.disk.state.receipts:
             self._commit(self._change())
 
@@ -182,13 +194,16 @@ class Writer:
 
     # -- parts of a change -----------------------------------------------------------------------
 
-    def _encrypted(self, plans: Sequence[PlannedRows], keys: bytes) -> list[Body]:
-        rows: list[Body] = []
+    def _encrypted(self, plans: Sequence[PlannedRows], keys: bytes) -> list[EncryptedRows]:
+        rows, at = list[EncryptedRows](), 0
         for plan in plans:
-            first, at = self.disk.state.next_seq + len(rows), SLOT * len(rows)
-            nonces, texts = os.urandom(NONCE * plan.entries), encode(plan.entering())
-            number, mine = plan.stored.definition.number, keys[at : at + SLOT * plan.entries]
-            rows += self.disk.cipher.encrypt(number, first, mine, nonces, texts)
+            first, last = at, at + plan.entries
+            if first < last:
+                nonces, texts = os.urandom(NONCE * plan.entries), encode(plan.entering())
+                place = plan.stored.definition.number, self.disk.state.next_seq + first
+                mine = keys[SLOT * first : SLOT * last]
+                rows.append(self.disk.cipher.encrypt(*place, mine, nonces, texts))
+            at = last
         return rows
 
     def _phases(self, plans: Sequence[PlannedRows]) -> dict[int, int]:
@@ -200,7 +215,7 @@ class Writer:
     def _change(
         self,
         *,
-        inserts: Sequence[Body] = (),
+        inserts: Sequence[EncryptedRows] = (),
         leaving: Leaving = (),
         passing: Leaving = (),
         note: Note | None = None,
@@ -246,6 +261,18 @@ class Writer:
         if change is not None:
             gone = set(change.drops)
             self._finished = [name for name in self._finished if name not in gone]
+
+    @contextmanager
+    def _taken_keys(self, count: int) -> Iterator[TakenKeys]:
+        """The keys of rows that are committed inside."""
+        taken = self._pool.take(self.disk.state.next_seq, count)
+        try:
+            yield taken
+        except StorageFailure:
+            if self.failure is None:  # nothing was committed: what these keys encrypt is gone
+                self._drop_pool()
+            raise
+        self._pool.keep(taken)
 
     @contextmanager
     def _shredding(self) -> Iterator[list[int]]:
