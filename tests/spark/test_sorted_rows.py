@@ -60,27 +60,28 @@ def test_times_are_sorted_as_instants_where_a_clock_is_turned_back():
     assert found.cast(pa.int64()).to_pylist() == sorted(micros)
 
 
-def test_memory_is_bounded_whatever_the_number_of_rows():
-    limit, block, count = 1 << 20, 1 << 8, 20
-    base, peak = pa.total_allocated_bytes(), 0
+@pytest.fixture
+def pool():
+    """A pool that counts what Arrow allocates in a test."""
+    usual = pa.default_memory_pool()
+    counted = pa.proxy_memory_pool(usual)
+    pa.set_memory_pool(counted)
+    yield counted
+    pa.set_memory_pool(usual)
 
-    def looked(batches):
-        nonlocal peak
-        for batch in batches:
-            peak = max(peak, pa.total_allocated_bytes() - base)
-            yield batch
+
+def test_memory_is_bounded_whatever_the_number_of_rows(pool):
+    limit, block, count = 1 << 20, 1 << 8, 16 * 20
 
     def made():
         rng = np.random.default_rng(0)
-        for _ in range(16 * count):
-            own = pc.add(pa.array(rng.integers(0, 99, 4_096)), 0)  # memory of Arrow, which counts
-            yield pa.record_batch({"key": own, "id": pc.add(own, 1)})
+        for _ in range(count):
+            keys = pc.add(pa.array(rng.integers(0, 99, 4_096)), 0)  # a copy, which Arrow allocates
+            yield pa.record_batch({"key": keys, "id": pc.add(keys, 1)})
 
-    rows = sum(
-        batch.num_rows for batch in looked(sorted_rows(looked(made()), ["key"], limit, block))
-    )
-    assert rows == 16 * count * 4_096  # of 16 bytes: twenty times the limit
-    assert limit < peak < 4 * limit
+    rows = sum(batch.num_rows for batch in sorted_rows(made(), ["key"], limit, block))
+    assert rows == count * 4_096  # of 16 bytes: twenty times the limit
+    assert 2 * limit < pool.max_memory() < 4 * limit
 
 
 def test_files_are_in_the_folder_of_spark_and_no_folder_lists_them(tmp_path, monkeypatch):
