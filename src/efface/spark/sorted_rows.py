@@ -71,9 +71,7 @@ def _merged(runs: list[Iterator[Any]], by: Sequence[str]) -> Iterator[Any]:
         bound = min(_place(block, block.num_rows - 1, by) for block in blocks.values())
         ready = []
         for number, block in list(blocks.items()):
-            count = bisect_right(
-                range(block.num_rows), bound, key=lambda row, block=block: _place(block, row, by)
-            )
+            count = _rows_up_to(block, bound, by)
             if count:
                 ready.append(block.slice(0, count))
             rest = block.slice(count) if count < block.num_rows else next(runs[number], None)
@@ -84,7 +82,11 @@ def _merged(runs: list[Iterator[Any]], by: Sequence[str]) -> Iterator[Any]:
         yield from _sorted(ready, by).to_batches(BATCH)
 
 
-def _place(block: Any, row: int, by: Sequence[str]) -> tuple[tuple[Any, ...], ...]:
+def _rows_up_to(block: Any, bound: tuple[Any, ...], by: Sequence[str]) -> int:
+    return bisect_right(range(block.num_rows), bound, key=lambda row: _place(block, row, by))
+
+
+def _place(block: Any, row: int, by: Sequence[str]) -> tuple[Any, ...]:
     """The values that a row is sorted by, in the order of Arrow: NaN and missing values last."""
     return tuple(_rank(block[name][row]) for name in by)
 
