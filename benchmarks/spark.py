@@ -22,11 +22,12 @@ from benchmarks.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 KEYS, WINDOW, FEATURES = 1_000, 100, 5
-ROUNDS = 2
+ROUNDS = 5  # Java compiles its code in the first ones
 NAMES = [f"x{j}" for j in range(FEATURES)]
-STREAM_KEYS, SIZES = 2_000, (1, 1, 10)  # events per key in each batch; the first starts processes
+STREAM_KEYS, SIZES = 2_000, (1, 1, 1, 1, 1, 10, 10)  # events per key in each batch
 EVENTS = "key long, id long, at timestamp, y double, " + ", ".join(f"{n} double" for n in NAMES)
-RESULT = "key long, id long, prediction double"
+VALUES = {"prediction": "double", "penalty": "double", "intercept": "double", "n_rows": "long"}
+RESULT = ", ".join(["key long", "id long", *(f"{name} {kind}" for name, kind in VALUES.items())])
 
 
 def run(settings: Settings) -> Report:
@@ -96,13 +97,13 @@ def write_rows(folder: Path, count: int) -> str:
 
 
 def per_group(frame: Any) -> Any:
-    """What ``applyInPandas`` calls for each key: the same model, replayed by the library."""
+    """What ``applyInPandas`` calls for each key: the same model and columns, by the library."""
     import efface
 
     ordered = frame.sort_values("id")
     rows, y = ordered[NAMES].to_numpy(), ordered["y"].to_numpy()
     found = efface.replay(efface.Ridge(window=WINDOW), rows, y)
-    return ordered[["key", "id"]].assign(prediction=found.prediction)
+    return ordered[["key", "id"]].assign(**{name: getattr(found, name) for name in VALUES})
 
 
 def backfill(spark: Any, place: str, rows: int) -> Report:
@@ -220,10 +221,12 @@ def stream(spark: Any, folder: Path) -> Table:
     sink = found.writeStream.format("noop").option("checkpointLocation", str(folder / "state"))
     query = sink.trigger(availableNow=True).start()
     query.awaitTermination()
-    lines: list[tuple[str, ...]] = []
+    seconds: dict[int, list[float]] = {}  # of the batches but the first, which starts processes
     for size, progress in list(zip(SIZES, query.recentProgress, strict=False))[1:]:
-        seconds = progress["durationMs"]["addBatch"] / 1_000
-        rates = STREAM_KEYS * size / seconds, 1e3 * 2 * seconds / STREAM_KEYS
+        seconds.setdefault(size, []).append(progress["durationMs"]["addBatch"] / 1_000)
+    lines: list[tuple[str, ...]] = []
+    for size, best in ((size, min(found)) for size, found in seconds.items()):
+        rates = STREAM_KEYS * size / best, 1e3 * 2 * best / STREAM_KEYS
         lines.append((f"{size} per key", f"{rates[0]:,.0f}", f"{rates[1]:.2f} ms"))
     title = f"spark: stream, {STREAM_KEYS:,} keys in each batch, Ridge(window=20), local[2]"
     return Table(title, ("events", "events/s", "seconds times cores, per key"), lines)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ import efface
 from efface import AutoRidge, Fleet, KeepFor, Ridge
 from efface.errors import InvalidValue
 from efface.spark import backfill, key_chunks, replay, rolling
+from efface.spark.sorted_rows import sorted_rows
 
 N = 3_000
 
@@ -87,7 +90,11 @@ def test_a_key_may_span_chunks(rows, monkeypatch):
     ordered = rows.sort_values(["number", "day"], ignore_index=True)
     table = pa.Table.from_pandas(ordered[["number", "day", "y", *X]])
     columns = backfill.BackfillColumns("number", "y", X, "day", [], [], {})
-    monkeypatch.setattr(backfill, "chunks", lambda batches: key_chunks.chunks(batches, rows=100))
+    monkeypatch.setattr(
+        backfill,
+        "whole_keys",
+        lambda batches, key, longest: key_chunks.whole_keys(batches, key, 100, 100),
+    )
     batches = table.to_batches(max_chunksize=64)
     model = AutoRidge(window=10)
     parts = list(backfill.replay_keys(batches, columns, model, {}))
@@ -97,12 +104,25 @@ def test_a_key_may_span_chunks(rows, monkeypatch):
     assert len(parts) > 20
 
 
+def test_a_partition_that_exceeds_the_bound_is_sorted_in_files_of_spark(df):
+    def run(batches):
+        assert os.path.isdir(os.environ["SPARK_LOCAL_DIRS"].split(",")[0])
+        return sorted_rows(batches, ["number", "id"], limit=10_000, block=100)
+
+    found = df.select("number", "id").repartition(1).mapInArrow(run, "number long, id long")
+    rows = [tuple(row) for row in found.collect()]
+    assert len(rows) == N
+    assert rows == sorted(rows)
+
+
 def test_what_cannot_be_used_is_refused_before_a_job_starts(df):
     given = {"key": "shop", "y": "y", "x": X, "model": Ridge()}
     with pytest.raises(InvalidValue, match="Spark keeps no order"):
         replay(df, **given)
     with pytest.raises(InvalidValue, match="'column' is 'when'"):
         replay(df, at="when", **given)
+    with pytest.raises(InvalidValue, match="numbers, times or texts"):
+        replay(df.selectExpr("*", "array(id) AS many"), ids="many", **given)
     with pytest.raises(InvalidValue, match="diagnostics"):
         replay(df, at="day", diagnostics=True, **given)
     with pytest.raises(InvalidValue, match="one_hot"):

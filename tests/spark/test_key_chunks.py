@@ -37,6 +37,17 @@ def test_whole_keys_are_never_divided(values, places, rows):
     assert sum(map(len, seen)) == len(set(values))
 
 
+@given(keys, cuts, st.integers(1, 10), st.integers(1, 10))
+@settings(deadline=None)
+def test_keys_are_divided_if_they_are_longer_than_allowed(values, places, rows, longest):
+    tables = whole_keys(cut(values, places), "key", rows, longest)
+    found = [table["key"].to_pylist() for table in tables]
+    assert list(chain.from_iterable(found)) == values
+    for one, other in pairwise(found):
+        if one[-1] == other[0]:
+            assert len(one) > longest
+
+
 def test_runs():
     column = pa.chunked_array([["a"], ["a", "b"]])
     assert (first_run(column, "a"), first_run(column, "b"), first_run(column, None)) == (2, 0, 0)

@@ -6,7 +6,14 @@ import pyarrow as pa
 import pytest
 
 from efface.errors import InvalidValue
-from efface.spark.schemas import one_row, require_key, require_numbers, spark_schema, type_of
+from efface.spark.schemas import (
+    one_row,
+    require_key,
+    require_numbers,
+    require_ordered,
+    spark_schema,
+    type_of,
+)
 
 
 class Kind:
@@ -39,6 +46,12 @@ def test_features_are_numbers():
     require_numbers(Frame, ["bigint", "decimal(10,2)"])
     with pytest.raises(InvalidValue, match="'string' is 'string': expected a column of numbers"):
         require_numbers(Frame, ["string"])
+
+
+def test_rows_are_sorted_by_numbers_times_and_texts():
+    require_ordered(Frame, ["bigint", "decimal(10,2)", "timestamp", "string"])
+    with pytest.raises(InvalidValue, match="'map' is 'map': expected a column of numbers, times"):
+        require_ordered(Frame, ["map"])
 
 
 def test_an_unknown_column_is_refused():

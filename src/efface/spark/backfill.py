@@ -1,7 +1,7 @@
 """``replay`` and ``rolling`` on a Spark DataFrame: one model per key, on all machines of Spark.
 
-Spark brings the rows of a key together and sorts them. Compiled code then goes through them, many
-keys at once, in one Python process per core. Rows travel as Arrow record batches.
+Spark brings the rows of a key together. One Python process per core sorts the rows of a partition,
+and compiled code goes through them, many keys at once. Rows travel as Arrow record batches.
 """
 
 from __future__ import annotations
@@ -14,8 +14,16 @@ import pyarrow as pa
 from efface.batch.fleet import Fleet
 from efface.batch.rolling import rolling as rolling_arrays
 from efface.errors import invalid
-from efface.spark.key_chunks import chunks, first_run, whole_keys
-from efface.spark.schemas import one_row, require_key, require_numbers, spark_schema, type_of
+from efface.spark.key_chunks import ROWS, first_run, whole_keys
+from efface.spark.schemas import (
+    one_row,
+    require_key,
+    require_numbers,
+    require_ordered,
+    spark_schema,
+    type_of,
+)
+from efface.spark.sorted_rows import sorted_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -66,8 +74,8 @@ def replay(
     ``interval`` lower and upper. ``options`` are those of ``Fleet.replay``: coef, method, lower,
     upper, sample_weight, until, and one_hot with its levels.
 
-    Each key begins without rows. A value that cannot be used fails the job. An executor holds a
-    chunk of rows and the live rows of one key.
+    Each key begins without rows. A value that cannot be used fails the job. The memory that a task
+    needs is bounded, whatever the sizes of keys and partitions.
     """
     if "diagnostics" in options:
         advice = "leave it out: it depends on which rows are computed together"
@@ -96,7 +104,7 @@ def rolling(
 
     Columns are as in ``replay``, results as in ``efface.rolling``. ``options`` are those of
     ``efface.rolling``, such as alpha, stats, outputs, min_rows, missing, interval, halflife and
-    sample_weight. An executor holds all rows of one key.
+    sample_weight. A task holds all rows of one key.
     """
     columns = _columns(df, key, y, x, at, ids, options)
     told = {"window": window, **options}
@@ -112,7 +120,7 @@ def replay_keys(
 ) -> Iterator[Any]:
     """Replay rows that are sorted by key and time; a key may go on in the next batch."""
     fleet, last = Fleet(model, threads=1), None
-    for chunk in chunks(batches):
+    for chunk in whole_keys(batches, columns.key, longest=ROWS):
         known = first_run(chunk[columns.key], last)
         if known:
             yield from _replayed(fleet, chunk.slice(0, known), columns, options)
@@ -169,9 +177,11 @@ def _columns(
     features = [name for name in df.columns if name not in used] if x is None else list(x)
     require_key(df, key)
     require_numbers(df, [y, *(name for name in features if name not in levels)])
-    for name in [*names, *others, *([] if at is None else [at])]:
+    for name in others:
         type_of(df, name)
-    return BackfillColumns(key, y, features, at, names, others, dict(levels))
+    columns = BackfillColumns(key, y, features, at, names, others, dict(levels))
+    require_ordered(df, columns.order)
+    return columns
 
 
 def _by_key(
@@ -188,5 +198,8 @@ def _by_key(
     trial = one_row(types, {name: each[0] for name, each in columns.levels.items()})
     made = next(run([trial])).schema
     schema = spark_schema(made, {name: type_of(df, name) for name in columns.labels})
-    ordered = rows.repartition(columns.key).sortWithinPartitions(columns.key, *columns.order)
-    return ordered.mapInArrow(run, schema)
+
+    def run_sorted(batches: Batches) -> Iterator[Any]:
+        return run(sorted_rows(batches, [columns.key, *columns.order]))
+
+    return rows.repartition(columns.key).mapInArrow(run_sorted, schema)

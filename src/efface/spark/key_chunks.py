@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -30,8 +31,12 @@ def chunks(batches: Iterable[Any], rows: int = ROWS) -> Iterator[Any]:
         yield pa.Table.from_batches(waiting)
 
 
-def whole_keys(batches: Iterable[Any], key: str, rows: int = ROWS) -> Iterator[Any]:
+def whole_keys(
+    batches: Iterable[Any], key: str, rows: int = ROWS, longest: float = math.inf
+) -> Iterator[Any]:
     """Tables of at least ``rows`` rows, the last one excepted, that end where a key ends.
+
+    If more than ``longest`` rows wait for the end of a key, the key is divided.
 
     >>> batch = pa.record_batch({"key": ["a", "a", "b"]})
     >>> [table["key"].to_pylist() for table in whole_keys([batch, batch], "key", rows=2)]
@@ -46,6 +51,9 @@ def whole_keys(batches: Iterable[Any], key: str, rows: int = ROWS) -> Iterator[A
             waiting, count = [], 0
         waiting.append(chunk.slice(end))
         count += chunk.num_rows - end
+        if count > longest:
+            yield pa.concat_tables(waiting)
+            waiting, count = [], 0
     if count:
         yield pa.concat_tables(waiting)
 

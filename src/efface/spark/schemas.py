@@ -22,6 +22,7 @@ _ONE = {  # one value of each type; other columns are only repeated
     "timestamp_ntz": pa.array([0], pa.timestamp("us")),
 }
 _KEYS = ("tinyint", "smallint", "int", "bigint", "string")
+_ORDERED = ("string", "binary", "date", "timestamp", "timestamp_ntz")  # and numbers
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "decimal")
 
 
@@ -45,6 +46,14 @@ def require_numbers(df: DataFrame, names: Iterable[str]) -> None:
         found = type_of(df, name)
         if found.split("(")[0] not in _NUMBERS:
             raise invalid(name, found, "a column of numbers", "cast it to double")
+
+
+def require_ordered(df: DataFrame, names: Iterable[str]) -> None:
+    """Raise unless rows can be sorted by these columns."""
+    for name in names:
+        found = type_of(df, name)
+        if found.split("(")[0] not in (*_NUMBERS, *_ORDERED):
+            raise invalid(name, found, "a column of numbers, times or texts", "cast it to one")
 
 
 def one_row(types: dict[str, str], known: Mapping[str, Any] | None = None) -> Any:
