@@ -27,6 +27,7 @@ from efface.engine.linalg.precise_solve import (
 )
 
 LEFT, AROUND = range(2)  # places in ``residual``: what R leaves of the responses; their squares
+LEAST_LEFT = 1e-20  # of AROUND: with less, LEFT has lost too many digits
 _NOTHING = 1e-28  # of the square of a feature: what is left is rounding
 
 
