@@ -13,7 +13,7 @@ import numba
 
 from efface.engine.events.rows import open_rows
 from efface.engine.jit.compilation import KERNEL
-from efface.engine.jit.views import Ints, Matrix, Responses, Vector, part
+from efface.engine.jit.views import Ints, Matrix, Responses, Vector
 from efface.engine.linalg.exact_products import padded_columns
 from efface.engine.linalg.precise_factor import AROUND, LEAST_LEFT, LEFT
 from efface.engine.linalg.precise_solve import UNSOLVED, Window, clear_system
