@@ -105,11 +105,21 @@ def solve_precisely(
     d = coef.size
     q, w = d + 2, padded_columns(d + 2)
     high, low = take(total, 0, q, w), take(total, q * w, q, w)
-    centred = asked.intercept or asked.standardized
-    if centred:
+    if asked.intercept or asked.standardized:
         eliminate_mean(high, low, d)
         if not settled and off_centre(high, d):
             return 0.0, OFF_CENTRE
+    return solve_centred(s, total, centre, asked, coef)
+
+
+@numba.njit(**INNER)
+def solve_centred(
+    s: PreciseSystem, total: Vector, centre: Vector, asked: Window, coef: Vector
+) -> tuple[float, int]:
+    """``solve_precisely`` after ``eliminate_mean``, which ``factorise_precisely`` begins with."""
+    d = coef.size
+    q, w = d + 2, padded_columns(d + 2)
+    high, low = take(total, 0, q, w), take(total, q * w, q, w)
     if not set_metric(s, high, centre, asked):
         return 0.0, UNSOLVED
     present = 0
@@ -120,7 +130,7 @@ def solve_precisely(
     if asked.penalty == 0.0 and min(present, independent) < d and _is_lopsided(s, high):
         return 0.0, UNSOLVED  # the rank depends on the units
     fill(s.theta, 0.0)
-    if not _refine(s, True):
+    if not _refine(s, part(s.target, 0, d), True):
         return 0.0, UNSOLVED
     copy(s.theta, coef)
     if independent < d and not _without_null_part(s, asked, coef, d - independent):
@@ -130,7 +140,7 @@ def solve_precisely(
         level = centre[d + 1] + high[d + 1, d] / n
     for j in range(d):
         coef[j] *= s.unit[j] * s.metric[j]
-        if centred:
+        if asked.intercept or asked.standardized:
             level -= coef[j] * (centre[j] + high[d, j] / n)
     return level, present - (d - independent) if asked.penalty == 0.0 else -1
 
@@ -319,12 +329,15 @@ def _set_residual(s: PreciseSystem, targeted: bool) -> None:
 
 
 @numba.njit(**INNER)
-def _refine(s: PreciseSystem, targeted: bool) -> bool:
-    """Correct theta until it no longer changes; False if that does not converge."""
+def _refine(s: PreciseSystem, residual: Vector, targeted: bool) -> bool:
+    """Correct theta until it no longer changes; False if that does not converge.
+
+    ``residual`` is the first one, in float64.
+    """
     theta, step, d, before = s.theta, s.step, s.theta.size, 1.0
     for i in range(_MOST_STEPS):
-        if i == 0 and targeted:
-            copy(part(s.target, 0, d), step)  # theta is 0
+        if i == 0:
+            copy(residual, step)
         else:
             _set_residual(s, targeted)
             copy(part(s.residual, 0, d), step)
@@ -355,7 +368,7 @@ def _without_null_part(s: PreciseSystem, asked: Window, coef: Vector, count: int
             continue
         fill(s.theta, 0.0)
         s.theta[f] = -1.0
-        if not _refine(s, False):
+        if not _refine(s, part(s.high[f], 0, d), False):
             return False
         _set_residual(s, False)
         least = EPS * max(asked.rows, d)

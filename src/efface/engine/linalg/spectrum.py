@@ -109,7 +109,7 @@ class WeightedSystem(NamedTuple):
     mean: Vector  # of the features: it is already subtracted
     base: float  # the intercept's part of every inner product
     heft: float  # the sum of the weights
-    count: int  # of the rows of the system
+    n_rows: int  # of the system
     most: int  # the largest possible rank
 
 
@@ -138,7 +138,7 @@ def spectrum(system: WeightedSystem, penalty: float, rank: int) -> Spectrum:
     _, sigma, directions = np.linalg.svd(rows, full_matrices=False)
     if rank < 0:
         sure = sigma[: system.most]
-        rank = int((sure > sigma[0] * max(system.count, d) * EPS).sum())
+        rank = int((sure > sigma[0] * max(system.n_rows, d) * EPS).sum())
     used = sigma.size if penalty > 0.0 else rank
     place = system.mean, units, system.base
     return Spectrum(*place, sigma[:used], directions[:used], penalty, rank)
