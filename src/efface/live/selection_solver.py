@@ -142,6 +142,10 @@ class SelectionSolver(ScaledSolver, TreeSolver):
     def _gauge_rows(self, X: Matrix, columns: Matrix) -> bool:
         return bool(gauge_selection(*self.rows.arrays, self._store, X, columns))
 
+    @property
+    def _scaled(self) -> tuple[bool, bool]:
+        return self.standardizes, not self.standardizes
+
     def _scores(self) -> Scores:
         rows = self.rows
         if not rows.weights.any():

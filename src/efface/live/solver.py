@@ -365,7 +365,7 @@ class Solver(SpectralMeasures):
         """How far the live rows lie from their regression, and rows of X from them."""
         columns, rows = np.full((len(X), GAUGES), np.nan), self.rows
         if rows.n_rows and len(X) and not self._gauge(X, columns):
-            self._gauge_by_spectrum(X, columns, self._spectrum())
+            self._gauge_by_spectrum(X, columns, self._measured())
         state, weighted = self._settle(), rows.n_rows - rows.weightless
         counted = float(rows.fades.sum()) / self.unit if self.fades else weighted
         n_rows, rank = (np.full(len(X), value) for value in (counted, state.rank))

@@ -1,18 +1,41 @@
-"""Leverages and gauges of the live rows by singular values, where a solution does not give them."""
+"""Leverages and gauges of the live rows by singular values, where a solution does not give them.
+
+Where sums in double-double precision are kept, the triangular factor of the rows takes their place.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 
 from efface.engine.events.event_replay import Events, forgetting_term
+from efface.engine.events.factored_rows import factor_rows
 from efface.engine.events.leverage import REACH, STRETCH, UNEXPLAINED
 from efface.engine.jit.records import Record
 from efface.engine.jit.views import Matrix, Vector
-from efface.engine.linalg.spectrum import Products, Spectrum, spectrum, summary
+from efface.engine.linalg.precise_solve import UNSOLVED
+from efface.engine.linalg.spectrum import (
+    Products,
+    Spectrum,
+    WeightedSystem,
+    spectrum,
+    summary,
+    weighted_system,
+)
 from efface.engine.standardized.zscores import Scores
+from efface.live.precise_fits import PreciseFits
 from efface.live.rows import RowStore
+
+
+class Measured(NamedTuple):
+    """The live rows as they are regressed on, or their factor, and their singular values."""
+
+    z: Scores
+    oldest: Vector
+    system: WeightedSystem
+    spectrum: Spectrum
 
 
 class SpectralMeasures(ABC):
@@ -21,6 +44,7 @@ class SpectralMeasures(ABC):
     width: int
     intercepts: bool
     rows: RowStore
+    _precise: PreciseFits
 
     @property
     @abstractmethod
@@ -32,10 +56,15 @@ class SpectralMeasures(ABC):
     def _coef(self) -> Vector:
         """The coefficients, where they lie."""
 
+    @property
+    def _scaled(self) -> tuple[bool, bool]:
+        """Are features divided by their deviations, or by the square roots of these?"""
+        return False, False
+
     def _measure_by_spectrum(self, row: int, events: Events) -> None:
         """Leverages and gauges of one row, by singular values."""
-        found, x = self._spectrum(), events.rows[row]
-        self._write(row, events, self._products(found, x), found.rank)
+        found, x = self._measured(), events.rows[row]
+        self._write(row, events, self._products(found, x), found.spectrum.rank)
         if events.gauges.size:
             self._gauge_by_spectrum(x[np.newaxis], events.gauges[row : row + 1], found)
 
@@ -44,21 +73,42 @@ class SpectralMeasures(ABC):
         events.states[3:6, row] = products.new, products.old, term
         events.counts[1, row] = rank
 
-    def _products(self, found: Spectrum, new: Vector) -> Products:
+    def _products(self, found: Measured, new: Vector) -> Products:
         """Products of a new row of weight 1 and of the oldest row with its own weight."""
-        z, (_, root, weight) = self._scores(), self.rows.responses[0, :3]
-        plain = found.products(z.of(new), z.rows[0])
+        _, root, weight = self.rows.responses[0, :3]
+        plain = found.spectrum.products(found.z.of(new), found.oldest)
         return plain._replace(old=weight * plain.old, cross=root * plain.cross)
 
-    def _gauge_by_spectrum(self, X: Matrix, columns: Matrix, found: Spectrum) -> None:
-        z, rows = self._scores(), self.rows
-        columns[:, [REACH, STRETCH]] = [found.gauge(row) for row in z.of(X)]
-        coef = self._coef * z.deviation
-        columns[:, UNEXPLAINED:] = summary(z.rows, rows.y, rows.weights, coef, self.intercepts)
+    def _gauge_by_spectrum(self, X: Matrix, columns: Matrix, found: Measured) -> None:
+        columns[:, [REACH, STRETCH]] = [found.spectrum.gauge(row) for row in found.z.of(X)]
+        columns[:, UNEXPLAINED:] = summary(found.system, self._coef * found.z.deviation)
 
-    def _spectrum(self) -> Spectrum:
-        penalty, rank = float(self._state.penalty), int(self._state.rank)
-        return spectrum(self._scores().rows, self.rows.weights, penalty, self.intercepts, rank)
+    def _measured(self) -> Measured:
+        penalty, rank, rows = float(self._state.penalty), int(self._state.rank), self.rows
+        factored = self._factored(rank if penalty == 0.0 else -1)
+        if factored is not None:
+            z, system = factored
+            return Measured(z, z.of(rows.features[0]), system, spectrum(system, penalty, rank))
+        z = self._scores()
+        system = weighted_system(z.rows, rows.y, rows.weights, self.intercepts)
+        return Measured(z, z.rows[0], system, spectrum(system, penalty, rank))
+
+    def _factored(self, rank: int) -> tuple[Scores, WeightedSystem] | None:
+        """The factor of the live rows, if sums that give it are kept and it has this rank.
+
+        A rank of -1 is not known.
+        """
+        sums, d, (head, end) = self._precise.kept, self.width, self.rows.span
+        if sums is None or not self._precise.serve(self.rows):
+            return None
+        rows, responses, places = np.zeros((d + 1, d)), np.zeros(d + 1), np.zeros((3, d))
+        into, kind = (rows, responses, places), (self.intercepts, *self._scaled)
+        found, heft = factor_rows(*self.rows.arrays, sums, kind, *into)
+        if found == UNSOLVED or rank not in (-1, found):
+            return None
+        base, count = 1.0 / heft if self.intercepts else 0.0, end - head - self.rows.weightless
+        system = WeightedSystem(rows, responses, np.zeros(d), base, heft, count, d + 1)
+        return Scores(rows, *places), system
 
     def _scores(self) -> Scores:
         """The live rows as they are regressed on, and how other rows become like them."""

@@ -96,6 +96,10 @@ class StandardizedSolver(ScaledSolver):
     def _gauge_rows(self, X: Matrix, columns: Matrix) -> bool:
         return bool(gauge_standard(*self.rows.arrays, self._store, X, columns))
 
+    @property
+    def _scaled(self) -> tuple[bool, bool]:
+        return True, False
+
     def _scores(self) -> Scores:
         rows = self.rows
         return scores(rows.features, rows.weights) if rows.weights.any() else super()._scores()

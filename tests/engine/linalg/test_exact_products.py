@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numba
 import numpy as np
 import pytest
 
+from efface.engine.jit.compilation import KERNEL
 from efface.engine.jit.simd import LANES
 from efface.engine.linalg.exact_products import (
     add_exact_gram,
+    add_precise_products,
     padded_columns,
     row_start,
     unpacked,
@@ -40,3 +43,33 @@ def test_sums_have_thirty_digits_however_they_are_added(q):
             error = abs(Fraction(high[i, j]) + Fraction(low[i, j]) - sum(terms))
             assert error <= Fraction(2) ** -98 * sum(map(abs, terms))
             assert high[i, j] == high[i, j] + low[i, j]
+
+
+@numba.njit(**{**KERNEL, "cache": False})
+def _add(f, at, column, lag, step, factor, less, apart, count):
+    add_precise_products(f, at, column, lag, step, factor, less, apart, count)
+
+
+def test_products_of_numbers_with_low_parts_have_thirty_digits():
+    rng = np.random.default_rng(3)
+    count, lag, apart = 7, 100, 3
+    f = rng.normal(size=300)
+    f[lag : 2 * lag] *= 2.0**-55  # what the numbers before lack
+    factor, less = 2 * lag, 2 * lag + 40
+    f[less:] *= 2.0**-55
+    before = f.copy()
+    _add(f, 80, 0, lag, LANES, factor, less, apart, count)
+    for j in range(LANES):
+        pairs = [
+            (
+                Fraction(before[factor + k * apart]) + Fraction(before[less + k * apart]),
+                Fraction(before[k * LANES + j]) + Fraction(before[lag + k * LANES + j]),
+            )
+            for k in range(count)
+        ]
+        terms = [Fraction(before[80 + j]) + Fraction(before[80 + lag + j])]
+        terms += [a * b for a, b in pairs]
+        error = abs(Fraction(f[80 + j]) + Fraction(f[80 + lag + j]) - sum(terms))
+        assert error <= Fraction(2) ** -98 * sum(map(abs, terms))
+    changed = np.flatnonzero(f != before)
+    assert set(changed) <= {*range(80, 80 + LANES), *range(80 + lag, 80 + lag + LANES)}

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from efface.engine.linalg.spectrum import conditioning, interpolated, rank_of, spectrum
+from efface.engine.linalg.spectrum import (
+    conditioning,
+    interpolated,
+    rank_of,
+    spectrum,
+    weighted_system,
+)
 
 intercepts = pytest.mark.parametrize("intercept", [False, True])
 
@@ -20,7 +26,8 @@ def test_leverages_of_independent_rows(n, intercept):
     X = normal(n + 1, 5)
     rows, new = X[:n], X[n]
     fast = interpolated(rows, np.ones(n), intercept, new)
-    slow = spectrum(rows, np.ones(n), 0.0, intercept, n - intercept).products(new, rows[0])
+    system = weighted_system(rows, np.zeros(n), np.ones(n), intercept)
+    slow = spectrum(system, 0.0, n - intercept).products(new, rows[0])
     assert fast == pytest.approx(slow, rel=1e-9)
     assert np.isinf(fast.reach) == (n - intercept < 5)
 
@@ -85,7 +92,8 @@ def test_leverages_of_weighted_independent_rows(n, intercept):
     X = normal(n + 1, 5)
     rows, new, w = X[:n], X[n], WEIGHTS[:n]
     fast = interpolated(rows, w, intercept, new)
-    slow = spectrum(rows, w, 0.0, intercept, n - intercept).products(new, rows[0])
+    system = weighted_system(rows, np.zeros(n), w, intercept)
+    slow = spectrum(system, 0.0, n - intercept).products(new, rows[0])
     slow = slow._replace(old=w[0] * slow.old, cross=np.sqrt(w[0]) * slow.cross)
     assert fast == pytest.approx(slow, rel=1e-9)
 

@@ -57,15 +57,15 @@ def compare(solver, X, y, w):
     found = solver.coef, solver.intercept, solver.penalty_value
     rank = int(stream.few.state.independent)
     refit_selection(*solver.rows.arrays, solver.stores[0])
-    spectrum = solver._spectrum()
-    solver._gauge_by_spectrum(places, right, spectrum)
+    measured = solver._measured()
+    solver._gauge_by_spectrum(places, right, measured)
     level = np.average(y, weights=w) if solver.intercepts else 0.0
     square = float(w @ (y - level) ** 2)
     apart = places @ (found[0] - stream.coef) + found[1] - stream.state.intercept
     rounding = 1e-14 * (np.abs(places * stream.coef).max() + np.abs(y).max())
     assert np.abs(apart).max() <= 1e-10 * np.sqrt(square / w.sum()) + rounding
     assert found[2] == pytest.approx(stream.state.penalty, rel=1e-9)
-    assert rank == spectrum.rank
+    assert rank == measured.spectrum.rank
     for k in (REACH, SCATTER, HEFT):
         assert ours[:, k] == pytest.approx(right[:, k], rel=1e-9)
     assert ours[:, UNEXPLAINED] == pytest.approx(right[:, UNEXPLAINED], abs=1e-10 * square + 1e-24)

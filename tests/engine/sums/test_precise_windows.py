@@ -56,3 +56,10 @@ def test_directions_of_features_far_apart_are_not_used():
 
 def test_few_rows_have_no_directions():
     assert null_directions(np.ones((3, 3)), weighed(np.ones(3)), 3, False).size == 0
+
+
+@pytest.mark.parametrize("flag", [0, 70])
+def test_directions_of_the_first_rows_that_later_rows_do_not_share_are_none(flag):
+    X, y = sample("copied column", 80, seed=3)
+    X[flag, 2] += 1.0  # in the first window, or after it
+    assert null_directions(X, weighed(y), 20, True).size == 0

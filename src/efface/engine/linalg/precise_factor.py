@@ -11,11 +11,12 @@ import math
 
 import numba
 
-from efface.engine.jit.compilation import INNER
+from efface.engine.jit.compilation import INNER, carving
+from efface.engine.jit.simd import LANES
 from efface.engine.jit.views import Matrix, Vector, part, take
 from efface.engine.linalg.dense import add_row, dot, fill
-from efface.engine.linalg.double_double import over, plus, two_product, two_sum
-from efface.engine.linalg.exact_products import padded_columns
+from efface.engine.linalg.double_double import over, plus, times, two_sum
+from efface.engine.linalg.exact_products import add_precise_products, padded_columns
 from efface.engine.linalg.precise_solve import (
     OFF_CENTRE,
     UNSOLVED,
@@ -27,6 +28,7 @@ from efface.engine.linalg.precise_solve import (
 )
 
 LEFT, AROUND = range(2)  # places in ``residual``: what R leaves of the responses; their squares
+LEAST_LEFT = 1e-20  # of AROUND: with less, LEFT has lost too many digits
 _NOTHING = 1e-28  # of the square of a feature: what is left is rounding
 
 
@@ -50,80 +52,96 @@ def factorise_precisely(
             return OFF_CENTRE
     if not set_metric(s, high, centre, asked):
         return UNSOLVED
-    s.residual[AROUND] = high[d + 1, d + 1]
-    if asked.penalty > 0.0:
-        for j in range(d):
-            if s.metric[j] != 0.0:
-                share = asked.penalty / (s.metric[j] * s.metric[j])
-                high[j, j], low[j, j] = plus(high[j, j], low[j, j], share, 0.0)
-    rank = _eliminate(s, high, low)
-    s.residual[LEFT] = max(high[d + 1, d + 1] + low[d + 1, d + 1], 0.0)
+    _place(s, high, low, asked.penalty)
+    rank = _eliminate(s)
+    _set_factor(s, high, low)
     return rank
 
 
 @numba.njit(**INNER)
-def _eliminate(s: PreciseSystem, high: Matrix, low: Matrix) -> int:
-    """Gaussian elimination of the features, one after the other; the rank."""
-    d, rank, r = s.theta.size, 0, s.factor
-    for j in range(d):
-        s.unit[j] = _NOTHING * high[j, j]
+def _place(s: PreciseSystem, high: Matrix, low: Matrix, penalty: float) -> None:
+    """The upper triangle of the Gram matrix, and the response in column d."""
+    d = s.theta.size
     for p in range(d):
-        fill(r[p], 0.0)
-        s.target[p] = 0.0
-        pivot, rest = two_sum(high[p, p], low[p, p])
-        if s.metric[p] == 0.0 or not pivot > s.unit[p]:
+        fill(s.high[p], 0.0)
+        fill(s.low[p], 0.0)
+        for i in range(p, d):
+            s.high[p, i], s.low[p, i] = high[i, p], low[i, p]
+        s.high[p, d], s.low[p, d] = high[d + 1, p], low[d + 1, p]
+        if penalty > 0.0 and s.metric[p] != 0.0:
+            share = penalty / (s.metric[p] * s.metric[p])
+            s.high[p, p], s.low[p, p] = plus(high[p, p], low[p, p], share, 0.0)
+
+
+@numba.njit(**INNER)
+def _eliminate(s: PreciseSystem) -> int:
+    """A = L D U, row by row, with U in the place of D U; the rank.
+
+    Minus L' is kept until the end in ``null``, and what it lacks in ``factor``.
+    """
+    d, w, rank = s.theta.size, s.high.shape[1], 0
+    more, less = _offsets(d, w)
+    for p in range(d):
+        nothing = _NOTHING * s.high[p, p]
+        for j in range(p - p % LANES, w, LANES):
+            add_precise_products(s.scratch, p * w + j, j, d * w, w, more + p, less + p, d, p)
+        pivot, rest = s.high[p, p], s.low[p, p]
+        if s.metric[p] == 0.0 or not pivot > nothing:
+            s.high[p, p] = 0.0  # set aside
+            fill(s.null[p], 0.0)
+            fill(s.factor[p], 0.0)
             continue
         rank += 1
-        root = math.sqrt(pivot)
-        r[p, p] = root
-        for i in range(p + 1, d):
-            s.theta[i], s.step[i] = two_sum(high[i, p], low[i, p])
-            if s.metric[i] != 0.0:
-                r[p, i] = s.theta[i] / root
-        for i in range(p + 1, d):
-            factor, less = _ratio(s.theta[i], s.step[i], pivot, rest)
-            _subtract(
-                factor,
-                less,
-                part(s.theta, p + 1, i + 1),
-                part(s.step, p + 1, i + 1),
-                part(high[i], p + 1, i + 1),
-                part(low[i], p + 1, i + 1),
-            )
-        first, lack = two_sum(high[d + 1, p], low[d + 1, p])
-        s.target[p] = first / root
-        factor, less = _ratio(first, lack, pivot, rest)
-        _subtract(
-            factor,
-            less,
-            part(s.theta, p + 1, d),
-            part(s.step, p + 1, d),
-            part(high[d + 1], p + 1, d),
-            part(low[d + 1], p + 1, d),
+        inverse, lack = over(1.0, 0.0, pivot)
+        inverse, lack = two_sum(inverse, lack - inverse * inverse * rest)
+        _set_product(
+            -inverse,
+            -lack,
+            part(s.high[p], p, d),
+            part(s.low[p], p, d),
+            part(s.null[p], p, d),
+            part(s.factor[p], p, d),
         )
-        product, error = two_product(-factor, first)
-        error -= factor * lack + less * first
-        square = plus(high[d + 1, d + 1], low[d + 1, d + 1], product, error)
-        high[d + 1, d + 1], low[d + 1, d + 1] = square
     return rank
 
 
-@numba.njit(**INNER)
-def _ratio(high: float, low: float, pivot: float, rest: float) -> tuple[float, float]:
-    """(high + low) / (pivot + rest)."""
-    quotient, less = over(high, low, pivot)
-    return plus(quotient, less, -quotient * rest / pivot, 0.0)
+@carving
+def _offsets(d: int, w: int) -> tuple[int, int]:
+    """Where ``null`` and ``factor`` begin in the scratch of a system."""
+    return 2 * d * w + 4 * w + d * d, 2 * d * w + 4 * w
 
 
 @numba.njit(**INNER)
-def _subtract(
-    factor: float, less: float, column: Vector, lack: Vector, high: Vector, low: Vector
+def _set_product(
+    number: float, lack: float, high: Vector, low: Vector, out: Vector, rest: Vector
 ) -> None:
-    """high + low -= (factor + less) (column + lack)."""
-    for j in range(high.size):
-        product, error = two_product(factor, column[j])
-        high[j], lost = two_sum(high[j], -product)
-        low[j] += lost - (error + (factor * lack[j] + less * column[j]))
+    """out + rest <- (number + lack) (high + low)."""
+    for j in range(out.size):
+        out[j], rest[j] = times(number, lack, high[j], low[j])
+
+
+@numba.njit(**INNER)
+def _set_factor(s: PreciseSystem, high: Matrix, low: Matrix) -> None:
+    """R and Q'y from D U, and what they leave of the responses."""
+    d = s.theta.size
+    square, rest = high[d + 1, d + 1], low[d + 1, d + 1]
+    s.residual[AROUND] = square
+    for p in range(d):
+        fill(s.factor[p], 0.0)
+        s.target[p], pivot = 0.0, s.high[p, p]
+        if pivot == 0.0:
+            continue
+        root = math.sqrt(pivot)
+        for i in range(p, d):
+            if s.metric[i] != 0.0:
+                s.factor[p, i] = s.high[p, i] / root
+        first, lack = s.high[p, d], s.low[p, d]
+        s.target[p] = first / root
+        share, less = over(first, lack, pivot)
+        share, less = plus(share, less, -share * s.low[p, p] / pivot, 0.0)
+        product, error = times(share, less, first, lack)
+        square, rest = plus(square, rest, -product, -error)
+    s.residual[LEFT] = max(square + rest, 0.0)
 
 
 @numba.njit(**INNER)

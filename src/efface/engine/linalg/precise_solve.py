@@ -34,6 +34,7 @@ _DOUBT = 16.0  # squares within this factor of a limit: only the rows can tell
 _FAR = 1e4  # variances: beyond, the square of the mean's distance from the centre costs digits
 _LOPSIDED = 1e-20  # of the largest square: with less, the rank depends on the units
 _MOST_STEPS = 12
+_ABREAST = 4  # rows of the factor that are subtracted at once
 UNSOLVED, OFF_CENTRE = -2, -3  # instead of a rank
 
 
@@ -104,11 +105,21 @@ def solve_precisely(
     d = coef.size
     q, w = d + 2, padded_columns(d + 2)
     high, low = take(total, 0, q, w), take(total, q * w, q, w)
-    centred = asked.intercept or asked.standardized
-    if centred:
+    if asked.intercept or asked.standardized:
         eliminate_mean(high, low, d)
         if not settled and off_centre(high, d):
             return 0.0, OFF_CENTRE
+    return solve_centred(s, total, centre, asked, coef)
+
+
+@numba.njit(**INNER)
+def solve_centred(
+    s: PreciseSystem, total: Vector, centre: Vector, asked: Window, coef: Vector
+) -> tuple[float, int]:
+    """``solve_precisely`` after ``eliminate_mean``, which ``factorise_precisely`` begins with."""
+    d = coef.size
+    q, w = d + 2, padded_columns(d + 2)
+    high, low = take(total, 0, q, w), take(total, q * w, q, w)
     if not set_metric(s, high, centre, asked):
         return 0.0, UNSOLVED
     present = 0
@@ -119,7 +130,7 @@ def solve_precisely(
     if asked.penalty == 0.0 and min(present, independent) < d and _is_lopsided(s, high):
         return 0.0, UNSOLVED  # the rank depends on the units
     fill(s.theta, 0.0)
-    if not _refine(s, True):
+    if not _refine(s, part(s.target, 0, d), True):
         return 0.0, UNSOLVED
     copy(s.theta, coef)
     if independent < d and not _without_null_part(s, asked, coef, d - independent):
@@ -129,7 +140,7 @@ def solve_precisely(
         level = centre[d + 1] + high[d + 1, d] / n
     for j in range(d):
         coef[j] *= s.unit[j] * s.metric[j]
-        if centred:
+        if asked.intercept or asked.standardized:
             level -= coef[j] * (centre[j] + high[d, j] / n)
     return level, present - (d - independent) if asked.penalty == 0.0 else -1
 
@@ -151,12 +162,29 @@ def eliminate_mean(high: Matrix, low: Matrix, d: int) -> None:
         first, lack = (high[d, i], low[d, i]) if i < d else (high[i, d], low[i, d])
         mean, lack = over(first, lack, n)
         mean, lack = plus(mean, lack, -mean * rest / n, 0.0)
-        for j in range(min(i + 1, d)):
-            product, error = times(mean, lack, high[d, j], low[d, j])
-            high[i, j], low[i, j] = plus(high[i, j], low[i, j], -product, -error)
+        size = min(i + 1, d)
+        _subtract_multiple(
+            mean,
+            lack,
+            part(high[d], 0, size),
+            part(low[d], 0, size),
+            part(high[i], 0, size),
+            part(low[i], 0, size),
+        )
         if i > d:
             product, error = times(mean, lack, high[i, d], low[i, d])
             high[i, i], low[i, i] = plus(high[i, i], low[i, i], -product, -error)
+
+
+@numba.njit(**INNER)
+def _subtract_multiple(
+    number: float, lack: float, row: Vector, less: Vector, high: Vector, low: Vector
+) -> None:
+    """high + low -= (number + lack) (row + less)."""
+    for j in range(high.size):
+        product, error = two_product(number, row[j])
+        error += number * less[j] + lack * row[j]
+        high[j], low[j] = plus(high[j], low[j], -product, -error)
 
 
 @numba.njit(**INNER)
@@ -238,33 +266,47 @@ def _set_scaled(
         rest[j] = low[j] * (unit * units[j])
 
 
-@numba.njit(**INNER, fastmath=FAST)
+@numba.njit(**INNER)
 def _factorise(s: PreciseSystem) -> int:
     """Factorise in float64, for ``dense.solve``; return how many features are independent.
 
     The others get zeros in the factor, so that a solution has zeros in their place.
     """
     a, row, d, independent = s.factor, s.row, s.theta.size, 0
-    for i in range(d):
-        copy(part(s.high[i], i, d), part(a[i], i, d))
+    pivots = s.step
     for p in range(d):
-        pivot, source = a[p, p], part(a[p], p + 1, d)
-        if not pivot > _INDEPENDENT * s.high[p, p]:
-            a[p, p] = 0.0
-            fill(source, 0.0)
-            continue
-        independent += 1
-        inverse = 1.0 / pivot
-        for k in range(source.size):
-            row[k] = source[k]
-            source[k] *= inverse
-        a[p, p] = inverse
+        rest = part(row, p, d)
+        copy(part(s.high[p], p, d), rest)
+        for k in range(0, p - p % _ABREAST, _ABREAST):
+            _subtract_rows(pivots, a, k, p, rest)
+        for k in range(p - p % _ABREAST, p):
+            add_row(-pivots[k] * a[k, p], part(a[k], p, d), rest)
+        pivot = rest[0]
+        aside = not pivot > _INDEPENDENT * s.high[p, p]
+        independent += not aside
+        pivots[p] = 0.0 if aside else pivot
+        inverse = 0.0 if aside else 1.0 / pivot
         for i in range(p + 1, d):
-            target, rest = part(a[i], i, d), part(row, i - p - 1, d - p - 1)
-            factor = rest[0] * inverse
-            for k in range(target.size):
-                target[k] -= factor * rest[k]
+            a[p, i] = row[i] * inverse
+        a[p, p] = inverse
     return independent
+
+
+@numba.njit(**INNER, fastmath=FAST)
+def _subtract_rows(pivots: Vector, a: Matrix, k: int, p: int, out: Vector) -> None:
+    """Subtract multiples of _ABREAST rows of the factor from what is left of row p."""
+    d = a.shape[1]
+    first, second, third, fourth = (
+        part(a[k], p, d),
+        part(a[k + 1], p, d),
+        part(a[k + 2], p, d),
+        part(a[k + 3], p, d),
+    )
+    one, two = pivots[k] * first[0], pivots[k + 1] * second[0]
+    three, four = pivots[k + 2] * third[0], pivots[k + 3] * fourth[0]
+    for j in range(out.size):
+        left, right = one * first[j] + two * second[j], three * third[j] + four * fourth[j]
+        out[j] -= left + right
 
 
 @numba.njit(**INNER)
@@ -287,12 +329,15 @@ def _set_residual(s: PreciseSystem, targeted: bool) -> None:
 
 
 @numba.njit(**INNER)
-def _refine(s: PreciseSystem, targeted: bool) -> bool:
-    """Correct theta until it no longer changes; False if that does not converge."""
+def _refine(s: PreciseSystem, residual: Vector, targeted: bool) -> bool:
+    """Correct theta until it no longer changes; False if that does not converge.
+
+    ``residual`` is the first one, in float64.
+    """
     theta, step, d, before = s.theta, s.step, s.theta.size, 1.0
     for i in range(_MOST_STEPS):
-        if i == 0 and targeted:
-            copy(part(s.target, 0, d), step)  # theta is 0
+        if i == 0:
+            copy(residual, step)
         else:
             _set_residual(s, targeted)
             copy(part(s.residual, 0, d), step)
@@ -323,7 +368,7 @@ def _without_null_part(s: PreciseSystem, asked: Window, coef: Vector, count: int
             continue
         fill(s.theta, 0.0)
         s.theta[f] = -1.0
-        if not _refine(s, False):
+        if not _refine(s, part(s.high[f], 0, d), False):
             return False
         _set_residual(s, False)
         least = EPS * max(asked.rows, d)

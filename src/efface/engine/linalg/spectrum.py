@@ -101,36 +101,54 @@ def weighed_rows(X: Matrix, weights: Vector, intercept: bool) -> Matrix:
     return np.asarray(np.sqrt(weights)[:, np.newaxis] * centred(X, weights, intercept))
 
 
-def spectrum(X: Matrix, weights: Vector, penalty: float, intercept: bool, rank: int) -> Spectrum:
-    """The decomposition of the live rows; a rank of -1 is computed, by NumPy's rule.
+class WeightedSystem(NamedTuple):
+    """The rows of a weighted system, or fewer rows with the same sums of products."""
+
+    rows: Matrix
+    responses: Vector
+    mean: Vector  # of the features: it is already subtracted
+    base: float  # the intercept's part of every inner product
+    heft: float  # the sum of the weights
+    n_rows: int  # of the system
+    most: int  # the largest possible rank
+
+
+def weighted_system(X: Matrix, y: Vector, weights: Vector, intercept: bool) -> WeightedSystem:
+    """The rows around their mean, if there is an intercept, times the roots of their weights."""
+    around, first, heft = centred(X, weights, intercept), int(weights.argmax()), weights.sum()
+    roots = np.sqrt(weights)
+    rows, mean = roots[:, np.newaxis] * around, X[first] - around[first]
+    responses = roots * (y - mean_of(y, weights, intercept))
+    base = 1.0 / float(heft) if intercept and heft > 0.0 else 0.0
+    most = _most(weights, intercept)
+    return WeightedSystem(rows, responses, mean, base, float(heft), len(X), most)
+
+
+def spectrum(system: WeightedSystem, penalty: float, rank: int) -> Spectrum:
+    """The decomposition of the rows; a rank of -1 is computed, by NumPy's rule.
 
     Leverages of rows of full rank do not depend on units. They keep the digits that very different
     units would cost.
     """
-    around = centred(X, weights, intercept)
-    rows = np.sqrt(weights)[:, np.newaxis] * around
-    first, d = int(weights.argmax()), X.shape[1]
-    base = 1.0 / float(weights.sum()) if intercept and weights.any() else 0.0
-    mean, units = X[first] - around[first], np.ones(d)
-    if penalty == 0.0 and rank == d and len(X) - intercept > d:
+    rows, d = system.rows, system.rows.shape[1]
+    units = np.ones(d)
+    if penalty == 0.0 and rank == d and system.most > d:
         units = np.linalg.norm(rows, axis=0)
         rows = rows / units
     _, sigma, directions = np.linalg.svd(rows, full_matrices=False)
     if rank < 0:
-        sure = sigma[: _most(weights, intercept)]
-        rank = int((sure > sigma[0] * max(rows.shape) * EPS).sum())
+        sure = sigma[: system.most]
+        rank = int((sure > sigma[0] * max(system.n_rows, d) * EPS).sum())
     used = sigma.size if penalty > 0.0 else rank
-    return Spectrum(mean, units, base, sigma[:used], directions[:used], penalty, rank)
+    place = system.mean, units, system.base
+    return Spectrum(*place, sigma[:used], directions[:used], penalty, rank)
 
 
-def summary(
-    X: Matrix, y: Vector, weights: Vector, coef: Vector, intercept: bool
-) -> tuple[float, float, float, float]:
+def summary(system: WeightedSystem, coef: Vector) -> tuple[float, float, float, float]:
     """Sums of squares: residuals, rows, coefficients; and the sum of weights."""
-    rows = weighed_rows(X, weights, intercept)
-    residuals = np.sqrt(weights) * (y - mean_of(y, weights, intercept)) - rows @ coef
-    squares, heft = float(residuals @ residuals), float(weights.sum())
-    return squares, float(np.sum(rows**2)), float(coef @ coef), heft
+    residuals = system.responses - system.rows @ coef
+    squares, scatter = float(residuals @ residuals), float(np.sum(system.rows**2))
+    return squares, scatter, float(coef @ coef), system.heft
 
 
 def independent(rows: Matrix, size: Vector) -> bool:

@@ -29,7 +29,7 @@ from efface.engine.selection.grid import (
     scan_factor,
 )
 from efface.engine.selection.selection_state import SelectionStream, open_selection
-from efface.engine.sums.precise_sums import PreciseSums, factor_range, fit_range, open_precise
+from efface.engine.sums.precise_sums import PreciseSums, factor_range, fit_again, open_precise
 
 _MOST, _LEAST = 1e200, 1e-200  # of the trace of Phi: squares beyond have lost digits
 
@@ -56,7 +56,7 @@ def select_precisely(s: SelectionStream, r: Rows, p: PreciseSums) -> bool:
         penalty = _penalty(s, r, p)
     if penalty > 0.0:
         asked = Window(rows, penalty, kind[0], kind[1], kind[2])
-        level, rank = fit_range(p, r.x, r.y, head, end, asked, s.coef)
+        level, rank = fit_again(p, asked, s.coef)
     if rank != UNSOLVED:
         state.intercept, state.penalty, state.refit = level, penalty, 1
         note_solved(state, r, -1)

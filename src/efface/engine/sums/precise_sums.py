@@ -39,6 +39,7 @@ from efface.engine.linalg.precise_solve import (
     PreciseSystem,
     Window,
     lay_out_system,
+    solve_centred,
     solve_precisely,
 )
 from efface.engine.sums.sliding import NEVER, depth_for, first_weighted, stack_step, weight_of
@@ -270,6 +271,13 @@ def fit_range(
         turn_precise(s, x, y, a, b)
         slide_precise(s, x, y, a, b)
         level, rank = solve_precisely(s.system, s.total, s.centre, asked, True, coef)
+    return level, UNSOLVED if s.state.tiny == 1 else rank
+
+
+@numba.njit(**INNER)
+def fit_again(s: PreciseSums, asked: Window, coef: Vector) -> tuple[float, int]:
+    """``fit_range`` for the rows whose factor was just formed."""
+    level, rank = solve_centred(s.system, s.total, s.centre, asked, coef)
     return level, UNSOLVED if s.state.tiny == 1 else rank
 
 

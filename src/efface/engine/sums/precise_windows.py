@@ -94,7 +94,13 @@ def null_directions(x: Matrix, y: Responses, s: int, intercept: bool) -> Matrix:
     if np.count_nonzero(y[:, WEIGHT]) - intercept <= d:
         return NO_DIRECTIONS
     null, squares = np.zeros((d, d)), np.zeros(d)
-    _find_directions(x, y, intercept, null, squares, allocate_precise(d, intercept, 1))
+    into = intercept, null, squares
+    first = y[:s]  # where these rows have full rank, all have
+    if 2 * s < len(x) and np.count_nonzero(first[:, WEIGHT]) - intercept > d:
+        if _find_directions(x[:s], first, *into, allocate_precise(d, intercept, 1)) == d:
+            return NO_DIRECTIONS
+        null[:] = 0.0
+    _find_directions(x, y, *into, allocate_precise(d, intercept, 1))
     shares = null.diagonal()
     involved = squares[(shares > 1e-12) & (squares > 0.0)]
     if not null.any() or (involved.size and involved.min() * _MOST_APART < involved.max()):
@@ -106,8 +112,8 @@ def null_directions(x: Matrix, y: Responses, s: int, intercept: bool) -> Matrix:
 @numba.njit(**KERNEL, nogil=True)
 def _find_directions(
     x: Matrix, y: Responses, intercept: bool, null: Matrix, squares: Vector, store: Vector
-) -> None:
-    """null <- the projection; squares <- the sums of squares of the features."""
+) -> int:
+    """null <- the projection; squares <- the sums of squares of the features; the rank."""
     n, d, rows, sums = x.shape[0], x.shape[1], 0, open_precise(store)
     for i in range(n):
         rows += y[i, WEIGHT] > 0.0
@@ -123,3 +129,4 @@ def _find_directions(
         for i in range(found - rank):
             add_row(system.null[i, j], system.null[i], null[j])
     clear_system(system, sums.total)
+    return int(rank)

@@ -41,6 +41,7 @@ from efface.engine.linalg.gram_schmidt import (
 )
 from efface.engine.linalg.precise_factor import (
     AROUND,
+    LEAST_LEFT,
     LEFT,
     divided_square,
     invert_factor,
@@ -62,7 +63,6 @@ from efface.engine.sums.sliding import (
 from efface.engine.windows.constants import VaryingFeatures, varying_features
 
 _KEPT = 1e-6  # a difference below this share of its first term has lost too many digits
-_LEAST_LEFT = 1e-20  # the same in double-double precision
 
 
 class InferenceProblem(NamedTuple):
@@ -214,7 +214,7 @@ def _infer_precisely(
         asked = Window(t + 1 - starts[t], 0.0, intercept, False, False)
         rank = factor_range(s, x, y, starts[t], t + 1, asked)
         left, around = s.system.residual[LEFT], s.system.residual[AROUND]
-        if rank == d and left > _LEAST_LEFT * around:
+        if rank == d and left > LEAST_LEFT * around:
             invert_factor(s.system)
             for j in range(d):
                 row = part(s.system.null[j], j, d)
