@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from efface.engine.events.event_replay import Events
 from efface.engine.events.leverage import GAUGES, SPECTRAL, UNRANKED
 from efface.engine.events.state import STATE_WORDS, Rule, mark_unsolved, stream_state
-from efface.engine.events.stream import DONE
+from efface.engine.events.stream import DONE, append_row
 from efface.engine.jit.records import Record
 from efface.engine.jit.views import Ints, Matrix, Vector, weighed
 from efface.engine.linalg.spectrum import (
@@ -133,9 +133,13 @@ class Solver(SpectralMeasures):
         if rows.n_rows == rows.most and rows.reserve(rows.n_rows + 1):
             self._allocate()
         features, responses, span = rows.arrays  # a call without * is faster
-        if not self._learn(features, responses, span, self.stores[0], x, y, weight, leaving):
+        if leaving:
+            placed = self._learn(features, responses, span, self.stores[0], x, y, weight, leaving)
+        else:
+            placed = append_row(features, responses, span, x, y, weight)
+        if not placed:
             self._compact()
-            self._learn(*rows.arrays, self.stores[0], x, y, weight, leaving)
+            return self.learn(x, y, leaving, weight)
         if leaving and self._releases:
             self._release()
         rows.n_rows += 1 - leaving

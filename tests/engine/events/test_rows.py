@@ -15,7 +15,7 @@ PLACES = 40
 
 @numba.njit(**UNCACHED)
 def append_row(x, y, span, row, response, weight):
-    append(open_rows(x, y, span), row, response, weight)
+    return append(open_rows(x, y, span), row, response, weight)
 
 
 @numba.njit(**UNCACHED)
@@ -43,7 +43,7 @@ def test_random_appends_and_drops_equal_a_plain_list():
     rows, head = [], 0
     for _ in range(PLACES):
         row, response, weight = rng.normal(size=2), rng.normal(), rng.choice([0.0, 0.25, 4.0])
-        append_row(*arrays, row, response, weight)
+        assert append_row(*arrays, row, response, weight)
         rows.append([*row, response, np.sqrt(weight), weight])
         count = int(rng.integers(0, min(3, len(rows)) + 1)) if rng.random() < 0.4 else 0
         drop_oldest(*arrays, count)
@@ -56,3 +56,11 @@ def test_random_appends_and_drops_equal_a_plain_list():
         free[live] = False
         assert not x[free].any()
         assert not y[free].any()
+
+
+def test_a_row_without_a_free_place_changes_nothing():
+    x, _, span = arrays = no_rows()
+    while append_row(*arrays, np.ones(2), 1.0, 0.0):
+        pass
+    assert span.tolist() == [0, PLACES, PLACES]
+    assert np.all(x == 1.0)

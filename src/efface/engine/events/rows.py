@@ -33,15 +33,18 @@ def open_rows(x: Matrix, y: Responses, span: Ints) -> Rows:
 
 
 @numba.njit(**INNER)
-def append(r: Rows, row: Vector, response: float, weight: float) -> None:
-    """Add the newest row; there must be a free place behind the live rows."""
+def append(r: Rows, row: Vector, response: float, weight: float) -> bool:
+    """Add the newest row; False if there is no free place behind the live rows."""
     end = r.span.end
+    if end == r.y.shape[0]:
+        return False
     for j in range(row.size):
         r.x[end, j] = row[j]
     r.y[end, VALUE], r.y[end, ROOT], r.y[end, WEIGHT] = response, np.sqrt(weight), weight
     if weight == 0.0:
         r.span.weightless += 1
     r.span.end = end + 1
+    return True
 
 
 @numba.njit(**INNER)

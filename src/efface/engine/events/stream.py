@@ -238,6 +238,14 @@ def _admit(s: Stream, r: Rows) -> None:
 
 
 @numba.njit(**KERNEL)
+def append_row(
+    x: Matrix, y: Responses, span: Ints, row: Vector, response: float, weight: float
+) -> bool:
+    """Append a row; False if there is no free place."""
+    return append(open_rows(x, y, span), row, response, weight)
+
+
+@numba.njit(**KERNEL)
 def learn_row(
     x: Matrix,
     y: Responses,
@@ -252,17 +260,15 @@ def learn_row(
     r = open_rows(x, y, span)
     if not push(r, row, response, weight, leaving):
         return False
-    if leaving > 0:
-        release(store, r.span.head)
+    release(store, r.span.head)
     return True
 
 
 @numba.njit(**INNER)
 def push(r: Rows, row: Vector, response: float, weight: float, leaving: int) -> bool:
     """``learn_row`` without the state, which must be released before the caller returns."""
-    if r.span.end == r.y.shape[0]:
+    if not append(r, row, response, weight):
         return False
-    append(r, row, response, weight)
     if leaving > 0:
         drop(r, leaving)
     return True

@@ -153,8 +153,7 @@ def learn_selection(
     r = open_rows(x, y, span)
     if not push(r, row, response, weight, leaving):
         return False
-    if leaving > 0:
-        _release(open_selection(store), r.span.head)
+    _release(open_selection(store), r.span.head)
     return True
 
 

@@ -183,8 +183,7 @@ def learn_standard(
     r = open_rows(x, y, span)
     if not push(r, row, response, weight, leaving):
         return False
-    if leaving > 0:
-        release_stream(open_standard(store), r.span.head)
+    release_stream(open_standard(store), r.span.head)
     return True
 
 

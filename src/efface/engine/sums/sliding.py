@@ -102,7 +102,7 @@ def lay_out_sums(store: Vector, at: int, d: int, depth: int) -> tuple[Sums, int]
     return sums, bounds + (4 + 2 * depth) * d
 
 
-@shared()
+@carving
 def start_sums(s: Sums, bounded: bool) -> None:
     """No row is in the sums yet."""
     s.state.seen = NEVER
