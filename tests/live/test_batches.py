@@ -88,10 +88,10 @@ def assert_same(found, expected, X, *, penalised, rel=1e-9):
     agree(found.coef * unit, expected.coef * unit, rel)
     for name in ("prediction", "penalty", "intercept", "leverage_new", "leverage_old", "frt"):
         agree(getattr(found, name), getattr(expected, name), rel)
-    for name in ("reach", "unexplained", "scatter", "size"):
+    for name in ("leverage", "unexplained", "scatter", "size"):
         agree(getattr(found.gauges, name), getattr(expected.gauges, name), rel)
     if not penalised:  # else it is not defined
-        agree(found.gauges.stretch, expected.gauges.stretch, rel)
+        agree(found.gauges.image_square, expected.gauges.image_square, rel)
 
 
 def agree(found, expected, rel):

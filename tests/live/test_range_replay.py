@@ -12,7 +12,16 @@ from efface.live.policies import KeepAll
 from efface.live.range_replay import RangeReplay, RowRanges
 from efface.live.trace import Asked
 
-MEASURES = ("n_rows", "penalty", "reach", "stretch", "unexplained", "scatter", "size", "heft")
+MEASURES = (
+    "n_rows",
+    "penalty",
+    "leverage",
+    "image_square",
+    "unexplained",
+    "scatter",
+    "size",
+    "total_weight",
+)
 EVERYTHING = Asked(coef=True, diagnostics=True, gauges=True)
 
 

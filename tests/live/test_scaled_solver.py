@@ -36,8 +36,8 @@ def test_a_replay_predicts_and_measures_what_events_do(kind, penalty, diagnostic
     for t in range(40):
         assert trace.prediction[t] == pytest.approx(single.predict(X[t]), rel=1e-9, abs=1e-9)
         if not diagnostics and t > 0:
-            reach = single.gauge(X[t : t + 1]).reach[0]
-            assert trace.gauges.reach[t] == pytest.approx(reach, rel=1e-7)
+            reach = single.gauge(X[t : t + 1]).leverage[0]
+            assert trace.gauges.leverage[t] == pytest.approx(reach, rel=1e-7)
         single.learn(X[t], y[t], int(leaving[t]))
     assert replayed.coef == pytest.approx(single.coef, rel=1e-9)
 
@@ -46,4 +46,4 @@ def test_a_replay_predicts_and_measures_what_events_do(kind, penalty, diagnostic
 def test_no_row_of_weight_gives_no_gauge(kind, penalty):
     solver = kind(2, penalty, intercept=True)
     solver.extend(np.ones((3, 2)), np.ones(3), np.zeros(3))
-    assert np.isnan(solver.gauge(np.ones((1, 2))).reach).all()
+    assert np.isnan(solver.gauge(np.ones((1, 2))).leverage).all()

@@ -28,7 +28,7 @@ class Window:
         self.coef, self.level, self.lam, self.rank = found
         middle = intercept and self.n > 0
         self.mean = np.average(X, axis=0, weights=self.weights) if middle else np.zeros(self.d)
-        roots, self.heft = np.sqrt(self.weights), self.weights.sum()
+        roots, self.total_weight = np.sqrt(self.weights), self.weights.sum()
         self.rows = roots[:, None] * (naive.centred(X, self.weights) if middle else X)
         self.responses = roots * (y - np.average(y, weights=self.weights) if middle else y)
 
@@ -46,7 +46,7 @@ class Window:
             inverse = np.linalg.pinv(self.rows) @ np.linalg.pinv(self.rows).T
         else:
             inverse = np.linalg.inv(system)
-        return float(away @ inverse @ away) + self.intercept / self.heft
+        return float(away @ inverse @ away) + self.intercept / self.total_weight
 
     def directions(self):
         return self.rank if self.lam == 0.0 else min(self.n - self.intercept, self.d)
@@ -75,7 +75,7 @@ def gaussian(window, x, level):
 def self_normalized(window, x, level):
     if window.n == 0 or window.freedom() < 1 - 1e-9:  # up to rounding
         return math.inf
-    delta, share = (1 - level) / 2, window.intercept / window.heft
+    delta, share = (1 - level) / 2, window.intercept / window.total_weight
     r, scatter, lam = window.directions(), window.mean_scatter(), window.lam
     away, bias = window.leverage(x) - share, 0.0
     if math.isinf(away):
@@ -131,12 +131,12 @@ def local(window, x, level):
     if window.n == 0 or window.freedom() < max(2 / alpha, 20) - 1e-6:
         return gaussian(window, x, level)
     power = 2.0 if window.rule[0].startswith("standardized ") else 0.0
-    variances = (window.rows**2).sum(axis=0) / window.heft
+    variances = (window.rows**2).sum(axis=0) / window.total_weight
     system = window.rows.T @ window.rows + np.diag(window.lam * variances ** (power / 2))
     system[np.diag_indices(window.d)] *= 1 + 1e-9
     system[np.diag_indices(window.d)] += np.diag(system) == 0
     own = np.einsum("ij,ji->i", window.rows, np.linalg.solve(system, window.rows.T))
-    free = 1 - own - window.intercept * window.weights / window.heft
+    free = 1 - own - window.intercept * window.weights / window.total_weight
     keep = free > 1e-6
     if keep.sum() < 20:
         return gaussian(window, x, level)

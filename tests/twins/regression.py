@@ -136,8 +136,10 @@ def residual_deviation(A, b, lam, intercept, weights, balanced=False):
     unexplained = (square - moment.transpose() * inverse * moment)[0, 0]
     shares = inverse * gram
     trace = sum(shares[i, i] for i in range(d))
-    (heft,) = fractions([n])
-    freedom = heft - intercept - trace if n >= m else (m - intercept - trace) * heft / m
+    (total_weight,) = fractions([n])
+    freedom = (
+        total_weight - intercept - trace if n >= m else (m - intercept - trace) * total_weight / m
+    )
     return math.sqrt(nearest(unexplained / freedom))
 
 

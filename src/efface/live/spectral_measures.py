@@ -12,7 +12,7 @@ import numpy as np
 
 from efface.engine.events.event_replay import Events, forgetting_term
 from efface.engine.events.factored_rows import factor_rows
-from efface.engine.events.leverage import REACH, STRETCH, UNEXPLAINED
+from efface.engine.events.leverage import IMAGE_2, LEVERAGE, UNEXPLAINED
 from efface.engine.jit.records import Record
 from efface.engine.jit.views import Matrix, Vector
 from efface.engine.linalg.precise_solve import UNSOLVED
@@ -80,7 +80,7 @@ class SpectralMeasures(ABC):
         return plain._replace(old=weight * plain.old, cross=root * plain.cross)
 
     def _gauge_by_spectrum(self, X: Matrix, columns: Matrix, found: Measured) -> None:
-        columns[:, [REACH, STRETCH]] = [found.spectrum.gauge(row) for row in found.z.of(X)]
+        columns[:, [LEVERAGE, IMAGE_2]] = [found.spectrum.gauge(row) for row in found.z.of(X)]
         columns[:, UNEXPLAINED:] = summary(found.system, self._coef * found.z.deviation)
 
     def _measured(self) -> Measured:
@@ -103,11 +103,14 @@ class SpectralMeasures(ABC):
             return None
         rows, responses, places = np.zeros((d + 1, d)), np.zeros(d + 1), np.zeros((3, d))
         into, kind = (rows, responses, places), (self.intercepts, *self._scaled)
-        found, heft = factor_rows(*self.rows.arrays, sums, kind, *into)
+        found, total_weight = factor_rows(*self.rows.arrays, sums, kind, *into)
         if found == UNSOLVED or rank not in (-1, found):
             return None
-        base, count = 1.0 / heft if self.intercepts else 0.0, end - head - self.rows.weightless
-        system = WeightedSystem(rows, responses, np.zeros(d), base, heft, count, d + 1)
+        base, count = (
+            1.0 / total_weight if self.intercepts else 0.0,
+            end - head - self.rows.weightless,
+        )
+        system = WeightedSystem(rows, responses, np.zeros(d), base, total_weight, count, d + 1)
         return Scores(rows, *places), system
 
     def _scores(self) -> Scores:

@@ -24,29 +24,29 @@ class Asked(NamedTuple):
 class Gauges(NamedTuple):
     """What an interval needs to know of the live rows and of the row that it is for.
 
-    A new row is predicted with the variance sigma^2 (1 + reach): its leverage, infinite where the
-    rows do not determine the prediction. Fields have one entry a row. A live row of weight w has
+    A new row is predicted with the variance sigma^2 (1 + leverage), infinite where the
+    rows do not determine the prediction. Fields have one entry per row. A live row of weight w has
     the variance sigma^2 / w, and sums of squares are weighted; ``n_rows`` counts rows with weight.
     """
 
     n_rows: Ints | Vector  # where weights fade, a row counts by its fade
     rank: Ints  # -1 where a penalty hides it
     penalty: Vector
-    reach: Vector
-    stretch: Vector  # the squared length of Phi^-1 x, without a penalty
+    leverage: Vector  # of the new row
+    image_square: Vector  # the squared length of the image Phi^-1 x, without a penalty
     unexplained: Vector  # the residuals' sum of squares
     scatter: Vector  # the trace of Phi
     size: Vector  # the squared length of the coefficients
-    heft: Vector  # the sum of the weights
+    total_weight: Vector  # the sum of the weights
 
     def in_units(self, unit: Vector | float) -> Gauges:
         """The same for weights divided by a unit; number of rows and penalty are so already."""
         return self._replace(
-            reach=self.reach * unit,
-            stretch=self.stretch * unit**2,
+            leverage=self.leverage * unit,
+            image_square=self.image_square * unit**2,
             unexplained=self.unexplained / unit,
             scatter=self.scatter / unit,
-            heft=self.heft / unit,
+            total_weight=self.total_weight / unit,
         )
 
 

@@ -137,7 +137,7 @@ class Method(ABC):
         return Interval(prediction, lower, upper, reason)
 
     def _reason(self, gauges: Gauges, live: LiveRows) -> str:
-        n, lost = len(live.index), np.isinf(gauges.reach)
+        n, lost = len(live.index), np.isinf(gauges.leverage)
         text = "no row is alive" if n == 0 else self.shortage(gauges, live)
         if text is None and lost.any():
             return (
@@ -201,7 +201,7 @@ class Gaussian(Method):
     def widths(self, gauges: Gauges, live: LiveRows, windows: RowWindows) -> Vector:
         freedom = _freedom(gauges, live)
         quantile = student_quantiles(np.where(freedom >= _ONE, freedom, np.nan), self.alpha / 2)
-        return _times(quantile * noise_level(gauges, live), np.sqrt(1.0 + gauges.reach))
+        return _times(quantile * noise_level(gauges, live), np.sqrt(1.0 + gauges.leverage))
 
 
 @final
@@ -224,13 +224,13 @@ class SelfNormalized(Method):
 
     def widths(self, gauges: Gauges, live: LiveRows, windows: RowWindows) -> Vector:
         g, delta, sigma = gauges, self.alpha / 2, noise_level(gauges, live)
-        scatter, n = _mean_scatter(g, live), np.where(g.n_rows > 0, g.heft, 1.0)
+        scatter, n = _mean_scatter(g, live), np.where(g.n_rows > 0, g.total_weight, 1.0)
         penalised = g.penalty > 0.0
         lam = np.where(penalised, g.penalty, scatter)
         r = np.where(penalised, np.minimum(g.n_rows - live.intercept, live.shape[0]), g.rank)
         volume = r * np.log1p(scatter / np.maximum(lam, _TINY))
-        away = g.reach - live.intercept / n
-        away = np.where(penalised, away, away + lam * g.stretch)
+        away = g.leverage - live.intercept / n
+        away = np.where(penalised, away, away + lam * g.image_square)
         undone = (scatter + lam) / np.maximum(scatter, _TINY)
         bias = np.where(penalised & (scatter > 0.0), np.sqrt(lam * g.size) * undone, 0.0)
         radius = sigma * np.sqrt(volume - 2 * math.log(delta)) + bias
@@ -270,7 +270,7 @@ class Conformal(Method):
         ]
         scratch.rebuild()
         found = np.array(quantiles)[np.cumsum(changed) - 1]
-        return _times(found, np.sqrt(1.0 + gauges.reach))
+        return _times(found, np.sqrt(1.0 + gauges.leverage))
 
     def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
         if int((live.solver.rows.own_weights > 0.0).sum()) // _SHARE >= self._needed:
@@ -306,9 +306,9 @@ def _scores(
     wanted = Asked(coef=False, diagnostics=False, gauges=True)
     trace = scratch.replay(X[first:], y[first:], none, none, wanted, weights[first:], new)
     scratch.drop(len(y))
-    reach = trace.gauges.reach if trace.gauges is not None else np.zeros(count)
-    scores = np.abs(y[first:] - trace.prediction) / np.sqrt(1.0 / weights[first:] + reach)
-    return np.asarray(scores[np.isfinite(reach)])
+    leverage = trace.gauges.leverage if trace.gauges is not None else np.zeros(count)
+    scores = np.abs(y[first:] - trace.prediction) / np.sqrt(1.0 / weights[first:] + leverage)
+    return np.asarray(scores[np.isfinite(leverage)])
 
 
 @final
@@ -337,7 +337,7 @@ class Local(Method):
         if enough.size:
             found = self._scores(enough, gauges, live, windows)
             found *= student_quantiles(freedom[enough], self.alpha / 2) / self._normal
-            wide = _times(found, np.sqrt(1.0 + gauges.reach[enough]))
+            wide = _times(found, np.sqrt(1.0 + gauges.leverage[enough]))
             half[enough] = np.where(np.isnan(found), half[enough], wide)
         return half
 

@@ -38,10 +38,10 @@ def factored(X, y, w, kind, intercept, lead=3):
     live.head, live.end, live.weightless = lead, lead + n, np.count_nonzero(w == 0.0)
     sums = allocate_precise(d, intercept or kind == "standardised", n)
     out = np.zeros((d + 1, d)), np.zeros(d + 1), np.zeros((3, d))
-    rank, heft = factor_rows(rows, responses, span, sums, (intercept, *KINDS[kind]), *out)
+    rank, total_weight = factor_rows(rows, responses, span, sums, (intercept, *KINDS[kind]), *out)
     assert not open_precise(sums).total.any()
     assert not open_precise(sums).system.scratch.any()
-    return *out, rank, heft
+    return *out, rank, total_weight
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -51,10 +51,10 @@ def factored(X, y, w, kind, intercept, lead=3):
 def test_factors_have_the_products_of_the_rows(name, kind, intercept, weighted):
     X, y = sample(name, 60, seed=4)
     w = np.random.default_rng(0).choice([0.0, 1.0, 2.5], size=60) if weighted else np.ones(60)
-    R, target, places, rank, heft = factored(X, y, w, kind, intercept)
+    R, target, places, rank, total_weight = factored(X, y, w, kind, intercept)
     z = scored(X, w, kind, intercept)
     right = weighted_system(z.rows, y, w, intercept)
-    assert heft == pytest.approx(right.heft, rel=1e-14)
+    assert total_weight == pytest.approx(right.total_weight, rel=1e-14)
     lengths = np.linalg.norm(right.rows, axis=0)
     lengths[lengths == 0.0] = 1.0
     gram = (right.rows / lengths).T @ (right.rows / lengths)

@@ -29,10 +29,14 @@ def units(n, d, seed=0):
 
 def inverse(X, penalty, intercept, w):
     """The inverse of the system of the live rows, their mean, and the term of the intercept."""
-    heft = w.sum()
-    mean = np.average(X, axis=0, weights=w) if intercept and heft else np.zeros(X.shape[1])
+    total_weight = w.sum()
+    mean = np.average(X, axis=0, weights=w) if intercept and total_weight else np.zeros(X.shape[1])
     system = (X - mean).T @ (w[:, None] * (X - mean)) + penalty * np.eye(X.shape[1])
-    return np.linalg.pinv(system, rcond=1e-12), mean, intercept / heft if heft else 0.0
+    return (
+        np.linalg.pinv(system, rcond=1e-12),
+        mean,
+        intercept / total_weight if total_weight else 0.0,
+    )
 
 
 def weigh(n, weighed):
@@ -89,7 +93,7 @@ def test_gauges_equal_sums_over_the_live_rows(penalty, intercept, s, weighed):
         squares = residuals @ (v * residuals)
         assert gauges.unexplained[t] == pytest.approx(squares, rel=1e-9, abs=1e-20)
         assert gauges.n_rows[t] == np.count_nonzero(v)
-        assert gauges.heft[t] == pytest.approx(v.sum(), rel=1e-12)
+        assert gauges.total_weight[t] == pytest.approx(v.sum(), rel=1e-12)
         if trace.penalty[t] > 0 or np.count_nonzero(v) - intercept > 5:
             _, mean, _ = inverse(window, 0.0, intercept, v)
             scatter = np.sum(v[:, None] * (window - mean) ** 2)
@@ -118,6 +122,6 @@ def test_a_row_outside_the_span_has_an_infinite_leverage(intercept):
     X, y = np.eye(4)[[0, 1, 2, 0, 1, 2, 1]], np.arange(7.0)
     solver = EventSolver(4, Fixed(), intercept=intercept)
     solver.extend(X, y)
-    inside, outside = solver.gauge(np.eye(4)[2:]).reach
+    inside, outside = solver.gauge(np.eye(4)[2:]).leverage
     assert np.isfinite(inside)
     assert np.isinf(outside)

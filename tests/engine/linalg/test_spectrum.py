@@ -29,7 +29,7 @@ def test_leverages_of_independent_rows(n, intercept):
     system = weighted_system(rows, np.zeros(n), np.ones(n), intercept)
     slow = spectrum(system, 0.0, n - intercept).products(new, rows[0])
     assert fast == pytest.approx(slow, rel=1e-9)
-    assert np.isinf(fast.reach) == (n - intercept < 5)
+    assert np.isinf(fast.new_or_infinite) == (n - intercept < 5)
 
 
 @intercepts

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from efface import AutoRidge
-from efface.engine.events.leverage import GAUGES, HEFT, REACH, SCATTER, SIZE_2, UNEXPLAINED
+from efface.engine.events.leverage import (
+    GAUGES,
+    LEVERAGE,
+    SCATTER,
+    SIZE_2,
+    TOTAL_WEIGHT,
+    UNEXPLAINED,
+)
 from efface.engine.selection.direct import refit_selection
 from efface.engine.selection.few_rows import MOST_FEATURES
 from efface.engine.selection.selection_state import open_selection
@@ -66,7 +73,7 @@ def compare(solver, X, y, w):
     assert np.abs(apart).max() <= 1e-10 * np.sqrt(square / w.sum()) + rounding
     assert found[2] == pytest.approx(stream.state.penalty, rel=1e-9)
     assert rank == measured.spectrum.rank
-    for k in (REACH, SCATTER, HEFT):
+    for k in (LEVERAGE, SCATTER, TOTAL_WEIGHT):
         assert ours[:, k] == pytest.approx(right[:, k], rel=1e-9)
     assert ours[:, UNEXPLAINED] == pytest.approx(right[:, UNEXPLAINED], abs=1e-10 * square + 1e-24)
     assert ours[:, SIZE_2] == pytest.approx(right[:, SIZE_2], rel=1e-9, abs=1e-24)
@@ -83,7 +90,7 @@ def test_leverages_of_a_replay_are_those_by_singular_values(intercept):
     assert ours.rank.tolist() == right.rank.tolist()
     for name in ("prediction", "penalty", "leverage_new", "leverage_old", "frt"):
         np.testing.assert_allclose(getattr(ours, name), getattr(right, name), rtol=1e-9, atol=1e-12)
-    for name in ("reach", "unexplained", "scatter", "size", "heft"):
+    for name in ("leverage", "unexplained", "scatter", "size", "total_weight"):
         pair = getattr(ours.gauges, name), getattr(right.gauges, name)
         np.testing.assert_allclose(*pair, rtol=1e-9, atol=1e-12)
 

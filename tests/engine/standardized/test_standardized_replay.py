@@ -46,9 +46,9 @@ def test_a_replay_equals_dense_algebra(alpha, intercept, window):
         assert gauges.size[t] == pytest.approx(np.sum((coef * sd) ** 2), rel=1e-8)
         assert gauges.unexplained[t] == pytest.approx(residuals @ residuals, rel=1e-7, abs=1e-18)
         if alpha or rank == 3:
-            assert gauges.reach[t] == pytest.approx(trace.leverage_new[t], rel=1e-8)
+            assert gauges.leverage[t] == pytest.approx(trace.leverage_new[t], rel=1e-8)
         else:
-            assert np.isinf(gauges.reach[t])
+            assert np.isinf(gauges.leverage[t])
 
 
 def test_a_new_value_of_a_constant_feature_has_an_infinite_leverage():
@@ -58,8 +58,8 @@ def test_a_new_value_of_a_constant_feature_has_an_infinite_leverage():
     solver.extend(X, y)
     new = np.array([X[0], X[0]])
     new[1, 1] = 0.2
-    assert np.isfinite(solver.gauge(new).reach).tolist() == [True, False]
+    assert np.isfinite(solver.gauge(new).leverage).tolist() == [True, False]
     penalised = StandardizedSolver(3, Fixed(2.0), intercept=True)
     penalised.extend(X, y)
-    near, far = penalised.gauge(new).reach
+    near, far = penalised.gauge(new).leverage
     assert far - near == pytest.approx(0.1**2 / 2.0)  # not scaled, as by a scaler

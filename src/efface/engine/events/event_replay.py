@@ -13,13 +13,13 @@ import numpy as np
 
 from efface.engine.events.leverage import (
     GAUGES,
-    REACH,
+    IMAGE_2,
+    LEVERAGE,
     SPECTRAL,
-    STRETCH,
     UNRANKED,
+    image_square,
     leverages,
     oldest_leverage,
-    stretch,
     summarise,
     within_core,
 )
@@ -160,7 +160,7 @@ def _measure(s: Stream, r: Rows, events: Events, t: int, room: Matrix, count: in
         summarise(s, r, room, gauges[t])
     new, cross = leverages(s, r, events.rows[t], room, count)
     if gauges.shape[0] > 0:
-        gauges[t, REACH], gauges[t, STRETCH] = new, stretch(s, room)
+        gauges[t, LEVERAGE], gauges[t, IMAGE_2] = new, image_square(s, room)
     if count == 2:
         old = oldest_leverage(s, room)
         states[3, t], states[4, t], states[5, t] = new, old, forgetting_term(new, old, cross)

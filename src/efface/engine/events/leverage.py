@@ -24,7 +24,9 @@ from efface.engine.linalg.dense import add_row, copy, dot, fill, solve
 
 # Further codes: the row is to be measured by singular values; the rank is missing.
 SPECTRAL, UNRANKED = FOLD + 1, FOLD + 2
-REACH, STRETCH, UNEXPLAINED, SCATTER, SIZE_2, HEFT = range(6)  # places in a column of gauges
+LEVERAGE, IMAGE_2, UNEXPLAINED, SCATTER, SIZE_2, TOTAL_WEIGHT = range(
+    6
+)  # places in a column of gauges
 GAUGES = 6
 _ROOM = 14
 GAUGES_KEPT = 1e-6  # of the squared responses: with less left, residuals are summed by row
@@ -242,7 +244,7 @@ def summarise(s: Stream, r: Rows, room: Matrix, gauge: Vector) -> None:
         weight += y[start + i, WEIGHT]
     if s.state.has_intercept == 1:
         scatter -= dot(part(sums, 0, d), part(sums, 0, d)) / weight
-    gauge[SCATTER], gauge[HEFT] = max(scatter, 0.0), weight
+    gauge[SCATTER], gauge[TOTAL_WEIGHT] = max(scatter, 0.0), weight
     gauge[SIZE_2] = dot(s.coef, s.coef)
     gauge[UNEXPLAINED] = residual_square(s, r, sums, GAUGES_KEPT)
 
@@ -257,15 +259,15 @@ def gauge_rows(
         return False
     summarise(s, r, room, gauges[0])
     for t in range(rows.shape[0]):
-        gauges[t, REACH], _ = leverages(s, r, rows[t], room, 1)
-        gauges[t, STRETCH] = stretch(s, room)
+        gauges[t, LEVERAGE], _ = leverages(s, r, rows[t], room, 1)
+        gauges[t, IMAGE_2] = image_square(s, room)
         for i in range(UNEXPLAINED, GAUGES):
             gauges[t, i] = gauges[0, i]
     return True
 
 
 @numba.njit(**INNER)
-def stretch(s: Stream, room: Matrix) -> float:
+def image_square(s: Stream, room: Matrix) -> float:
     """The squared length of the row's image, after ``leverages``."""
     image = part(room[2], 0, s.state.width)
     return dot(image, image)

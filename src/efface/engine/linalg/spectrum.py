@@ -26,7 +26,7 @@ class Products(NamedTuple):
     new: float
     old: float
     cross: float
-    reach: float  # the new row's leverage, infinite where its prediction is undetermined
+    new_or_infinite: float  # the new row's leverage, infinite where its prediction is undetermined
 
 
 class Spectrum(NamedTuple):
@@ -108,20 +108,24 @@ class WeightedSystem(NamedTuple):
     responses: Vector
     mean: Vector  # of the features: it is already subtracted
     base: float  # the intercept's part of every inner product
-    heft: float  # the sum of the weights
+    total_weight: float  # the sum of the weights
     n_rows: int  # of the system
     most: int  # the largest possible rank
 
 
 def weighted_system(X: Matrix, y: Vector, weights: Vector, intercept: bool) -> WeightedSystem:
     """The rows around their mean, if there is an intercept, times the roots of their weights."""
-    around, first, heft = centred(X, weights, intercept), int(weights.argmax()), weights.sum()
+    around, first, total_weight = (
+        centred(X, weights, intercept),
+        int(weights.argmax()),
+        weights.sum(),
+    )
     roots = np.sqrt(weights)
     rows, mean = roots[:, np.newaxis] * around, X[first] - around[first]
     responses = roots * (y - mean_of(y, weights, intercept))
-    base = 1.0 / float(heft) if intercept and heft > 0.0 else 0.0
+    base = 1.0 / float(total_weight) if intercept and total_weight > 0.0 else 0.0
     most = _most(weights, intercept)
-    return WeightedSystem(rows, responses, mean, base, float(heft), len(X), most)
+    return WeightedSystem(rows, responses, mean, base, float(total_weight), len(X), most)
 
 
 def spectrum(system: WeightedSystem, penalty: float, rank: int) -> Spectrum:
@@ -148,7 +152,7 @@ def summary(system: WeightedSystem, coef: Vector) -> tuple[float, float, float, 
     """Sums of squares: residuals, rows, coefficients; and the sum of weights."""
     residuals = system.responses - system.rows @ coef
     squares, scatter = float(residuals @ residuals), float(np.sum(system.rows**2))
-    return squares, scatter, float(coef @ coef), system.heft
+    return squares, scatter, float(coef @ coef), system.total_weight
 
 
 def independent(rows: Matrix, size: Vector) -> bool:
@@ -240,8 +244,8 @@ def conditioning(X: Matrix, weights: Vector, intercept: bool) -> tuple[float, fl
     n is the sum of the weights. From the eigenvalues of Phi where these keep their digits, else
     from the singular values.
     """
-    (n, d), heft = X.shape, float(weights.sum())
-    if heft == 0.0:
+    (n, d), total_weight = X.shape, float(weights.sum())
+    if total_weight == 0.0:
         return np.nan, np.nan
     if n - intercept < d:
         return 0.0, np.inf
@@ -253,4 +257,4 @@ def conditioning(X: Matrix, weights: Vector, intercept: bool) -> tuple[float, fl
         low, high = float(sigma[-1]) ** 2, float(sigma[0]) ** 2
         if sigma[-1] <= sigma[0] * max(n, d) * EPS:
             return 0.0, np.inf
-    return low / heft, (high / low) ** 0.5
+    return low / total_weight, (high / low) ** 0.5

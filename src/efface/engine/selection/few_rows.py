@@ -13,7 +13,14 @@ import numba
 import numpy as np
 
 from efface.engine.events.event_replay import Events, forgetting_term
-from efface.engine.events.leverage import HEFT, REACH, SCATTER, SIZE_2, STRETCH, UNEXPLAINED
+from efface.engine.events.leverage import (
+    IMAGE_2,
+    LEVERAGE,
+    SCATTER,
+    SIZE_2,
+    TOTAL_WEIGHT,
+    UNEXPLAINED,
+)
 from efface.engine.events.pilot import constant_rows
 from efface.engine.events.rows import Rows
 from efface.engine.jit.compilation import FAST, INNER, carving
@@ -316,18 +323,18 @@ def gauge_few(few: FewRows, state: Record, row: Vector, gauge: Vector, scratch: 
     d, f = state.width, few.state
     rest, inside = part(scratch, 0, d), part(scratch, d, d + f.count)
     _split(few, row, 1.0, rest, inside)
-    gauge[REACH] = _product(few, state, rest, inside, rest, inside)
+    gauge[LEVERAGE] = _product(few, state, rest, inside, rest, inside)
     outside = dot(rest, rest)
-    gauge[STRETCH] = 0.0
+    gauge[IMAGE_2] = 0.0
     if state.penalty > 0.0:
-        gauge[STRETCH] = outside / (state.penalty * state.penalty)
+        gauge[IMAGE_2] = outside / (state.penalty * state.penalty)
     elif outside > 0.0:  # no feature has a spread, so nothing is known of a row beside the mean
-        gauge[REACH] = np.inf
+        gauge[LEVERAGE] = np.inf
     for i in range(f.count):
         if few.squares[i] > 0.0:
-            gauge[STRETCH] += (inside[i] / (few.squares[i] + state.penalty)) ** 2
+            gauge[IMAGE_2] += (inside[i] / (few.squares[i] + state.penalty)) ** 2
     gauge[UNEXPLAINED], gauge[SCATTER] = f.unexplained, f.scatter
-    gauge[SIZE_2], gauge[HEFT] = f.length, f.weight
+    gauge[SIZE_2], gauge[TOTAL_WEIGHT] = f.length, f.weight
 
 
 @numba.njit(**INNER)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numba
 
 from efface.engine.events.event_replay import Events, learn_event, record
-from efface.engine.events.leverage import REACH, SPECTRAL, STRETCH, UNEXPLAINED, UNRANKED
+from efface.engine.events.leverage import IMAGE_2, LEVERAGE, SPECTRAL, UNEXPLAINED, UNRANKED
 from efface.engine.events.precise_refit import TRIED_EVERY
 from efface.engine.events.rows import Rows, open_rows
 from efface.engine.events.stream import COMPACT, DONE, REFIT, up_to_date
@@ -23,9 +23,9 @@ from efface.engine.standardized.standardized_fit import residuals_by_row
 from efface.engine.standardized.standardized_replay import (
     DIAGNOSED,
     NOTHING,
+    leverage_of,
     measure_row,
     rank_beyond_doubt,
-    reach_of,
     summarise_rows,
 )
 from efface.engine.sums.precise_sums import PreciseSums, open_precise
@@ -138,5 +138,5 @@ def gauge_selection(
     for t in range(rows.shape[0]):
         for i in range(UNEXPLAINED, gauges.shape[1]):
             gauges[t, i] = gauges[0, i]
-        gauges[t, REACH], gauges[t, STRETCH] = reach_of(s, rows[t])
+        gauges[t, LEVERAGE], gauges[t, IMAGE_2] = leverage_of(s, rows[t])
     return True

@@ -12,12 +12,12 @@ import numpy as np
 from efface.engine.events.event_replay import Events, forgetting_term, learn_event, record
 from efface.engine.events.leverage import (
     GAUGES_KEPT,
-    HEFT,
-    REACH,
+    IMAGE_2,
+    LEVERAGE,
     SCATTER,
     SIZE_2,
     SPECTRAL,
-    STRETCH,
+    TOTAL_WEIGHT,
     UNEXPLAINED,
     UNRANKED,
 )
@@ -106,7 +106,7 @@ def measure_row(s: StandardStream, r: Rows, events: Events, t: int, wanted: int)
     gauges, states, row, f = events.gauges, events.states, events.rows[t], s.frame
     if gauges.shape[0] > 0:
         summarise_rows(s, r, gauges[t])
-        gauges[t, REACH], gauges[t, STRETCH] = reach_of(s, row)
+        gauges[t, LEVERAGE], gauges[t, IMAGE_2] = leverage_of(s, row)
     if wanted == DIAGNOSED:
         d, head = row.size, r.span.head
         new, old, image = part(f.scratch, 0, d), part(f.scratch, d, 2 * d), f.row
@@ -137,7 +137,7 @@ def _standardise_row(s: StandardStream, row: Vector, out: Vector) -> float:
 
 
 @numba.njit(**INNER)
-def reach_of(s: StandardStream, row: Vector) -> tuple[float, float]:
+def leverage_of(s: StandardStream, row: Vector) -> tuple[float, float]:
     """The leverage of a row, infinite where the rows do not determine it; its image squared."""
     f, u = s.frame, part(s.frame.scratch, 0, row.size)
     lost = _standardise_row(s, row, u)
@@ -162,7 +162,7 @@ def summarise_rows(s: StandardStream, r: Rows, gauge: Vector) -> None:
     gauge[SCATTER] = 0.0
     for j in range(f.coef.size):
         gauge[SCATTER] += f.products[j, j]
-    gauge[SIZE_2], gauge[HEFT] = size, f.state.weight
+    gauge[SIZE_2], gauge[TOTAL_WEIGHT] = size, f.state.weight
 
 
 @numba.njit(**KERNEL, nogil=True)
@@ -177,5 +177,5 @@ def gauge_standard(
     for t in range(rows.shape[0]):
         for i in range(UNEXPLAINED, gauges.shape[1]):
             gauges[t, i] = gauges[0, i]
-        gauges[t, REACH], gauges[t, STRETCH] = reach_of(s, rows[t])
+        gauges[t, LEVERAGE], gauges[t, IMAGE_2] = leverage_of(s, rows[t])
     return True

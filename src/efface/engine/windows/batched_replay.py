@@ -11,7 +11,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from efface.engine.events.leverage import HEFT
+from efface.engine.events.leverage import TOTAL_WEIGHT
 from efface.engine.events.penalty import KEPT, lemma_3, pilot_penalty
 from efface.engine.events.pilot import RESIDUAL, constant, penalty_from
 from efface.engine.events.state import FIXED, PILOT, STATE_WORDS, Rule, set_rule, stream_state
@@ -87,7 +87,7 @@ def replay_windows(
     state = stream_state(store[lanes:])
     set_rule(state, rule)
     state.width, state.has_intercept = d, intercept
-    margin, gauges[HEFT] = np.empty(y.size - s), s
+    margin, gauges[TOTAL_WEIGHT] = np.empty(y.size - s), s
     answers = states, coef, gauges, margin
     _replay(x, weighed(y), s, intercept, null, *answers, store, lanes, depth)
     return margin

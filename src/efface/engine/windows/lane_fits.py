@@ -11,10 +11,10 @@ from efface.engine.events.event_replay import forgetting_term
 from efface.engine.events.leverage import (
     GAUGES,
     GAUGES_KEPT,
-    REACH,
+    IMAGE_2,
+    LEVERAGE,
     SCATTER,
     SIZE_2,
-    STRETCH,
     UNEXPLAINED,
 )
 from efface.engine.jit.compilation import INNER
@@ -107,7 +107,7 @@ def collect_lane(f: Matrix, at: Offsets, i: int, found: LaneFits, k: int, middle
             found.coef[k, j] = f[theta + j, i]
     if gauges.shape[1] > 0:
         left = numbers[SQUARES, i] - numbers[EXPLAINED, i] - penalty * size
-        gauges[REACH, k], gauges[STRETCH, k] = new, numbers[IMAGE, i]
+        gauges[LEVERAGE, k], gauges[IMAGE_2, k] = new, numbers[IMAGE, i]
         gauges[UNEXPLAINED, k], gauges[SIZE_2, k] = left, size
         gauges[SCATTER, k] = max(numbers[SPREAD, i], 0.0)
         if not left > GAUGES_KEPT * numbers[SQUARES, i]:

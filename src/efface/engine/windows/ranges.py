@@ -18,7 +18,7 @@ import numba
 import numpy as np
 
 from efface.engine.events.core import gather, off_centre, trusted
-from efface.engine.events.leverage import HEFT
+from efface.engine.events.leverage import TOTAL_WEIGHT
 from efface.engine.events.state import FIXED, PILOT, STATE_WORDS, Rule, set_rule, stream_state
 from efface.engine.jit import views
 from efface.engine.jit.compilation import INNER, KERNEL
@@ -368,4 +368,4 @@ def _collect(lanes: _Lanes, ranges: Ranges, found: LaneFits, k: int, i: int) -> 
     for j in range(d):
         found.states[2, k] -= centre[j] * f[theta + j, i]
     if found.gauges.shape[1] > 0:
-        found.gauges[HEFT, k] = centre[d]
+        found.gauges[TOTAL_WEIGHT, k] = centre[d]
