@@ -84,6 +84,14 @@ def slots_of_rows(store):
     return {seq: key for seq, key in slots(store.path).items() if seq < store._disk.state.next_seq}
 
 
+def counted(store):
+    """A list that gets an entry for every transaction of an open store from now on."""
+    database, commits = store._disk.database, []
+    apply = database.apply
+    database.apply = lambda *change: (commits.append(change), apply(*change))
+    return commits
+
+
 def content(fleet):
     """The bytes of the file of a fleet: rows and phases of all keys."""
     snapshot = fleet_snapshot(fleet._model, fleet.keyed_models.rows)

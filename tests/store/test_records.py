@@ -33,3 +33,15 @@ def test_the_state_counts_transactions_and_comes_back():
     assert back.phase(3) == 2
     assert back.phase(1) == 0
     assert back == state.after(phases={3: 2}).__class__(1, 5, 0, "ab", 0, {3: 2})
+
+
+def test_a_state_that_only_gained_rows_is_told_by_them_and_has_a_higher_version():
+    before = State(4, 10, receipts=2, phases={1: 3})
+    after = before.after(rows_alone=True, next_seq=13, receipts=2)
+    assert (after.transaction, after.next_seq) == (4, 13)
+    assert before.with_rows(13) == after
+    assert before.with_rows(7) == before
+    assert after.version > before.version
+    for more in ({"receipts": 3}, {"phases": {1: 4}}, {"refused": 1}, {"chain": "ab"}):
+        assert before.after(rows_alone=True, next_seq=13, **more).transaction == 5
+    assert before.after(next_seq=13).transaction == 5

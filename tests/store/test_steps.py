@@ -44,6 +44,11 @@ class Content:
     rows: frozenset = frozenset()  # (seq, label, key)
     notes: frozenset = frozenset()  # (name, note)
 
+    @property
+    def told(self):
+        """The state that was written, and what the rows tell since."""
+        return self.state.with_rows(1 + max((seq for seq, _, _ in self.rows), default=-1))
+
 
 @dataclass
 class SimulatedDisk:
@@ -91,7 +96,10 @@ class SimulatedDisk:
         rows |= {(seq, *body) for new in change.inserts for seq, _, body in new.each()}
         notes = {pair for pair in self.visible.notes if pair[0] not in change.drops}
         notes |= set(change.puts.items())
-        self.visible = Content(change.state, frozenset(rows), frozenset(notes))
+        known = self.visible.state
+        state = change.state if change.state.transaction > known.transaction else known
+        self.visible = Content(state, frozenset(rows), frozenset(notes))
+        assert self.visible.told.next_seq == change.state.next_seq
         self.tick()  # the log is written, not synced
         self.durable = self.visible
 
@@ -166,7 +174,7 @@ class Client:
 
     @property
     def next_seq(self):
-        return self.disk.visible.state.next_seq
+        return self.disk.visible.told.next_seq
 
     @property
     def rows(self):
@@ -181,7 +189,7 @@ class Client:
         content = disk.visible
         notes = [note for _, note in sorted(content.notes, key=lambda pair: pair[0])]
         found = Found(
-            content.state.next_seq,
+            content.told.next_seq,
             np.array(sorted(seq for seq, _, _ in content.rows), dtype=np.int64),
             np.array(sorted(s for s, v in disk.written.items() if v), dtype=np.int64),
             notes,
@@ -197,10 +205,10 @@ class Client:
     def change(self, note=None, **about):
         puts = {} if note is None else {note.name: note}
         drops = self.finished
-        next_seq = about.pop("next_seq", self.disk.visible.state.next_seq)
-        return Transaction(
-            self.disk.visible.state.after(next_seq=next_seq), puts=puts, drops=drops, **about
-        )
+        next_seq = about.pop("next_seq", self.next_seq)
+        alone = not (puts or drops or about.get("deletes"))
+        state = self.disk.visible.told.after(rows_alone=alone, next_seq=next_seq)
+        return Transaction(state, puts=puts, drops=drops, **about)
 
     def learn(self, labels, leaving=()):
         labels = [label for label in labels if label not in self.rows]

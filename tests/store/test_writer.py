@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from store_cases import copied, data, filled, slots, slots_of_rows
+from store_cases import copied, counted, data, filled, slots, slots_of_rows
 
 from efface import Ridge
 from efface.errors import DamagedStore, StorageFailure, StoreStopped, UnclearCommit
@@ -160,3 +160,47 @@ def test_keys_drawn_ahead_are_destroyed_after_a_crash_and_not_logged(tmp_path):
         store.learn("demand", *data(2, seed=1))  # under numbers that had other keys
         store.forget(owner="person 1")
     assert [line.split()[1:] for line in log.read_text().splitlines()] == [["1", "1"]]
+
+
+def test_rows_alone_are_committed_without_a_record_and_tell_the_state(tmp_path):
+    store = filled(tmp_path / "orders")
+    store.learn("demand", *data(1, seed=1))  # the state that "add" left is complete now
+    commits, written = counted(store), store._disk.state.transaction
+    for k in range(5):
+        store.learn("demand", *data(2, seed=k), ids=[f"new {k}", f"other {k}"])
+    assert [puts for _, _, puts, _ in commits] == [{}] * 5
+    assert store._disk.state.transaction == written
+    killed, state = copied(tmp_path / "orders", tmp_path / "killed"), store._disk.state
+    store.close()
+    with Store(killed) as again:
+        assert again._disk.state == state
+        assert state.next_seq == 51
+        assert again.audit()["demand"].holds
+
+
+def test_the_number_of_the_newest_row_is_not_given_again(tmp_path):
+    store = filled(tmp_path / "orders", 3)
+    store.learn("demand", *data(1, seed=1), ids=["newest"])
+    store.forget("newest")
+    killed = copied(tmp_path / "orders", tmp_path / "killed")
+    store.close()
+    with Store(killed) as again:
+        again.learn("demand", *data(1, seed=2), ids=["next"])
+        assert sorted(slots_of_rows(again)) == [0, 1, 2, 4]
+
+
+def test_an_older_database_that_lacks_rows_alone_is_refused(tmp_path):
+    store = filled(tmp_path / "orders", 3)
+    store.learn("demand", *data(1, seed=1))
+    older = copied(tmp_path / "orders", tmp_path / "older")
+    store.learn("demand", *data(1, seed=2))
+    newer = copied(tmp_path / "orders", tmp_path / "newer")
+    store.close()
+    for path in newer.glob("rows.db*"):
+        path.unlink()
+    for path in older.glob("rows.db*"):
+        path.rename(newer / path.name)
+    before = slots(newer)
+    with pytest.raises(DamagedStore, match="older copy"):
+        Store(newer)
+    assert slots(newer) == before

@@ -54,6 +54,8 @@ class Arrivals:
 
     def part(self, first: int, last: int | None = None) -> Arrivals:
         """The rows from ``first`` on, up to ``last``."""
+        if first == 0 and last is None:
+            return self
         rows = slice(first, last)
         return Arrivals(
             self.X[rows],

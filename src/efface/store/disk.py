@@ -99,13 +99,14 @@ class StoreDisk:
     # -- what is there ---------------------------------------------------------------------------
 
     def _state(self) -> State:
-        return State.from_plain(self.seal.decode(STATE, self.database.record(STATE)))
+        written = State.from_plain(self.seal.decode(STATE, self.database.record(STATE)))
+        return written.with_rows(self.database.end())
 
     def _check_age(self, state: State) -> None:
         """The database must hold every transaction that the keys know of."""
-        if state.transaction < max(self.keys.progress):
-            text = f"'rows' are those of transaction {state.transaction:,}, but the keys know of"
-            text += f" transaction {max(self.keys.progress):,}: the database is an older copy"
+        if state.version < max(self.keys.progress):
+            text = f"'rows' have version {state.version:,}, but the keys know of"
+            text += f" version {max(self.keys.progress):,}: the database is an older copy"
             raise DamagedStore(f"{text}; put the newest in place, or run 'efface store restore'.")
 
     def _check_chain(self) -> None:
@@ -209,12 +210,14 @@ class StoreDisk:
             each.sync()
 
     def commit(self, change: Transaction) -> None:
-        contents = {STATE: change.state.to_plain(), **change.puts}
+        contents = dict(change.puts)
+        if change.state.transaction > self.state.transaction:
+            contents[STATE] = change.state.to_plain()
         puts = {name: self.seal.encode(name, content) for name, content in contents.items()}
         self.database.apply(change.inserts, change.deletes, puts, change.drops)
         self.state = change.state
         for each in self._copies:
-            each.mark_committed(change.state.transaction)
+            each.mark_committed(change.state.version)
         for name, content in change.puts.items():
             if name.startswith(left_ids.PREFIX):
                 self.left.enter(name, content)

@@ -180,8 +180,8 @@ class Store:
             self._queue.put(request)
         with self._writer.lock:  # another thread may have committed them meanwhile
             if not all(request.done for request in requests):
-                with self._working():
-                    self._queue.commit()
+                self._refuse_closed()
+                self._queue.commit()
 
     # -- rows leave ------------------------------------------------------------------------------
 
@@ -413,10 +413,13 @@ class Store:
     def _working(self) -> Iterator[None]:
         """The store is open and belongs to this thread."""
         with self._writer.lock:
-            if self._closed:
-                raise StoreStopped(f"'{self.path}' is closed: open the store again.")
-            self._writer.refuse_stopped()
+            self._refuse_closed()
             yield
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise StoreStopped(f"'{self.path}' is closed: open the store again.")
+        self._writer.refuse_stopped()
 
     @contextmanager
     def _committed(self) -> Iterator[None]:

@@ -7,8 +7,8 @@ made of real zeros beside its place, synced and renamed before it is used. Destr
 zeros and syncs; it never punches holes and never rewrites a file. The epoch is that of the master
 key.
 
-The trailer holds two transaction numbers: ``started``, synced together with keys that are written,
-and ``committed``, written after each commit without a sync. A database whose transaction number is
+The trailer holds two versions of the state: ``started``, synced together with keys that are
+written, and ``committed``, written after each commit without a sync. A database whose version is
 lower is an older one.
 """
 
@@ -47,7 +47,7 @@ _THREADS = 8  # that sync segments at the same time
 
 
 class Progress(NamedTuple):
-    """Transaction numbers: when the last keys were written, and the last that was committed."""
+    """Versions of the state: when the last keys were written, and the last that was committed."""
 
     started: int
     committed: int
@@ -60,7 +60,7 @@ def encode_trailer(progress: Progress) -> bytes:
 
 
 def decode_trailer(content: bytes) -> Progress | None:
-    """The transaction numbers; None if the bytes are no trailer."""
+    """The versions; None if the bytes are no trailer."""
     mark, digest = content[: _MARK.size], content[_MARK.size :]
     if len(content) != TRAILER or hashlib.sha256(mark).digest() != digest:
         return None
@@ -117,9 +117,9 @@ class KeySegments:
         self.progress = Progress(started, self.progress.committed)
         self._write(self.newest, encode_trailer(self.progress), SLOT * SLOTS)
 
-    def mark_committed(self, transaction: int) -> None:
-        """Note the number of a transaction that is durable; the note itself is not synced."""
-        self.progress = Progress(self.progress.started, transaction)
+    def mark_committed(self, version: int) -> None:
+        """Note the version of the state that is durable; the note itself is not synced."""
+        self.progress = Progress(self.progress.started, version)
         trailer = encode_trailer(self.progress)
         write_all(self._descriptor(self.newest), trailer, SLOT * SLOTS)
 

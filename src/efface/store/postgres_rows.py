@@ -96,6 +96,11 @@ class PostgresRows(RowDatabase):
             found = self._run("select name, body from {schema}.records order by name").fetchall()
         return {name: bytes(body) for name, body in found}
 
+    def end(self) -> int:
+        with self._reading():
+            found = self._run("select max(seq) + 1 from {schema}.rows").fetchone()
+        return (found and found[0]) or 0
+
     def rows(self) -> Iterator[Body]:
         cursor = self._connection.cursor(name="rows")
         with self._reading(), self._connection.transaction(), cursor:

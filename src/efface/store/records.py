@@ -52,12 +52,14 @@ class RecordSeal:
 @final
 @dataclass(frozen=True)
 class State:
-    """What changes with every transaction.
+    """What changes with transactions.
 
-    ``transaction`` counts them. ``next_seq`` is the first sequence number that no row ever had.
-    ``receipts`` and ``chain`` are the number of receipts and the digest of all their lines.
-    ``refused`` counts the owners that must not come back. ``phases`` are those of the policies, by
-    the number of the model.
+    A transaction that adds rows, and changes nothing else here, does not write the record: the rows
+    tell the state, and a small commit writes one page of the database instead of two.
+    ``transaction`` counts those that write it. ``next_seq`` is the first sequence number that no
+    row ever had. ``receipts`` and ``chain`` are the number of receipts and the digest of all their
+    lines. ``refused`` counts the owners that must not come back. ``phases`` are those of the
+    policies, by the number of the model.
     """
 
     transaction: int = 0
@@ -71,8 +73,26 @@ class State:
         """The phase of a model's policy."""
         return (self.phases or {}).get(model, 0)
 
-    def after(self, **changes: Any) -> State:
-        """The state of the next transaction."""
+    @property
+    def version(self) -> int:
+        """A number that grows with every transaction."""
+        return self.transaction + self.next_seq
+
+    def with_rows(self, end: int) -> State:
+        """The state that rows tell which came since it was written; all are below ``end``."""
+        return replace(self, next_seq=end) if end > self.next_seq else self
+
+    def after(self, *, rows_alone: bool = False, **changes: Any) -> State:
+        """The state of the next transaction; ``rows_alone``: it writes no record yet.
+
+        >>> State().after(rows_alone=True, next_seq=3) == State().with_rows(3)
+        True
+        >>> State().after(rows_alone=True, next_seq=3, receipts=1).transaction
+        1
+        """
+        others = (name for name in changes if name != "next_seq")
+        if rows_alone and all(changes[name] == getattr(self, name) for name in others):
+            return self.with_rows(changes["next_seq"])
         return replace(self, transaction=self.transaction + 1, **changes)
 
     def to_plain(self) -> list[Any]:

@@ -33,6 +33,10 @@ class RowDatabase(ABC):
         """All records."""
 
     @abstractmethod
+    def end(self) -> int:
+        """The sequence number behind that of the newest row; 0 without rows."""
+
+    @abstractmethod
     def rows(self) -> Iterator[Body]:
         """All rows, in the order of their sequence numbers."""
 

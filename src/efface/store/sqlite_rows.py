@@ -96,6 +96,11 @@ class SqliteRows(RowDatabase):
         with self._reading():
             return dict(self._connection.execute("select name, body from records order by name"))
 
+    def end(self) -> int:
+        with self._reading():
+            (found,) = self._connection.execute("select max(seq) + 1 from rows").fetchone()
+        return found or 0
+
     def rows(self) -> Iterator[Body]:
         with self._reading():
             yield from self._connection.execute("select seq, model, body from rows order by seq")
@@ -107,15 +112,26 @@ class SqliteRows(RowDatabase):
         puts: Mapping[str, bytes],
         drops: Sequence[str],
     ) -> None:
+        if len(inserts) == 1 and len(inserts[0].bodies) == 1 and not (deletes or puts or drops):
+            self._insert_alone(*inserts[0].each())
+            return
         run = self._connection.executemany
         with self._writing():
             if deletes:
                 run("delete from rows where seq = ?", ((seq,) for seq in deletes))
             for rows in inserts:
                 self._insert(rows)
-            run("replace into records values (?, ?)", puts.items())
+            if puts:
+                run("replace into records values (?, ?)", puts.items())
             if drops:
                 run("delete from records where name = ?", ((name,) for name in drops))
+
+    def _insert_alone(self, row: Body) -> None:
+        """A transaction of one statement, which begins and commits it."""
+        try:
+            self._connection.execute(_INSERT, row)
+        except sqlite3.Error as error:
+            raise self._unclear(error) from error
 
     def _insert(self, rows: EncryptedRows) -> None:
         first, model, bodies = rows

@@ -132,7 +132,7 @@ class StoredModel(ABC):
 
     def matrix(self, X: Any) -> Any:
         """X, or of a frame the columns that are features, in the order of the features."""
-        frame = FrameColumns.of(X)
+        frame = None if type(X) is np.ndarray else FrameColumns.of(X)
         if frame is None:
             return X
         if self.definition.features is None:

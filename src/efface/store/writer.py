@@ -106,7 +106,7 @@ class Writer:
                     next_seq=first + total,
                     phases=self._phases(plans),
                 )
-                self._run(learn_steps(taken, change, waiting, disk.state.transaction), change)
+                self._run(learn_steps(taken, change, waiting, disk.state.version), change)
         with self.or_stop():
             for plan in plans:
                 plan.stored.learn(plan, first)
@@ -225,14 +225,14 @@ class Writer:
         """A transaction: the next state, rows that come and leave, and records."""
         disk, chain, now = self.disk, self.disk.chain, int(time.time())
         known = {"receipts": chain.count, "chain": chain.digest, "refused": len(disk.refused)}
-        after = disk.state.after(**known, **state)
-        records = dict(puts or {})
+        records, drops = dict(puts or {}), [*self._finished, *disk.left.outdated(now)]
+        alone = bool(inserts) and not (leaving or passing or records or drops)
+        after = disk.state.after(rows_alone=alone, **known, **state)
         if note is not None:
             records[note.name] = note.to_plain()
         if leaving or passing:
             ids = [(stored.definition.number, found) for stored, found in (*leaving, *passing)]
             records[record_name(after.transaction)] = disk.left.record(ids, now)
-        drops = [*self._finished, *disk.left.outdated(now)]
         return Transaction(after, inserts, _numbers(leaving), records, drops)
 
     # -- failures --------------------------------------------------------------------------------
