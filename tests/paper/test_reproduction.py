@@ -138,3 +138,7 @@ def test_the_coverage_table_is_written_and_returned_as_text(tmp_path, monkeypatc
     rows = table(tmp_path / "coverage.csv")
     assert {row["reading"] for row in rows} == {"standardized"}
     assert {row["windows"] for row in rows} == {"100"}
+    monkeypatch.setattr(reproduction, "coverage_table", None)  # the rows are stored
+    again = reproduce(ReproductionPlan("coverage"), tmp_path)
+    assert again.text == done.text
+    assert table(tmp_path / "coverage.csv") == rows

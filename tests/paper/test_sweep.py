@@ -101,6 +101,21 @@ def test_stored_settings_are_not_run_again(tmp_path, monkeypatch):
     assert reported == [(setting, 5) for setting in SETTINGS]
 
 
+def test_a_stored_table_is_computed_again_only_if_it_is_damaged_or_depends_on_others(tmp_path):
+    store, computed = RunStore(tmp_path / "runs"), []
+
+    def compute():
+        computed.append(1)
+        return [{"share": 0.1 + 0.2, "count": len(computed)}]
+
+    first = store.table("coverage", {"seed": 0}, compute)
+    assert store.table("coverage", {"seed": 0}, compute) == first
+    assert store.table("coverage", {"seed": 1}, compute)[0]["count"] == 2
+    for path in (tmp_path / "runs").iterdir():
+        path.write_text("[{")
+    assert store.table("coverage", {"seed": 0}, compute)[0]["count"] == 3
+
+
 @pytest.mark.parametrize("workers", [Workers(1), Workers(2)])
 def test_more_runs_keep_those_that_exist(tmp_path, monkeypatch, workers):
     store, performed = RunStore(tmp_path), []

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-EXAMPLE = """[bold]Example[/bold] (one minute; 'all' with 100 runs takes 15 minutes):
+EXAMPLE = """[bold]Example[/bold] (one minute; 'all' with 100 runs takes half an hour on two cores):
 
   efface reproduce fig3 --runs 5"""
 

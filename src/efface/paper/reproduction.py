@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from efface.errors import InvalidValue, unusable
 from efface.inputs.parameters import choice, whole
@@ -122,15 +122,16 @@ def reproduce(
 ) -> Reproduced:
     """Run the settings that are not stored yet, then write every target."""
     folder = folder_of(out)
+    store = RunStore(folder / ".runs")
     found = sweep(
         plan.experiments(),
         runs=plan.runs,
         seed=plan.seed,
-        store=RunStore(folder / ".runs"),
+        store=store,
         workers=workers,
         advance=advance,
     )
-    writer = _Writer(plan, folder, found)
+    writer = _Writer(plan, folder, found, store)
     for part in plan.parts:
         writer.write(part)
     return Reproduced(tuple(writer.files), "\n\n".join(writer.texts), writer.claims)
@@ -140,9 +141,13 @@ class _Writer:
     """Writes the files of each target."""
 
     def __init__(
-        self, plan: ReproductionPlan, folder: Path, found: Mapping[Experiment, Numbers]
+        self,
+        plan: ReproductionPlan,
+        folder: Path,
+        found: Mapping[Experiment, Numbers],
+        store: RunStore,
     ) -> None:
-        self.plan, self.folder, self.found = plan, folder, found
+        self.plan, self.folder, self.found, self.store = plan, folder, found, store
         self.files: list[Path] = []
         self.texts: list[str] = []
         self.claims: tuple[Claim, ...] = ()
@@ -160,8 +165,12 @@ class _Writer:
 
     @cached_property
     def coverage(self) -> tuple[CoverageRow, ...]:
-        """Measured once, for the table and for the claims."""
-        return coverage_table(contexts=self.plan.readings, seed=self.plan.seed)
+        """Measured once, for the table and for the claims, and stored like the runs."""
+        about: dict[str, Any] = {"contexts": self.plan.readings, "seed": self.plan.seed}
+        rows = self.store.table(
+            "coverage", about, lambda: [asdict(row) for row in coverage_table(**about)]
+        )
+        return tuple(CoverageRow(**row) for row in rows)
 
     def _figure(self, figure: str) -> None:
         from efface.paper import plots

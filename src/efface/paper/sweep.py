@@ -85,10 +85,8 @@ class RunStore:
 
     def path(self, experiment: Experiment, seed: int) -> Path:
         """The file of a setting: its id, and a digest of everything that its numbers depend on."""
-        inputs = {**experiment.setting(), "seed": seed, "efface": efface.__version__}
-        digest = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
         name = f"{experiment.id}-{experiment.kind}-{experiment.reading}".replace("/", "-")
-        return self.folder / f"{name}-{digest[:16]}.npz"
+        return self.folder / f"{name}-{_digest({**experiment.setting(), 'seed': seed})}.npz"
 
     def load(self, experiment: Experiment, seed: int) -> Numbers:
         """The stored runs of a setting; nothing if its file is missing or damaged."""
@@ -107,6 +105,25 @@ class RunStore:
             temporary.open("wb") as file,
         ):
             np.savez_compressed(file, **numbers)  # type: ignore[arg-type]
+
+    def table(
+        self, name: str, inputs: Mapping[str, Any], compute: Callable[[], list[dict[str, Any]]]
+    ) -> list[dict[str, Any]]:
+        """The rows of a table that depends on ``inputs`` alone; computed if they are not stored."""
+        path = self.folder / f"{name}-{_digest(inputs)}.json"
+        try:
+            stored: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError):  # missing or damaged
+            stored = compute()
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with atomic_write(path) as temporary:
+                temporary.write_text(json.dumps(stored), encoding="utf-8")
+        return stored
+
+
+def _digest(inputs: Mapping[str, Any]) -> str:
+    text = json.dumps({**inputs, "efface": efface.__version__}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @contextmanager
