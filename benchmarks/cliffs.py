@@ -55,9 +55,10 @@ def options(point: Point, intercept: bool) -> dict[str, Any]:
 
 
 def by_event(point: Point, intercept: bool, X: Array, y: Array) -> Callable[[], object]:
-    """Predict and learn from Python, one row at a time, through a full window.
+    """Predict and learn from Python, one row at a time, until the window has changed once.
 
-    Each round has a model of its own, so that all rounds go through the same rows.
+    Some work is done once per window: fewer events than rows of the window would show all of it, or
+    none. Each round has a model of its own, so that all rounds go through the same rows.
     """
     models = []
     for _ in range(ROUNDS + 1):
@@ -68,7 +69,7 @@ def by_event(point: Point, intercept: bool, X: Array, y: Array) -> Callable[[], 
 
     def run() -> None:
         model = next(fresh)
-        for t in range(point.s, point.s + EVENTS):
+        for t in range(point.s, 2 * point.s):
             model.predict_one(X[t])
             model.learn_one(X[t], y[t])
 
@@ -100,8 +101,9 @@ def by_statistics(point: Point, intercept: bool, X: Array, y: Array) -> Callable
 
 
 ROUNDS = 3
-EVENTS = 400  # per round
-REPLAYED = 12_000  # rows of a replay and of rolling regressions; at least a window
+# Rows of a replay and of rolling regressions; at least two windows, the period of the rare flag:
+# else long windows would lack the flag more often than short ones.
+REPLAYED = 12_000
 STATISTICS = "rolling, statistics"
 WAYS: dict[str, Way] = {
     "event": by_event,
@@ -180,7 +182,7 @@ def limit(way: str, kind: str, d: int) -> float:
 
 def costs(point: Point) -> Costs:
     """µs per row for each case, and the ratio to Gaussian rows with the same intercept."""
-    way, rows = WAYS[point.way], EVENTS if point.way == "event" else max(REPLAYED, point.s)
+    way, rows = WAYS[point.way], point.s if point.way == "event" else max(REPLAYED, 2 * point.s)
     runs = {}
     for case in (NORMAL, "normal, no intercept", *CASES):
         X, y = hard_stream(case, point.s + rows, point.d, point.s)
