@@ -398,14 +398,6 @@ def test_interpolated_quantiles_equal_exact_ones(low, high, beyond):
     assert np.isnan(student_quantiles(freedom, beyond)[3])
 
 
-def test_quantiles_of_many_like_freedoms_and_a_few_others_equal_exact_ones():
-    """The rows of a replay before its window is full, and those after."""
-    freedom = np.concatenate([np.arange(1.0, 480.0), np.linspace(479.0, 480.0, 600), [np.nan]])
-    found = student_quantiles(freedom, 0.025)
-    np.testing.assert_allclose(found[:-1], -stdtrit(freedom[:-1], 0.025), rtol=2e-12)
-    assert np.isnan(found[-1])
-
-
 # -- refused input -----------------------------------------------------------------------------
 
 

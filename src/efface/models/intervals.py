@@ -369,16 +369,11 @@ class Local(Method):
 
 
 def student_quantiles(freedom: Vector, beyond: float) -> Vector:
-    """Upper quantiles of Student's t; interpolated if there are many near the largest freedom."""
-    high = np.fmax.reduce(freedom, initial=0.0)
-    low = high / _RATIO
-    near = freedom >= low
-    if low < _LOWEST or np.count_nonzero(near) < _MANY:
+    """Upper quantiles of Student's t; interpolated if there are many of nearly equal freedom."""
+    low, high = freedom.min(initial=np.inf), freedom.max(initial=0.0)
+    if freedom.size < _MANY or not _LOWEST <= low < high <= _RATIO * low:
         return np.asarray(-stdtrit(freedom, beyond))
-    found = np.empty_like(freedom)
-    between = Chebyshev.interpolate(lambda v: -stdtrit(v, beyond), _DEGREE, [low, high])
-    found[near], found[~near] = between(freedom[near]), -stdtrit(freedom[~near], beyond)
-    return found
+    return Chebyshev.interpolate(lambda v: -stdtrit(v, beyond), _DEGREE, [low, high])(freedom)
 
 
 def _times(half: Vector, factor: Vector) -> Vector:
