@@ -60,6 +60,11 @@ def work(folder, seed, clock, log, rows):
         tell("done")
 
 
+def whole_lines(log):
+    """The lines of a log; one that a kill cut short announces a call that was never made."""
+    return log.read_bytes().split(b"\n")[:-1]
+
+
 def serve():
     """Fork a writer per line of stdin."""
     for line in sys.stdin:

@@ -28,7 +28,7 @@ from store_cases import (
     slots_of_rows,
     traces,
 )
-from store_writer import Writers
+from store_writer import Writers, whole_lines
 
 from efface import Ridge
 from efface.errors import DamagedStore
@@ -262,7 +262,7 @@ def killed_rounds(folder, rounds, seed):
             os.kill(writer, signal.SIGKILL)
             assert writers.status() == signal.SIGKILL
             with Store(folder) as store:
-                twin.follow(folder, log.read_bytes().splitlines(), store)
+                twin.follow(folder, whole_lines(log), store)
     finally:
         writers.close()
     return twin
@@ -334,7 +334,7 @@ def powerless_rounds(image, rounds, seed):
                 time.sleep(0.002)
             time.sleep(draw.random() * 0.2)
             os.kill(writer, signal.SIGSTOP)  # so that it acknowledges nothing meanwhile
-            lines = log.read_bytes().splitlines()
+            lines = whole_lines(log)
             os.kill(writer, signal.SIGKILL)
             assert writers.status() == signal.SIGKILL
             lose_power()
