@@ -194,14 +194,8 @@ class EventSolver(TreeSolver):
             return
         products = interpolated(rows.features, rows.weights, self.intercepts, events.rows[row])
         weight = rows.weights.sum()
-        events.gauges[row : row + 1] = (
-            products.new_or_infinite,
-            0.0,
-            0.0,
-            0.0,
-            0.0,
-            weight,
-        )  # no residual
+        leverage = products.new_or_infinite
+        events.gauges[row : row + 1] = leverage, 0.0, 0.0, 0.0, 0.0, weight  # no residual
         self._write(row, events, products, state.rank)
 
     def _gauge(self, X: Matrix, columns: Matrix) -> bool:

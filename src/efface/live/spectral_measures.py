@@ -106,10 +106,8 @@ class SpectralMeasures(ABC):
         found, total_weight = factor_rows(*self.rows.arrays, sums, kind, *into)
         if found == UNSOLVED or rank not in (-1, found):
             return None
-        base, count = (
-            1.0 / total_weight if self.intercepts else 0.0,
-            end - head - self.rows.weightless,
-        )
+        base = 1.0 / total_weight if self.intercepts else 0.0
+        count = end - head - self.rows.weightless
         system = WeightedSystem(rows, responses, np.zeros(d), base, total_weight, count, d + 1)
         return Scores(rows, *places), system
 

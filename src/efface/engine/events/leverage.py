@@ -24,9 +24,8 @@ from efface.engine.linalg.dense import add_row, copy, dot, fill, solve
 
 # Further codes: the row is to be measured by singular values; the rank is missing.
 SPECTRAL, UNRANKED = FOLD + 1, FOLD + 2
-LEVERAGE, IMAGE_2, UNEXPLAINED, SCATTER, SIZE_2, TOTAL_WEIGHT = range(
-    6
-)  # places in a column of gauges
+# Places in a column of gauges.
+LEVERAGE, IMAGE_2, UNEXPLAINED, SCATTER, SIZE_2, TOTAL_WEIGHT = range(6)
 GAUGES = 6
 _ROOM = 14
 GAUGES_KEPT = 1e-6  # of the squared responses: with less left, residuals are summed by row
