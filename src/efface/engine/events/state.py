@@ -224,13 +224,14 @@ def release(store: Vector, head: int) -> None:
     """Overwrite all that was derived from rows before ``head``, which have left."""
     state = stream_state(store)
     if head > state.first_needed or state.rule != FIXED:
-        _release_all(open_stream(store), store, head)
+        _release_all(store, head)
     elif state.valid == 1:
         _release_tail(store, state, head)  # the frequent case, without opening the rest
 
 
 @numba.njit(**INNER)
-def _release_all(s: Stream, store: Vector, head: int) -> None:
+def _release_all(store: Vector, head: int) -> None:
+    s = open_stream(store)
     clear_solution(s)
     if s.state.valid == 1:
         if head > s.state.core_start or head > s.sums.state.anchor:

@@ -24,6 +24,7 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.types.containers import UniTuple
 from numba.core.typing.context import Context
 
+from efface.engine.jit.plain_operations import PlainOperations
 from efface.engine.jit.views import View, as_views, view_of
 
 # Reductions may be reordered so that they vectorise; NaN and infinity keep their meaning.
@@ -68,6 +69,8 @@ _UNUSED_PASSES = {
     untyped_passes.FindLiterallyCalls,
     untyped_passes.LiteralUnroll,
     untyped_passes.LiteralPropagationSubPipelinePass,
+    untyped_passes.InlineInlinables,
+    untyped_passes.IRProcessing,
     typed_passes.InlineOverloads,
     typed_passes.NopythonRewrites,
     typed_passes.NoPythonSupportedFeatureValidation,
@@ -93,6 +96,8 @@ class _FastCompiler(Compiler):  # type: ignore[misc]
     def define_pipelines(self) -> Any:
         (passes,) = super().define_pipelines()
         passes.passes = [(kind, text) for kind, text in passes.passes if kind not in _UNUSED_PASSES]
+        passes.add_pass_after(PlainOperations, untyped_passes.FixupArgs)
+        passes.finalize()
         return [passes]
 
 
@@ -132,8 +137,8 @@ def _through_as_views(given: ir.Assign, definitions: Any) -> list[ir.Assign]:
 class _KernelCode(JITCodeLibrary):  # type: ignore[misc]
     """Machine code of a kernel: optimised once, together with all inner functions.
 
-    Loops are vectorised. They are not unrolled, and larger functions are not inlined: both would
-    take longer to compile and gain nothing.
+    Loops are vectorised. They are neither unrolled nor interleaved, and larger functions are not
+    inlined: all that would take longer to compile and gain nothing.
     """
 
     def _optimize_functions(self, module: Any) -> None:
@@ -145,9 +150,9 @@ class _KernelCode(JITCodeLibrary):  # type: ignore[misc]
             builder.getFunctionPassManager().run(function, builder)
 
     def _optimize_final_module(self) -> None:
-        tuning = llvm.create_pipeline_tuning_options(3)
+        tuning = llvm.create_pipeline_tuning_options(2)
         tuning.loop_vectorization = True
-        tuning.loop_unrolling = False
+        tuning.loop_interleaving = tuning.loop_unrolling = False
         tuning.inlining_threshold = 100
         builder = llvm.create_pass_builder(self._codegen._tm, tuning)
         builder.getModulePassManager().run(self._final_module, builder)
