@@ -18,6 +18,7 @@ from benchmarks.subject import missing
 
 STACK = "import numpy, scipy, numba, sklearn.base"
 IMPORT = "import efface"
+HELP = "import sys; sys.argv[1:] = ['--help']; from efface.cli.main import run; run()"
 MODEL = "from efface import OLS"
 CLOCK = "from time import perf_counter; start = perf_counter(); "
 STOP = "; print(perf_counter() - start)"
@@ -43,6 +44,8 @@ REPLAY = (
 )
 FIRST = {
     "rolling": ROLLING,
+    "AutoRidge, learn_one and predict_one": EVENTS.format(model="AutoRidge", rows=1),
+    "AutoRidge, fit and predict_one": FITTED.format(model="AutoRidge"),
     "Ridge, learn_one and predict_one": EVENTS.format(model="Ridge", rows=1),
     "Ridge, fit and predict_one": FITTED.format(model="Ridge"),
     "AdaptiveRidge, learn_one and predict_one": EVENTS.format(model="AdaptiveRidge", rows=1),
@@ -50,6 +53,7 @@ FIRST = {
 }
 # A window with more rows than features uses further kernels, compiled when it is first reached.
 ALL = {
+    "AutoRidge, 100 events": EVENTS.format(model="AutoRidge", rows=100),
     "Ridge, 100 events": EVENTS.format(model="Ridge", rows=100),
     "AdaptiveRidge, 100 events": EVENTS.format(model="AdaptiveRidge", rows=100),
     "AdaptiveRidge, replay of 500 rows": REPLAY.format(rows=500),
@@ -91,9 +95,11 @@ def imports(report: Report, repeats: int) -> None:
         note(report, peer, several(peer, repeats))
     stack = note(report, STACK, several(STACK, repeats))
     plain = note(report, IMPORT, several(IMPORT, repeats))
+    usage = note(report, "efface --help", several(HELP, repeats))
     model = note(report, MODEL, several(MODEL, repeats))
     above = None if model is None or stack is None else model - stack
     report.goals.append(Goal(IMPORT, plain, "at most", 0.4, " s"))
+    report.goals.append(Goal("efface --help", usage, "at most", 0.4, " s"))
     report.goals.append(Goal(f"{MODEL}, above its imports", above, "at most", 0.5, " s"))
 
 

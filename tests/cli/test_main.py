@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -18,13 +17,10 @@ def test_the_version_is_shown():
     assert run("--version").stdout == f"efface {efface.__version__}\n"
 
 
-def test_help_takes_less_than_400_milliseconds():
-    def seconds():
-        start = time.perf_counter()
-        assert run("--help").returncode == 0
-        return time.perf_counter() - start
-
-    assert min(seconds() for _ in range(3)) < 0.4
+def test_help_loads_no_large_package(tmp_path):
+    """``python -m benchmarks startup`` measures the time that it takes."""
+    large = ["numpy", "numba", "scipy", "sklearn", "pyarrow", "bokeh", "fastapi", "matplotlib"]
+    assert run_without(tmp_path, large, "--help").returncode == 0
 
 
 def test_an_unknown_command_gives_exit_code_2():
