@@ -21,7 +21,6 @@ from efface.theory.geometry import Array
 Quantity = Callable[[MeasuredSubplot, Line], Array]
 
 ADAPTIVE = Line("adaptive")
-SWITCHING = Line("switching")
 AUTO = Line("auto")
 
 
@@ -128,8 +127,8 @@ def small_penalties(evidence: Evidence) -> Places:
 
 def regret_ratios(
     figure: str,
-    top: Line | Method | float,
-    bottom: Line | Method | float,
+    top: Method | float,
+    bottom: Method | float,
     evidence: Evidence,
     *,
     sigmas: Sequence[float] = SIGMAS,
@@ -142,9 +141,7 @@ def regret_ratios(
             yield measured.place(_ratio, *samples, detail=f"{_name(one)} / {_name(other)}")
 
 
-def _line(measured: MeasuredSubplot, wanted: Line | Method | float) -> Line:
-    if isinstance(wanted, Line):
-        return wanted
+def _line(measured: MeasuredSubplot, wanted: Method | float) -> Line:
     return measured.fixed(wanted) if isinstance(wanted, float) else measured.only(wanted)
 
 
