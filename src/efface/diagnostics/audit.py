@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from efface.diagnostics.design import Design
-from efface.diagnostics.faded_rows import faded
+from efface.diagnostics.design import Design, faded
+from efface.diagnostics.deviations import is_selected
 from efface.diagnostics.large_samples import Sample
 from efface.diagnostics.reference import Refit
-from efface.diagnostics.scaled_rows import is_selected
 from efface.diagnostics.selected_refit import refit_model
 from efface.diagnostics.text import aligned, counted, figure, listed
 from efface.inputs.ids import AnyId, Id, some_ids

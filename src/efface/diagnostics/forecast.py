@@ -21,13 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from efface.diagnostics.design import faded
 from efface.diagnostics.deviations import (
     binary_exponent,
     deviations,
+    is_selected,
     only_rounding,
+    scaled_rows,
 )
-from efface.diagnostics.faded_rows import faded
-from efface.diagnostics.scaled_rows import is_selected, scaled_rows
 from efface.inputs.ids import Id
 from efface.inputs.parameters import whole
 from efface.live.snapshot import Snapshot
