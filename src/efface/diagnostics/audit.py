@@ -100,7 +100,8 @@ def audit(
     >>> audit(model, forgotten=[1]).holds, audit(model, forgotten=[1, 2]).remembered
     (True, (2,))
     """
-    claims, live = Claims.of(forgotten, forgotten_owners), model._snapshot()
+    claims = Claims(tuple(some_ids(forgotten)), tuple(some_ids(forgotten_owners, "owner")))
+    live = model._snapshot()
     alive = claims.alive(live)
     try:
         snapshot.check(live)
@@ -144,11 +145,6 @@ class Claims(NamedTuple):
     ids: tuple[Id, ...]
     owners: tuple[Id, ...]
 
-    @classmethod
-    def of(cls, ids: object, owners: object) -> Claims:
-        """The checked arguments of ``audit``."""
-        return cls(tuple(some_ids(ids)), tuple(some_ids(owners, "owner")))
-
     def alive(self, live: Snapshot) -> Claims:
         """Those that a live row has."""
         ids, owners = set(live.ids), set(live.owners or ())
@@ -188,21 +184,22 @@ def check_coefficients(case: Case) -> str | None:
 
 def check_forgotten_ids(case: Case) -> str | None:
     """No id that should be forgotten belongs to a live row."""
-    return _remembered(case.alive.ids, case.claims.ids, "forgotten id")
+    return _remembered(case.alive.ids, case.claims.ids, "forgotten id", ("is alive", "are alive"))
 
 
 def check_forgotten_owners(case: Case) -> str | None:
     """No owner that should be forgotten has a live row."""
-    return _remembered(case.alive.owners, case.claims.owners, "forgotten owner")
+    verbs = ("has live rows", "have live rows")
+    return _remembered(case.alive.owners, case.claims.owners, "forgotten owner", verbs)
 
 
-def _remembered(alive: tuple[Id, ...], claimed: tuple[Id, ...], subject: str) -> str | None:
+def _remembered(
+    alive: tuple[Id, ...], claimed: tuple[Id, ...], subject: str, verbs: tuple[str, str]
+) -> str | None:
     if not alive:
         return None
-    one = len(alive) == 1
-    verb = ("is" if one else "are") if subject == "forgotten id" else ("has" if one else "have")
-    rest = "alive" if subject == "forgotten id" else "live rows"
-    return f"{len(alive)} of the {counted(len(claimed), subject)} {verb} {rest}: {listed(alive)}"
+    verb = verbs[len(alive) > 1]
+    return f"{len(alive)} of the {counted(len(claimed), subject)} {verb}: {listed(alive)}"
 
 
 def check_canonical(case: Case) -> str | None:

@@ -132,8 +132,7 @@ def _scaled_state(live: Snapshot, first: int) -> tuple[int, float]:
         return 0, math.inf
     z = scaled_rows(live, X[positive], weights[positive])
     assert z is not None
-    rows = z.rows
-    found = spectrum(np.sqrt(weights[positive])[:, np.newaxis] * rows)
+    found = spectrum(np.sqrt(weights[positive])[:, np.newaxis] * z.rows)
     rank = int(found.rank)
     full = rank == X.shape[1]
     return rank, float(found.values[0] / found.values[-1]) if full else math.inf
