@@ -1,4 +1,4 @@
-"""The design matrix of a snapshot against dense algebra in 50 digits."""
+"""The design matrix of a snapshot against dense algebra in 50 digits; weights of a half-life."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ import math
 import numpy as np
 import pytest
 from twins import diagnostics as naive_diagnostics
+from twins import half_life as naive_fading
 from twins import scaling as naive_scaling
 
-from efface.diagnostics.design import Design
+from efface import OLS, KeepFor
+from efface.diagnostics.design import Design, faded
 from efface.live.snapshot import Snapshot
+
+X, Y, W = np.arange(12.0).reshape(6, 2), np.arange(6.0), np.array([1.0, 2.0, 0.0, 3.0, 1.0, 0.5])
 
 
 def snapshot(X, weights=None, *, intercept=True, standardize=False):
@@ -91,3 +95,23 @@ def test_squares_stay_finite_in_any_unit(factor):
     assert scaled.rank == design.rank
     assert scaled.condition == pytest.approx(design.condition, rel=1e-9)
     assert scaled.leverages(0.0, None)[0] == pytest.approx(design.leverages(0.0, None)[0], rel=1e-9)
+
+
+def test_weights_fade_by_rows_or_by_time():
+    model = OLS(4, halflife=3).fit(X, Y, sample_weight=W)
+    found = faded(model._snapshot()).weights
+    np.testing.assert_allclose(found, naive_fading.fading_weights(W[2:], 3.0), rtol=1e-14)
+    at = np.array([0.0, 1.0, 4.0, 4.5, 5.0, 9.0])
+    timed = OLS(KeepFor(20.0), halflife=3.0).fit(X, Y, sample_weight=W, at=at)
+    found = faded(timed._snapshot()).weights
+    np.testing.assert_allclose(found, naive_fading.fading_weights(W, 3.0, at), rtol=1e-14)
+    days = np.datetime64("2024-01-01") + np.arange(6)
+    calendar = OLS(halflife="2d").fit(X, Y, at=days)
+    found = faded(calendar._snapshot()).weights
+    np.testing.assert_allclose(found, naive_fading.fading_weights(np.ones(6), 2.0), rtol=1e-14)
+
+
+def test_rows_without_a_half_life_are_as_they_are():
+    live = OLS().fit(X, Y, sample_weight=W)._snapshot()
+    assert faded(live) is live
+    assert len(faded(OLS(halflife=2).empty(2)._snapshot()).y) == 0

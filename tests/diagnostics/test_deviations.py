@@ -1,4 +1,4 @@
-"""Deviations from the mean and standardised rows against rational arithmetic."""
+"""Deviations from the mean and standardised rows against rational arithmetic; scaled rows."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from efface import OLS, AutoRidge, Ridge
 from efface.diagnostics.deviations import (
     binary_exponent,
     deviations,
+    is_selected,
     only_rounding,
+    scaled_rows,
     standardized,
 )
+
+X = np.random.default_rng(0).normal(size=(9, 2)) * [1.0, 100.0] + 3.0
 
 
 def window(n, d, seed=0):
@@ -67,3 +72,30 @@ def test_standardized_rows_have_mean_0_and_deviation_1_or_are_0():
     assert found.deviation[3] == 1.0
     assert found.transform(X[5]) == pytest.approx(found.rows[5], rel=1e-12)
     assert found.mean == pytest.approx(X.mean(axis=0), rel=1e-12)
+
+
+def scaled(model):
+    live = model.fit(X, X.sum(axis=1))._snapshot()
+    return scaled_rows(live, X, np.ones(9))
+
+
+def test_other_models_regress_on_rows_as_they_are_or_standardised():
+    assert scaled(OLS()) is None
+    assert not is_selected(Ridge().fit(X, X[:, 0])._snapshot())
+    assert scaled(Ridge(standardize=True)).deviation == pytest.approx(X.std(axis=0))
+
+
+@pytest.mark.parametrize("options", [{"standardize": True}, {"average": True}])
+def test_auto_ridge_standardises_where_it_says_so(options):
+    z = scaled(AutoRidge(**options))
+    assert z.rows == pytest.approx((X - X.mean(axis=0)) / X.std(axis=0))
+
+
+def test_auto_ridge_halves_the_scaling_otherwise():
+    z = scaled(AutoRidge())
+    assert z.deviation == pytest.approx(np.sqrt(X.std(axis=0)))
+    assert z.transform(X[:1]) == pytest.approx(z.rows[:1])
+    z = scaled(AutoRidge(fit_intercept=False))
+    assert z.rows == pytest.approx(X / (X**2).mean(axis=0) ** 0.25)
+    assert not z.mean.any()
+    assert z.transform(X[:1]) == pytest.approx(z.rows[:1])

@@ -96,8 +96,8 @@ def test_ratios_equal_slow_ones(evidence, figure):
     found = {
         "best": subject.ratios_to_the_best(figure, MeasuredSubplot.total, evidence),
         "oracle": subject.oracle_over_best(figure, evidence),
-        "near": subject.regret_ratios(figure, subject.ADAPTIVE, "oracle", evidence),
-        "zero": subject.regret_ratios(figure, subject.ADAPTIVE, "zero", evidence),
+        "near": subject.regret_ratios(figure, "adaptive", "oracle", evidence),
+        "zero": subject.regret_ratios(figure, "adaptive", "zero", evidence),
         "auto": subject.auto_over_best(figure, evidence),
         "auto near": subject.auto_ratios(figure, "oracle", evidence),
     }

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from efface.paper.figure_findings import FIGURE_FINDINGS, FIGURES_1_AND_2
-from efface.paper.findings import findings_of
+from efface.paper.findings import Finding
 from efface.paper.reproduction import TARGETS
 from efface.paper.statement_findings import IDENTITIES, STATEMENT_FINDINGS
 from efface.paper.verdicts import Place, Range
@@ -16,7 +16,7 @@ from efface.paper.verdicts import Place, Range
 def test_a_claim_has_the_verdict_of_its_places():
     places = [Place("a", 0.9, 0.01), Place("b", 1.2, 0.01)]
     row = ("name", "Sentence.", "ratio", Range(high=1.0), lambda evidence: iter(places))
-    (finding,) = findings_of("Lemma 9", "claims", row)
+    finding = Finding(*row, source="Lemma 9")
     claim = finding.claim("standardized", None)
     assert (finding.source, finding.target) == ("Lemma 9", "claims")
     assert (claim.verdict, claim.decided_by) == ("fails", places[1])

@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from efface.diagnostics.design import Design
-from efface.diagnostics.faded_rows import faded
+from efface.diagnostics.design import Design, faded
+from efface.diagnostics.deviations import is_selected
 from efface.diagnostics.large_samples import Sample
 from efface.diagnostics.reference import Refit
-from efface.diagnostics.scaled_rows import is_selected
 from efface.diagnostics.selected_refit import refit_model
 from efface.diagnostics.text import aligned, counted, figure, listed
 from efface.inputs.ids import AnyId, Id, some_ids
@@ -101,7 +100,8 @@ def audit(
     >>> audit(model, forgotten=[1]).holds, audit(model, forgotten=[1, 2]).remembered
     (True, (2,))
     """
-    claims, live = Claims.of(forgotten, forgotten_owners), model._snapshot()
+    claims = Claims(tuple(some_ids(forgotten)), tuple(some_ids(forgotten_owners, "owner")))
+    live = model._snapshot()
     alive = claims.alive(live)
     try:
         snapshot.check(live)
@@ -145,11 +145,6 @@ class Claims(NamedTuple):
     ids: tuple[Id, ...]
     owners: tuple[Id, ...]
 
-    @classmethod
-    def of(cls, ids: object, owners: object) -> Claims:
-        """The checked arguments of ``audit``."""
-        return cls(tuple(some_ids(ids)), tuple(some_ids(owners, "owner")))
-
     def alive(self, live: Snapshot) -> Claims:
         """Those that a live row has."""
         ids, owners = set(live.ids), set(live.owners or ())
@@ -189,21 +184,22 @@ def check_coefficients(case: Case) -> str | None:
 
 def check_forgotten_ids(case: Case) -> str | None:
     """No id that should be forgotten belongs to a live row."""
-    return _remembered(case.alive.ids, case.claims.ids, "forgotten id")
+    return _remembered(case.alive.ids, case.claims.ids, "forgotten id", ("is alive", "are alive"))
 
 
 def check_forgotten_owners(case: Case) -> str | None:
     """No owner that should be forgotten has a live row."""
-    return _remembered(case.alive.owners, case.claims.owners, "forgotten owner")
+    verbs = ("has live rows", "have live rows")
+    return _remembered(case.alive.owners, case.claims.owners, "forgotten owner", verbs)
 
 
-def _remembered(alive: tuple[Id, ...], claimed: tuple[Id, ...], subject: str) -> str | None:
+def _remembered(
+    alive: tuple[Id, ...], claimed: tuple[Id, ...], subject: str, verbs: tuple[str, str]
+) -> str | None:
     if not alive:
         return None
-    one = len(alive) == 1
-    verb = ("is" if one else "are") if subject == "forgotten id" else ("has" if one else "have")
-    rest = "alive" if subject == "forgotten id" else "live rows"
-    return f"{len(alive)} of the {counted(len(claimed), subject)} {verb} {rest}: {listed(alive)}"
+    verb = verbs[len(alive) > 1]
+    return f"{len(alive)} of the {counted(len(claimed), subject)} {verb}: {listed(alive)}"
 
 
 def check_canonical(case: Case) -> str | None:

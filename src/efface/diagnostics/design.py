@@ -2,12 +2,14 @@
 
 Phi = X'X. With an intercept, X has the deviations from the mean; with ``standardize`` and for
 AutoRidge, the scaled rows. With weights, each row is multiplied by the square root of its weight,
-and the mean is the weighted one. Rows of weight 0 do not enter.
+and the mean is the weighted one. Rows of weight 0 do not enter. ``faded`` gives the rows of a model
+with a half-life their weights.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -17,11 +19,36 @@ from efface.diagnostics.deviations import (
     binary_exponent,
     deviations,
     scaled_penalty,
+    scaled_rows,
 )
-from efface.diagnostics.scaled_rows import scaled_rows
+from efface.inputs.months import Months
+from efface.inputs.times import as_duration
+from efface.live.policies import KeepFor, from_plain
 from efface.live.snapshot import Snapshot
 from efface.theory.geometry import Array, spectrum, whiten
 from efface.theory.quantities import forgetting_terms
+
+
+def faded(live: Snapshot) -> Snapshot:
+    """A snapshot with the weights that its rows have now; the same if it has no half-life.
+
+    >>> from efface import OLS
+    >>> model = OLS(halflife=1.0).fit([[1.0], [2.0], [4.0]], [1.0, 2.0, 3.0])
+    >>> faded(model._snapshot()).weights
+    array([0.25, 0.5 , 1.  ])
+    """
+    halflife = from_plain(live.parameters.get("halflife"))
+    if halflife is None or not len(live.y):
+        return live
+    by_rows = isinstance(halflife, int | float | np.number)
+    if by_rows and not isinstance(from_plain(live.parameters["window"]), KeepFor):
+        ages = np.arange(len(live.y))[::-1] / float(halflife)
+    else:
+        length = as_duration(halflife)
+        assert live.times is not None
+        assert not isinstance(length, Months)
+        ages = (live.times[-1] - live.times) / float(length)
+    return replace(live, weights=live.weighed * 0.5**ages)
 
 
 class Design:

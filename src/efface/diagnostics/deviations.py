@@ -1,4 +1,4 @@
-"""Deviations from the mean and standardised rows, rounded once, for the checks of a model.
+"""Deviations from the mean and scaled rows, rounded once, for the checks of a model.
 
 ``efface.engine`` computes the same quantities. These functions are independent of it on purpose: an
 audit must not trust the code that it checks.
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from efface.live.snapshot import Snapshot
 from efface.theory.geometry import Array
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -124,3 +125,25 @@ def divided_by_length(X: Array, weights: Array | None = None) -> StandardizedRow
     lengths = units * np.sqrt(np.average((X / units) ** 2, axis=0, weights=weights))
     deviation = np.where(X.any(axis=0), lengths, 1.0)
     return StandardizedRows(X / deviation, deviation, X, weights, centred=False)
+
+
+def is_selected(live: Snapshot) -> bool:
+    """Does the model select its penalty by the rows, and scale them by itself?"""
+    return live.model == "AutoRidge"
+
+
+def scaled_rows(live: Snapshot, X: Array, weights: Array) -> StandardizedRows | None:
+    """Rows of positive weight at the scale of a model; None if that is the scale that they have.
+
+    AutoRidge divides features by the roots of their deviations, or of their root mean squares
+    without an intercept; averaged coefficients have a penalty on standardised features.
+    """
+    standardize = bool(live.parameters["standardize"])
+    if not is_selected(live):
+        return standardized(X, weights) if standardize else None
+    centred = standardize or live.parameters["fit_intercept"]
+    z = standardized(X, weights) if centred else divided_by_length(X, weights)
+    if standardize or live.parameters["average"]:
+        return z
+    root = np.sqrt(z.deviation)
+    return z._replace(rows=z.rows * root, deviation=root)

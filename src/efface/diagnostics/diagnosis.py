@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from efface.diagnostics.design import Design
-from efface.diagnostics.faded_rows import faded
+from efface.diagnostics.design import Design, faded
 from efface.diagnostics.selected_refit import refit_model
 from efface.diagnostics.text import aligned, counted
 from efface.inputs.arrays import as_row

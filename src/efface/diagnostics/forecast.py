@@ -21,13 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from efface.diagnostics.design import faded
 from efface.diagnostics.deviations import (
     binary_exponent,
     deviations,
+    is_selected,
     only_rounding,
+    scaled_rows,
 )
-from efface.diagnostics.faded_rows import faded
-from efface.diagnostics.scaled_rows import is_selected, scaled_rows
 from efface.inputs.ids import Id
 from efface.inputs.parameters import whole
 from efface.live.snapshot import Snapshot
@@ -131,8 +132,7 @@ def _scaled_state(live: Snapshot, first: int) -> tuple[int, float]:
         return 0, math.inf
     z = scaled_rows(live, X[positive], weights[positive])
     assert z is not None
-    rows = z.rows
-    found = spectrum(np.sqrt(weights[positive])[:, np.newaxis] * rows)
+    found = spectrum(np.sqrt(weights[positive])[:, np.newaxis] * z.rows)
     rank = int(found.rank)
     full = rank == X.shape[1]
     return rank, float(found.values[0] / found.values[-1]) if full else math.inf

@@ -11,9 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from efface.diagnostics.deviations import StandardizedRows, binary_exponent, deviations
+from efface.diagnostics.deviations import (
+    StandardizedRows,
+    binary_exponent,
+    deviations,
+    is_selected,
+    scaled_rows,
+)
 from efface.diagnostics.reference import Refit, refit, refit_rows_scaled, refit_snapshot
-from efface.diagnostics.scaled_rows import is_selected, scaled_rows
 from efface.live.snapshot import Snapshot
 from efface.theory.geometry import Array
 

@@ -1,4 +1,4 @@
-"""What all figures share: an empty figure, values beside a panel, distinct values of a column."""
+"""What figures share: an empty figure, the time axis, values beside a panel, distinct values."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from efface.paper.verdicts import with_error
 
@@ -19,6 +20,12 @@ def new_figure(width: float, height: float) -> Figure:
     drawn = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(drawn)
     return drawn
+
+
+def format_time(axis: Axes) -> None:
+    """A grid, and few ticks along the time axis."""
+    axis.grid(alpha=0.25, linewidth=0.6)
+    axis.xaxis.set_major_locator(MaxNLocator(4, integer=True))
 
 
 def values_of(rows: Iterable[Row], column: str) -> list[Any]:

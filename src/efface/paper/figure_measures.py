@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -15,18 +16,13 @@ import numpy as np
 from efface.paper.evidence import Evidence, MeasuredSubplot, Places
 from efface.paper.methods import START, Line, Method
 from efface.paper.settings import SIGMAS
-from efface.paper.verdicts import Place, jackknife
+from efface.paper.verdicts import Place, growth_exponent, jackknife, ratio_of_means
 from efface.theory.geometry import Array
 
 Quantity = Callable[[MeasuredSubplot, Line], Array]
 
 ADAPTIVE = Line("adaptive")
-SWITCHING = Line("switching")
 AUTO = Line("auto")
-
-
-def _ratio(above: Array, below: Array) -> float:
-    return float(above.mean() / below.mean())
 
 
 def _over_best(one: Array, others: Array) -> float:
@@ -46,10 +42,6 @@ def _table(
     return table, f"best {_name(lines[int(table.mean(axis=0).argmin())])}"
 
 
-def _exponent(late: Array, early: Array, growth: float) -> float:
-    return math.log(_ratio(late, early)) / growth
-
-
 def _halves(measured: MeasuredSubplot) -> tuple[int, float]:
     """The index of half of the horizon, and the logarithm of the growth of t from there."""
     predictions = measured.setting.times - measured.setting.rows_needed
@@ -63,12 +55,8 @@ def growth_exponents(figure: str, evidence: Evidence) -> Places:
         half, growth = _halves(measured)
         for line in measured.paper_lines:
             regret = measured.line("regret", line)
-            yield measured.place(
-                lambda late, early, growth=growth: _exponent(late, early, growth),
-                regret[:, -1],
-                regret[:, half],
-                detail=_name(line),
-            )
+            samples = regret[:, -1], regret[:, half]
+            yield measured.place(partial(growth_exponent, growth), *samples, detail=_name(line))
 
 
 def exponent_steps(figure: str, evidence: Evidence) -> Places:
@@ -78,7 +66,7 @@ def exponent_steps(figure: str, evidence: Evidence) -> Places:
             half, growth = _halves(after)
 
             def step(a: Array, b: Array, c: Array, d: Array, growth: float = growth) -> float:
-                return _exponent(a, b, growth) - _exponent(c, d, growth)
+                return growth_exponent(growth, a, b) - growth_exponent(growth, c, d)
 
             for old, new in zip(before.paper_lines, after.paper_lines, strict=True):
                 regrets = after.line("regret", new), before.line("regret", old)
@@ -103,7 +91,7 @@ def step_ratios(
             for old, new in pairs[lines]:
                 samples = quantity(after, new), quantity(before, old)
                 start = f"{along}={getattr(before.setting, along):g}"
-                yield after.place(_ratio, *samples, detail=f"{_name(new)}, from {start}")
+                yield after.place(ratio_of_means, *samples, detail=f"{_name(new)}, from {start}")
 
 
 def ratios_to_the_best(
@@ -128,8 +116,8 @@ def small_penalties(evidence: Evidence) -> Places:
 
 def regret_ratios(
     figure: str,
-    top: Line | Method | float,
-    bottom: Line | Method | float,
+    top: Method | float,
+    bottom: Method | float,
     evidence: Evidence,
     *,
     sigmas: Sequence[float] = SIGMAS,
@@ -139,12 +127,10 @@ def regret_ratios(
         if measured.setting.sigma in sigmas:
             one, other = (_line(measured, line) for line in (top, bottom))
             samples = measured.total(one), measured.total(other)
-            yield measured.place(_ratio, *samples, detail=f"{_name(one)} / {_name(other)}")
+            yield measured.place(ratio_of_means, *samples, detail=f"{_name(one)} / {_name(other)}")
 
 
-def _line(measured: MeasuredSubplot, wanted: Line | Method | float) -> Line:
-    if isinstance(wanted, Line):
-        return wanted
+def _line(measured: MeasuredSubplot, wanted: Method | float) -> Line:
     return measured.fixed(wanted) if isinstance(wanted, float) else measured.only(wanted)
 
 
@@ -168,7 +154,7 @@ def auto_ratios(figure: str, bottom: Method, evidence: Evidence) -> Places:
     for measured, auto in evidence.paired_with_auto(figure):
         line = measured.only(bottom)
         samples = auto.total(AUTO), measured.total(line)
-        yield measured.place(_ratio, *samples, detail=f"auto / {_name(line)}")
+        yield measured.place(ratio_of_means, *samples, detail=f"auto / {_name(line)}")
 
 
 def floor_ratios(figure: str, evidence: Evidence, *, methods: Sequence[Method] = ()) -> Places:
@@ -212,7 +198,7 @@ def sensitivities(figure: str, along: str, evidence: Evidence) -> Places:
     """Growth of the regret of small fixed penalties along a column, over that of the adaptive."""
 
     def contrast(a: Array, b: Array, c: Array, d: Array) -> float:
-        return _ratio(a, b) / _ratio(c, d)
+        return ratio_of_means(a, b) / ratio_of_means(c, d)
 
     for row in evidence.rows(figure, along, "s"):
         low, high = (row[-1], row[0]) if along == "df" else (row[0], row[-1])
@@ -259,7 +245,7 @@ def loss_ratios(evidence: Evidence) -> Places:
     """The cumulative absolute loss over the cumulative squared loss of the adaptive ridge."""
     for measured in evidence.subplots("fig3"):
         samples = (measured.line(name, ADAPTIVE)[:, -1] for name in ("abs_regret", "regret"))
-        yield measured.place(_ratio, *samples, detail="adaptive")
+        yield measured.place(ratio_of_means, *samples, detail="adaptive")
 
 
 def switch_rules(evidence: Evidence) -> Places:

@@ -23,11 +23,11 @@ class Finding:
 
     name: str
     sentence: str
-    source: str  # where in the paper
-    target: str  # of ``efface reproduce``: the files that show it
     number: str
     wanted: Range
     measure: Measure
+    source: str  # where in the paper
+    target: str = "claims"  # of ``efface reproduce``: the files that show it
 
     def claim(self, reading: Reading | Either, evidence: Evidence) -> Claim:
         """The verdict under one reading."""
@@ -45,13 +45,3 @@ class Claim:
     decided_by: Place
     counts: Mapping[Verdict, int]
     places: tuple[Place, ...]
-
-
-def findings_of(
-    source: str, target: str, *rows: tuple[str, str, str, Range, Measure]
-) -> tuple[Finding, ...]:
-    """Findings of one part of the paper: name, sentence, number, range, measure."""
-    return tuple(
-        Finding(name, sentence, source, target, number, wanted, measure)
-        for name, sentence, number, wanted, measure in rows
-    )

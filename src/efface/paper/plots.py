@@ -18,9 +18,9 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter
 
-from efface.paper.drawing import Row, final_values, new_figure, values_of
+from efface.paper.drawing import Row, final_values, format_time, new_figure, values_of
 from efface.paper.protocol_drawing import draw_protocol
 from efface.paper.rank_plot import draw_ranks
 
@@ -146,7 +146,8 @@ def _grid(layout: _Layout, rows: Sequence[Row]) -> Figure:
 
 def _draw_lines(axis: Axes, layout: _Layout, rows: Sequence[Row]) -> None:
     for place, (style, every_row) in enumerate(_methods(rows)):
-        line = every_row[_settled(layout, every_row) :]
+        # Ratios of small sums mean little: the first of them are left out.
+        line = every_row[len(every_row) // 20 if layout.quantity == "relative" else 0 :]
         t = [row["t"] for row in line]
         mean = [row[f"{layout.quantity}_mean"] for row in line]
         error = [row[f"{layout.quantity}_se"] for row in line]
@@ -163,14 +164,8 @@ def _draw_lines(axis: Axes, layout: _Layout, rows: Sequence[Row]) -> None:
     _format_axis(axis, layout)
 
 
-def _settled(layout: _Layout, rows: Sequence[Row]) -> int:
-    """The rows to leave out at the start, where ratios of small sums mean little."""
-    return len(rows) // 20 if layout.quantity == "relative" else 0
-
-
 def _format_axis(axis: Axes, layout: _Layout) -> None:
-    axis.grid(alpha=0.25, linewidth=0.6)
-    axis.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    format_time(axis)
     if layout.level is not None:
         axis.axhline(layout.level[0], color="0.6", linewidth=0.8)
     if layout.log:
@@ -185,10 +180,11 @@ def _limit(axis: Axes, layout: _Layout, rows: Sequence[Row]) -> None:
     """Limits for a row of panels in which lines that are close together can be told apart."""
     if not layout.final:
         return
-    ends = [line[-1] for _, line in _lines(rows)]
+    end = rows[-1]["t"]
+    ends = [row for row in rows if row["t"] == end]
     last = [row[f"{layout.quantity}_mean"] for row in ends]
     if layout.quantity == "relative":
-        late = [row["relative_mean"] for row in rows if row["t"] > 0.2 * ends[0]["t"]]
+        late = [row["relative_mean"] for row in rows if row["t"] > 0.2 * end]
         axis.set_ylim(min(late) - 0.03, min(_ABOVE_BEST, max(late) + 0.05))
         return
     zero = [row["regret_mean"] for row in ends if row["method"] == "zero"]
@@ -238,13 +234,6 @@ def _handle(style: _Style) -> Line2D:
         [], [], color=style.colour, marker=style.marker, linestyle=style.dash, markersize=5,
         label=style.label,
     )  # fmt: skip
-
-
-def _lines(rows: Sequence[Row]) -> Iterable[tuple[_Style, Sequence[Row]]]:
-    """The rows of each method in each panel."""
-    memories = {(row.get("s"), row.get("k")): None for row in rows}
-    for memory in memories:
-        yield from _methods([row for row in rows if (row.get("s"), row.get("k")) == memory])
 
 
 def _methods(rows: Sequence[Row]) -> Iterable[tuple[_Style, Sequence[Row]]]:

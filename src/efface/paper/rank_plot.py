@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from efface.paper.drawing import Row, new_figure, values_of
+from efface.paper.drawing import Row, format_time, new_figure, values_of
 
 _RUN, _MEAN = "#0072B2", "#D55E00"
 _LAST = 300  # steps of the lower row
@@ -24,7 +24,8 @@ def draw_ranks(rows: Sequence[Row]) -> Figure:
         part = [row for row in rows if row["s"] == s]
         _draw_all(axes[0][column], part)
         _draw_last(axes[1][column], part)
-        axes[0][column].set_title(f"s = {s}\n{_count(part)}", fontweight="bold", fontsize=9)
+        falls = f"{part[-1]['falls_mean']:,.0f} falls in {len(part) - 1:,} steps"
+        axes[0][column].set_title(f"s = {s}\n{falls}", fontweight="bold", fontsize=9)
         axes[1][column].set_xlabel("t")
     axes[0][0].set_ylabel("rank of the window")
     axes[1][0].set_ylabel(f"the same run, last {_LAST} steps")
@@ -44,17 +45,13 @@ def draw_ranks(rows: Sequence[Row]) -> Figure:
     return drawn
 
 
-def _count(rows: Sequence[Row]) -> str:
-    return f"{rows[-1]['falls_mean']:,.0f} falls in {len(rows) - 1:,} steps"
-
-
 def _draw_all(axis: Axes, rows: Sequence[Row]) -> None:
     t = [row["t"] for row in rows]
     axis.plot(t, [row["rank"] for row in rows], color=_RUN, linewidth=0.6)
     axis.plot(t, [row["rank_mean"] for row in rows], color=_MEAN, linewidth=0.9)
     axis.axhline(100, color="0.4", linewidth=0.9, linestyle=":")
     axis.set_ylim(0, 106)
-    _format(axis)
+    format_time(axis)
 
 
 def _draw_last(axis: Axes, rows: Sequence[Row]) -> None:
@@ -62,9 +59,4 @@ def _draw_last(axis: Axes, rows: Sequence[Row]) -> None:
     axis.step([row["t"] for row in last], [row["rank"] for row in last], color=_RUN, linewidth=0.9)
     axis.margins(y=0.15)
     axis.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-    _format(axis)
-
-
-def _format(axis: Axes) -> None:
-    axis.grid(alpha=0.25, linewidth=0.6)
-    axis.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    format_time(axis)

@@ -7,13 +7,14 @@ is the evidence.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from efface.paper.evidence import Evidence, Places
 from efface.paper.experiments import ForgettingTerms, Numbers, OlsBound, RidgeBound
-from efface.paper.verdicts import Place, jackknife
+from efface.paper.verdicts import Place, growth_exponent, jackknife, ratio_of_means
 from efface.theory.geometry import Array
 
 Version = Literal["printed", "derived"]
@@ -117,11 +118,8 @@ def ols_growth(evidence: Evidence) -> Places:
     for setting, numbers in evidence.of(OlsBound):
         steps = setting.horizon - setting.s
         growth = math.log(steps / (steps // 2))
-        found = jackknife(
-            lambda late, early, growth=growth: math.log(late.mean() / early.mean()) / growth,
-            numbers["abs_regret"],
-            numbers["half"],
-        )
+        samples = numbers["abs_regret"], numbers["half"]
+        found = jackknife(partial(growth_exponent, growth), *samples)
         yield Place(setting.id, *found, "least squares")
 
 
@@ -129,11 +127,7 @@ def ridge_over_ols(evidence: Evidence) -> Places:
     """The regret of the adaptive ridge over that of FIFD-OLS."""
     for setting, numbers in evidence.of(OlsBound):
         if setting.scale == 1:
-            found = jackknife(
-                lambda ridge, ols: float(ridge.mean() / ols.mean()),
-                numbers["adaptive_regret"],
-                numbers["regret"],
-            )
+            found = jackknife(ratio_of_means, numbers["adaptive_regret"], numbers["regret"])
             yield Place(setting.id, *found, "adaptive / least squares")
 
 

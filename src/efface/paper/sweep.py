@@ -164,11 +164,7 @@ def sweep(
     for each, numbers in found.items():
         if _count(numbers):
             advance(each, _count(numbers))
-    missing = {
-        each: range(_count(numbers), each.runs(runs))
-        for each, numbers in found.items()
-        if _count(numbers) < each.runs(runs)
-    }
+    missing = {each: range(_count(found[each]), each.runs(runs)) for each in found}
     for each, numbers in _computed(missing, seed, workers or Workers(), advance):
         found[each] = _joined(found[each], numbers)
         if store is not None:
@@ -196,7 +192,11 @@ def _computed(
 ) -> Iterator[tuple[Experiment, Numbers]]:
     """Each setting with the numbers of its missing runs, as soon as the last of them is done."""
     done: dict[Experiment, dict[int, Numbers]] = {each: {} for each in missing}
-    tasks = [task for each, numbers in missing.items() for task in _tasks(each, numbers, seed)]
+    tasks = [
+        (each, seed, numbers[first : first + _CHUNK])
+        for each, numbers in missing.items()
+        for first in range(0, len(numbers), _CHUNK)
+    ]
     if not tasks:
         return
     for experiment, part in _performed(tasks, workers):
@@ -204,15 +204,6 @@ def _computed(
         advance(experiment, len(part))
         if len(done[experiment]) == len(missing[experiment]):
             yield experiment, _stack(done.pop(experiment))
-
-
-def _tasks(
-    experiment: Experiment, numbers: range, seed: int
-) -> list[tuple[Experiment, int, range]]:
-    return [
-        (experiment, seed, numbers[first : first + _CHUNK])
-        for first in range(0, len(numbers), _CHUNK)
-    ]
 
 
 def _performed(

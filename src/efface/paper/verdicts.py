@@ -93,6 +93,16 @@ def jackknife(statistic: Callable[..., float], *samples: Array) -> tuple[float, 
     return value, float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
 
 
+def ratio_of_means(above: Array, below: Array) -> float:
+    """The mean of a sample over that of another."""
+    return float(above.mean() / below.mean())
+
+
+def growth_exponent(growth: float, late: Array, early: Array) -> float:
+    """p of R ~ t^p, from R at two times; ``growth`` is the logarithm of the ratio of the times."""
+    return math.log(ratio_of_means(late, early)) / growth
+
+
 def judge(places: Sequence[Place], wanted: Range) -> tuple[Verdict, Place, dict[Verdict, int]]:
     """The verdict over all places, the place that decides it, and the count of each verdict.
 

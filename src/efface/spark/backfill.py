@@ -7,6 +7,7 @@ and compiled code goes through them, many keys at once. Rows travel as Arrow rec
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -82,11 +83,7 @@ def replay(
         raise invalid("diagnostics", options["diagnostics"], "no diagnostics on Spark", advice)
     columns = _columns(df, key, y, x, at, ids, options)
     told = {"interval": interval, **options}
-
-    def run(batches: Batches) -> Iterator[Any]:
-        return replay_keys(batches, columns, model, told)
-
-    return _by_key(df, columns, run)
+    return _by_key(df, columns, partial(replay_keys, columns=columns, model=model, options=told))
 
 
 def rolling(
@@ -108,11 +105,7 @@ def rolling(
     """
     columns = _columns(df, key, y, x, at, ids, options)
     told = {"window": window, **options}
-
-    def run(batches: Batches) -> Iterator[Any]:
-        return roll_keys(batches, columns, told)
-
-    return _by_key(df, columns, run)
+    return _by_key(df, columns, partial(roll_keys, columns=columns, options=told))
 
 
 def replay_keys(

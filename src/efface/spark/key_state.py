@@ -194,10 +194,10 @@ class KeyState:
             yield from self._replay(run, "learned")
         except InvalidValue:
             for event in run:
-                yield self._guarded(event, lambda one: next(iter(self._replay([one], "learned"))))
+                yield self._guarded(event, lambda one: self._replay([one], "learned")[0])
 
     def _learn_late(self, event: Event) -> EventResult:
-        found = next(iter(self._replay([event], "late")))
+        found = self._replay([event], "late")[0]
         return found if event.id in self.model else found._replace(status="outdated")
 
     def _replay(self, run: list[Event], status: str) -> list[EventResult]:

@@ -268,40 +268,27 @@ def representation_bound(
     """
     windows = sliding_windows(X, s)
     stack, lam = spectra(windows), as_penalties(penalties, len(windows))
-    terms, drift = _slide_terms(windows, lam), _drift(stack, lam)
+    arrived, frt_terms, kept = _slide_terms(windows, lam)
+    drift, z = _drift(stack, lam), arrived - frt_terms
     log_dets = stack.log_det(lam)
     first, last = float(log_dets[0]), float(log_dets[-1])
-    eta, frt = last - drift.derived.log, float(terms.frt.sum())
+    eta, frt = last - drift.derived.log, float(frt_terms.sum())
     singular = bool(np.isneginf(log_dets).any())
-    gain = math.inf if singular else last - first - drift.exact - float(terms.kept.sum())
+    gain = math.inf if singular else last - first - drift.exact - float(kept.sum())
     return RepresentationBound(
-        representation=float(terms.new.sum()),
+        representation=float(arrived.sum()),
         eta=eta,
         frt=frt,
         bound=2 * eta + frt,
         telescoped=math.nan if singular else 2 * (eta - first) + frt,
-        valid_bound=gain * _stretch(float(terms.new.max())),
+        valid_bound=gain * _stretch(float(arrived.max())),
         steps=len(windows) - 1,
-        outside=terms.outside,
+        outside=int(np.count_nonzero((z < 0) | (z > HALF_LOG_ROOT))),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _SlideTerms:
+def _slide_terms(windows: Array, penalties: Array) -> tuple[Array, Array, Array]:
     """Per step: ||x_t||^2, FRT_t and log(1 - h_t), with the leverage h_t of the row that leaves."""
-
-    new: Array
-    frt: Array
-    kept: Array
-
-    @property
-    def outside(self) -> int:
-        """The steps at which log(1 + z) > z / 2 is false."""
-        z = self.new - self.frt
-        return int(np.count_nonzero((z < 0) | (z > HALF_LOG_ROOT)))
-
-
-def _slide_terms(windows: Array, penalties: Array) -> _SlideTerms:
     rows = []
     for before, after, penalty in zip(windows[:-1], windows[1:], penalties[:-1], strict=True):
         old, new = whiten(before, np.stack([before[0], after[-1]]), penalty=float(penalty))
@@ -311,7 +298,7 @@ def _slide_terms(windows: Array, penalties: Array) -> _SlideTerms:
         rows.append((arrived, frt, min(leverage, 1.0)))
     new, frt, leverages = np.array(rows).T
     with np.errstate(divide="ignore"):
-        return _SlideTerms(new, frt, np.log1p(-leverages))
+        return new, frt, np.log1p(-leverages)
 
 
 def _stretch(largest: float) -> float:

@@ -95,14 +95,8 @@ class _Batch:
     def length(self) -> float:
         return float(np.linalg.norm(self.theta))
 
-    def estimate(self, penalty: float | Array) -> Array:
-        return self._solve(penalty, self.moment)
-
-    def mean_estimate(self, penalty: float | Array) -> Array:
-        """The mean of the ridge estimate, Phi_lam^-1 Phi theta*."""
-        return self._solve(penalty, self.gram @ self.theta)
-
-    def _solve(self, penalty: float | Array, right: Array) -> Array:
+    def solve(self, penalty: float | Array, right: Array) -> Array:
+        """Phi_lam^-1 times a vector per window."""
         ridge = np.multiply.outer(np.asarray(penalty), np.eye(self.windows.d))
         return np.linalg.solve(self.gram + ridge, right[..., np.newaxis])[..., 0]
 
@@ -128,8 +122,10 @@ class _Method:
         if self.norm == "largest":
             return np.asarray(np.abs(batch.noise_moment).max(axis=1) <= self.radii(batch))
         penalty: Array | float = batch.penalty if self.penalty == "Lemma 3" else self.penalty
-        target = batch.mean_estimate(penalty) if self.around_mean else batch.theta
-        error = batch.estimate(penalty) - target
+        target = batch.theta
+        if self.around_mean:
+            target = batch.solve(penalty, batch.gram @ batch.theta)
+        error = batch.solve(penalty, batch.moment) - target
         if self.norm == "Euclidean":
             return l2_error(error, 0.0) <= self.radii(batch)
         return batch.gram_norm(error, penalty) <= self.radii(batch)
@@ -277,18 +273,12 @@ def _batches(study: _Study) -> Iterator[_Batch]:
         X = rng.standard_normal((min(size, study.replicates - start), s, d))
         if study.contexts == "unit-norm":
             X /= np.linalg.norm(X, axis=2, keepdims=True)
-        yield _simulate(rng, X, theta, study.sigma, study.delta)
-
-
-def _simulate(
-    rng: np.random.Generator, X: Array, theta: Array, sigma: float, delta: float
-) -> _Batch:
-    y = X @ theta + sigma * rng.standard_normal(X.shape[:2])
-    transposed = X.swapaxes(1, 2)
-    gram, moment = transposed @ X, (transposed @ y[..., np.newaxis])[..., 0]
-    fit = np.linalg.solve(gram, moment[..., np.newaxis])
-    rss = ((y - (X @ fit)[..., 0]) ** 2).sum(axis=1)
-    return _Batch(spectrum(X), gram, moment, rss, theta, sigma, delta)
+        y = X @ theta + study.sigma * rng.standard_normal(X.shape[:2])
+        transposed = X.swapaxes(1, 2)
+        gram, moment = transposed @ X, (transposed @ y[..., np.newaxis])[..., 0]
+        fit = np.linalg.solve(gram, moment[..., np.newaxis])
+        rss = ((y - (X @ fit)[..., 0]) ** 2).sum(axis=1)
+        yield _Batch(spectrum(X), gram, moment, rss, theta, study.sigma, study.delta)
 
 
 def _theta(rng: np.random.Generator, d: int, signal: Signal) -> Array:

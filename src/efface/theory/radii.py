@@ -251,7 +251,9 @@ def gaussian_radius(
         if y is None:
             advice = "pass y to estimate the noise from it"
             raise InvalidValue(unusable("sigma", None, "sigma or y", advice))
-        rss = np.asarray(_rss(window, vector("y", y, len(window))))
+        responses = vector("y", y, len(window))
+        residual = responses - window @ np.linalg.lstsq(window, responses, rcond=None)[0]
+        rss = np.asarray(residual @ residual)
     bias = 0.0 if theta_norm is None else math.sqrt(lam) * non_negative("theta_norm", theta_norm)
     return bias + float(gaussian_radii(spectrum(window), sigma=sigma, rss=rss, delta=delta))
 
@@ -270,12 +272,6 @@ def gaussian_radii(
     # 1 / F_{m, r}(delta) equals F_{r, m}(1 - delta), without the rounding of 1 - delta.
     squares = r / fdtri(m, r, level) * np.asarray(rss) / m
     return np.asarray(np.where(exact, np.sqrt(squares), np.where(rank > 0, np.inf, 0.0)))
-
-
-def _rss(window: Array, y: Array) -> float:
-    """The residual sum of squares of least squares."""
-    residual = y - window @ np.linalg.lstsq(window, y, rcond=None)[0]
-    return float(residual @ residual)
 
 
 def _bias_norm(penalty: float, theta_norm: float | None) -> float:
