@@ -12,6 +12,7 @@ from typing import Any
 
 from numba.core import ir, types
 from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.types.misc import VarArg, unliteral
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
@@ -28,14 +29,14 @@ def smaller(*numbers: Any) -> Any:
 
 class _OfNumbers(AbstractTemplate):  # type: ignore[misc]
     def generic(self, args: Any, kws: Any) -> Any:
-        kind = self.context.unify_types(*map(types.unliteral, args))
+        kind = self.context.unify_types(*map(unliteral, args))
         return signature(kind, *[kind] * len(args))
 
 
 def _emit(sign: str, context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    compare = builder.fcmp_ordered
-    if isinstance(sig.return_type, types.Integer):
-        compare = builder.icmp_signed if sig.return_type.signed else builder.icmp_unsigned
+    kind, compare = sig.return_type, builder.fcmp_ordered
+    if kind in types.integer_domain:
+        compare = builder.icmp_signed if kind in types.signed_domain else builder.icmp_unsigned
 
     def select(best: Any, other: Any) -> Any:
         return builder.select(compare(sign, other, best), other, best)
@@ -45,7 +46,7 @@ def _emit(sign: str, context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 for _function, _sign in ((larger, ">"), (smaller, "<")):
     infer_global(_function)(type(_function.__name__, (_OfNumbers,), {}))
-    lower_builtin(_function, types.VarArg(types.Number))(partial(_emit, _sign))
+    lower_builtin(_function, VarArg(types.Number))(partial(_emit, _sign))
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
