@@ -28,7 +28,7 @@ from efface.models.intervals import Interval, MethodName
 from efface.models.regression import Model
 from efface.store import layout
 from efface.store.backups import write_backup
-from efface.store.disk import StoreDisk, create_store
+from efface.store.disk import StoreDisk
 from efface.store.durable_files import failures
 from efface.store.file_systems import refuse_windows
 from efface.store.group_commit import GroupCommit, find_model
@@ -89,7 +89,7 @@ class Store:
         self._closed = True
         with failures(str(path)):
             if not layout.is_store(self.path):
-                create_store(self.path, master, rows=rows)
+                layout.create(self.path, master, rows)
             self._disk = StoreDisk(self.path, master, rows)
         try:
             with failures(str(path)):

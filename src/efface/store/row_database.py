@@ -2,8 +2,8 @@
 
 A database has rows (sequence number, number of the model, body) and records (name, body). All
 bodies are opaque to it. A new kind of database is a subclass of ``RowDatabase`` and a line in
-``open_database``. In a statement, ``{schema}`` stands for where the tables are, and ``{value}`` for
-a value.
+``layout.open_database``. In a statement, ``{schema}`` stands for where the tables are, and
+``{value}`` for a value.
 """
 
 from __future__ import annotations
