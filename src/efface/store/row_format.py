@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from efface.errors import invalid
 from efface.inputs.ids import Id
 from efface.inputs.times import kind_of, never
-from efface.store.stored_rows import Names, StoredRows
+from efface.store.stored_rows import Names, StoredRows, concatenated
 
 BLOCK = 64
 _TIME, _CALENDAR, _END, _PLACE, _PHASE = 1, 2, 4, 8, 16
@@ -244,7 +244,7 @@ def decode(texts: Sequence[bytes], width: int) -> StoredRows:
         _decode([texts[k] for k in rows.tolist()], width, kind)
         for rows, kind in zip(places, kinds, strict=True)
     ]
-    return _merged(parts, np.argsort(np.concatenate(places)))
+    return concatenated(parts).take(np.argsort(np.concatenate(places)))
 
 
 def _decode(texts: Sequence[bytes], width: int, layout: int) -> StoredRows:
@@ -268,31 +268,6 @@ def _decode(texts: Sequence[bytes], width: int, layout: int) -> StoredRows:
     return StoredRows(
         X, y, weights, columns[0] or [], times, untils, columns[1], columns[2], phases
     )
-
-
-def _merged(parts: list[StoredRows], order: NDArray[np.intp]) -> StoredRows:
-    """Rows of different layouts, in their order."""
-
-    def array(name: str) -> Any:
-        return np.concatenate([getattr(part, name) for part in parts])[order]
-
-    def names(name: str) -> Any:
-        column = [each for part in parts for each in getattr(part, name) or [None] * len(part)]
-        found = [column[k] for k in order.tolist()]
-        return found if any(each is not None for each in found) else None
-
-    timed = all(part.times is not None for part in parts)
-    ends = [part.untils for part in parts if part.untils is not None]
-    untils: Any = None
-    if ends:
-        none = np.full(1, never(kind_of(ends[0])), dtype=ends[0].dtype)
-        columns = [np.repeat(none, len(p)) if p.untils is None else p.untils for p in parts]
-        untils = np.concatenate(columns)[order]
-    times: Any = array("times") if timed else None
-    phased = all(part.phases is not None for part in parts)
-    values = array("X"), array("y"), array("weights")
-    named = names("owners"), names("keys"), array("phases") if phased else None
-    return StoredRows(*values, names("ids") or [], times, untils, *named)
 
 
 def _decoded(
