@@ -7,20 +7,13 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self, final
 
 import numpy as np
 
 from efface.batch.fleet import Fleet
 from efface.diagnostics.audit import Audit
-from efface.errors import (
-    DamagedStore,
-    StoreStopped,
-    TooManyDue,
-    UnknownOwner,
-    invalid,
-)
+from efface.errors import DamagedStore, StoreStopped, TooManyDue, UnknownOwner, invalid
 from efface.inputs.ids import AnyId, Id, as_id, requested, some_ids
 from efface.inputs.parameters import choice
 from efface.models.held import Held
@@ -112,12 +105,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     # -- models ----------------------------------------------------------------------------------
