@@ -119,11 +119,8 @@ class Backend:
         return Erased(receipt, secret)
 
     async def audit(self, body: AuditRequest) -> dict[str, Audit]:
-        """Audit models."""
-        wanted = body.forgotten, body.forgotten_owners, body.model
-        return await self._call(
-            lambda: self._store.audit(wanted[0], forgotten_owners=wanted[1], model=wanted[2])
-        )
+        """Audit models; a body has the arguments of ``Store.audit``."""
+        return await self._call(lambda: self._store.audit(**body.model_dump()))
 
     async def details(self, name: str) -> dict[str, Any]:
         """What is published of a model, and its rank and condition if it has few values."""
@@ -242,16 +239,8 @@ class Backend:
         return True
 
     def _forget(self, body: Erasure, secret: bytes) -> Receipt:
-        touched = self._touched(body)
-        receipt = self._store.forget(
-            body.ids,
-            owner=body.owner,
-            owners=body.owners,
-            model=body.model,
-            missing=body.missing,
-            forever=body.forever,
-            secret=secret,
-        )
+        touched, wanted = self._touched(body), body.model_dump(exclude={"secret"})
+        receipt = self._store.forget(**wanted, secret=secret)
         self._metrics.erasures.inc()
         self._metrics.forgotten.inc(receipt.rows)
         for name in receipt.fields["rows"]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -108,36 +108,31 @@ def restore(
     with failures(str(folder)):
         if source is not None and not layout.is_store(source):
             raise InvalidValue(f"'{source}' is no copy of a store: expected a folder of 'backup'.")
+        about = source, destroyed, MasterKey(master_key), rows
         if layout.is_store(place):
-            work = _Restore(place, source, destroyed, MasterKey(master_key), rows)
+            work = _Restore(place, *about)
             return work.run(confirm, None if mirror is None else Path(mirror))
         if source is None:
             raise InvalidValue(f"'{place}' is no store: name the copy to restore it from.")
-        return _from_whole_copy(place, source, destroyed, MasterKey(master_key), rows, confirm)
+        with _whole_copy(source, place) as beside:
+            work = _Restore(beside, *about)
+            counts = work.run(confirm)
+            if work.confirmed:
+                os.rename(beside, place)
+        return counts
 
 
-def _from_whole_copy(
-    place: Path,
-    source: Path,
-    destroyed: str | os.PathLike[str] | None,
-    master: MasterKey,
-    rows: str | None,
-    confirm: Callable[[RestoreCounts], bool],
-) -> RestoreCounts:
-    """A new folder from a copy with keys, which then is brought together as any other."""
+@contextmanager
+def _whole_copy(source: Path, place: Path) -> Iterator[Path]:
+    """A copy with keys, beside a place that has none; it is removed unless it is moved there."""
     if not (source / layout.KEYS).is_dir():
         text = f"'{source}' is a copy without keys, and '{place}' has none"
         raise InvalidValue(f"{text}: restore it into the folder that has the keys.")
     beside = place.absolute().with_name(f".{place.name}.{secrets.token_hex(8)}")
     shutil.copytree(source, beside)
     try:
-        about = replace(About.read(beside), mirror=None)  # it belongs to the other folder
-        about.write(beside)
-        work = _Restore(beside, source, destroyed, master, rows)
-        counts = work.run(confirm)
-        if work.confirmed:
-            os.rename(beside, place)
-        return counts
+        replace(About.read(beside), mirror=None).write(beside)  # that is of the other folder
+        yield beside
     finally:
         shutil.rmtree(beside, ignore_errors=True)
         sync_folder(place.absolute().parent)
@@ -245,8 +240,11 @@ class _Restore:
         self.keys.sync()
         if self.address is None:
             self._replace_file(records, kept)
-        else:
-            self._replace_tables(records, kept)
+            return
+        from efface.store.postgres_rows import PostgresRows
+
+        with closing(PostgresRows(self.address, self.about.store)) as target:
+            target.replace_all(records, kept)
 
     def _replace_file(self, records: dict[str, bytes], rows: list[Body]) -> None:
         beside, place = self.folder / ".rows.db.restored", self.folder / layout.ROWS
@@ -258,12 +256,6 @@ class _Restore:
         sync_folder(self.folder)
         os.replace(beside, place)
         sync_folder(self.folder)
-
-    def _replace_tables(self, records: dict[str, bytes], rows: list[Body]) -> None:
-        from efface.store.postgres_rows import PostgresRows
-
-        with closing(PostgresRows(str(self.address), self.about.store)) as target:
-            target.replace_all(records, rows)
 
 
 def _logs(path: Path) -> list[Path]:
