@@ -37,11 +37,13 @@ from efface.models.linear import MODELS
 from efface.service.bodies import AuditRequest, Erasure, NewModel, Questions
 from efface.service.metrics import Metrics
 from efface.service.problems import RefusedRequest
-from efface.service.published import Published, published, readable_time
-from efface.service.published_fleet import (
+from efface.service.published import (
+    Published,
     PublishedFleet,
     keys_named,
     next_due_of,
+    published,
+    readable_time,
     replaced_fits,
 )
 from efface.service.recent import Errors, RecentPast
