@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from efface.store.stored_rows import StoredRows, joined, joined_names
+from efface.store.stored_rows import StoredRows, joined
 
 
 def rows(ids, times=None, owners=None, untils=None, keys=None):
@@ -24,7 +24,7 @@ def test_batches_are_joined_in_their_order():
     assert both.untils.tolist() == [np.inf, np.inf, 5.0]
     assert joined([one]) is one
     assert joined([rows(["a"], np.array([1.0])), two]) is None
-    assert joined_names([(None, 2), (None, 1)]) is None
+    assert joined([rows(["a", "b"]), rows(["c"])]).owners is None
 
 
 def test_some_rows_of_a_batch():

@@ -19,8 +19,21 @@ import signal
 import sys
 from typing import NoReturn
 
-from efface.cli.extras import missing_extra
-from efface.errors import EffaceError
+from efface.errors import EffaceError, MissingExtra
+
+_LIBRARIES = {  # which each extra of efface installs
+    "cli": ("rich", "typer"),
+    "files": ("pyarrow",),
+    "report": ("bokeh", "jinja2"),
+    "paper": ("joblib", "matplotlib"),
+    "dask": ("distributed",),
+    "store": ("cryptography", "psycopg"),
+    "service": (
+        *("fastapi", "httptools", "httpx", "prometheus_client", "pydantic", "starlette"),
+        *("typing_extensions", "uvicorn", "uvloop"),
+    ),
+}
+EXTRAS = {library: extra for extra, libraries in _LIBRARIES.items() for library in libraries}
 
 
 def run() -> None:
@@ -62,3 +75,15 @@ def _fail(error: Exception, code: int) -> NoReturn:
 def _terminate(*_: object) -> None:
     """Exit on SIGTERM through the normal path, so that temporary folders are removed."""
     raise SystemExit(128 + signal.SIGTERM)
+
+
+def missing_extra(error: ImportError) -> MissingExtra | None:
+    """The error that says what to install; None if no extra has the library.
+
+    >>> print(missing_extra(ModuleNotFoundError(name="bokeh.plotting")))
+    'bokeh' is not installed: it is needed here; run pip install "efface[report]", or \
+pip install "efface[all]" for everything.
+    """
+    library = (error.name or "").partition(".")[0]
+    extra = EXTRAS.get(library)
+    return None if extra is None else MissingExtra(library, extra)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from efface.store.receipts import Receipt
 
 EXAMPLE = """[bold]Example[/bold]
 
@@ -62,7 +59,7 @@ def verify(
 ) -> None:
     """Verify a receipt offline: who signed it, that it is unaltered, and whom it names."""
     from efface.errors import BadReceipt, InvalidValue
-    from efface.store.receipts import Receipt, linked_keys
+    from efface.store.receipts import Receipt, linked_keys, read_receipts
 
     if owner_stdin is (secret is None):
         raise InvalidValue("'--secret' and '--owner-stdin' belong together: give both or none.")
@@ -70,7 +67,7 @@ def verify(
     known = None if public_key is None else _published(public_key)
     about = found.fields
     if known is not None and changes is not None:
-        linked = linked_keys(known, _lines(changes))
+        linked = linked_keys(known, read_receipts(changes, f"{changes}, line"))
         known = str(about["key"]) if about["key"] in linked else known
     found.verify(known)
     counts = ", ".join(f"{name} {count:,}" for name, count in about.get("rows", {}).items())
@@ -94,13 +91,6 @@ def verify(
     )
 
 
-def _lines(file: Path) -> list[Receipt]:
-    from efface.store.receipts import Receipt
-
-    lines = file.read_text("utf-8").splitlines()
-    return [Receipt.parse(line, f"{file}, line {at}") for at, line in enumerate(lines, start=1)]
-
-
 def _published(text: str) -> str:
     """A public key: 64 hexadecimal digits, or a file of them."""
     path = Path(text)
@@ -113,8 +103,9 @@ def check(
 ) -> None:
     """Check every signature and link of the chain of receipts; the store may be in use."""
     from efface.store.layout import RECEIPTS, About
-    from efface.store.receipts import NO_PAYLOAD, verify_chain
+    from efface.store.receipts import NO_PAYLOAD, read_receipts, verify_chain
 
-    about, found = About.read(folder), _lines(folder / RECEIPTS)
+    file = folder / RECEIPTS
+    about, found = About.read(folder), read_receipts(file, f"{file}, line")
     count = verify_chain(found, about.signer)
     print(f"{count:,} receipts verify, head {found[-1].head if found else NO_PAYLOAD}")

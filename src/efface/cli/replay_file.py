@@ -51,10 +51,39 @@ class _Form(StrEnum):
     csv = "csv"
 
 
-_column, _model, _output = (
+column, _model, _output = (
     partial(typer.Option, rich_help_panel=title)
     for title in ("Columns", "Model and forgetting", "Output")
 )
+Features = Annotated[
+    str | None,
+    column(
+        help="Columns to predict from, comma-separated; by default all without a role.",
+        metavar="A,B,C",
+    ),
+]
+OneHot = Annotated[
+    list[str] | None,
+    column(
+        help="Text column to encode as 0/1 columns; can be repeated. COL=a,b names the levels.",
+        metavar="COL[=A,B]",
+    ),
+]
+Delimiter = Annotated[str | None, column(help="Delimiter of CSV values.", metavar="CHARACTER")]
+TimeFormat = Annotated[
+    str | None,
+    column(help="Format of times that are not ISO 8601: '%d/%m/%Y %H:%M'.", metavar="FORMAT"),
+]
+Decimal = Annotated[
+    str, column(help="Decimal mark of CSV numbers; ',' reads 1,5.", metavar="CHARACTER")
+]
+Thousands = Annotated[
+    str | None, column(help="Separator of thousands in CSV numbers: 1.234.", metavar="CHARACTER")
+]
+Encoding = Annotated[
+    str | None,
+    column(help="Encoding of text other than UTF-8, UTF-16: cp1252, latin-1.", metavar="NAME"),
+]
 
 
 def replay(
@@ -68,68 +97,42 @@ def replay(
             show_default=False,
         ),
     ],
-    target: Annotated[str, _column(help="Column to predict.")],
-    features: Annotated[
-        str | None,
-        _column(
-            help="Columns to predict from, comma-separated; by default all without a role.",
-            metavar="A,B,C",
-        ),
-    ] = None,
-    one_hot: Annotated[
-        list[str] | None,
-        _column(
-            help="Text column to encode as 0/1 columns; can be repeated. COL=a,b names the levels.",
-            metavar="COL[=A,B]",
-        ),
-    ] = None,
+    target: Annotated[str, column(help="Column to predict.")],
+    features: Features = None,
+    one_hot: OneHot = None,
     time: Annotated[
-        str | None,
-        _column(help="Time of each row; rows must be sorted by it.", metavar="COL"),
+        str | None, column(help="Time of each row; rows must be sorted by it.", metavar="COL")
     ] = None,
     id: Annotated[
-        str | None, _column(help="Id of each row; by default the row number from 0.", metavar="COL")
+        str | None, column(help="Id of each row; by default the row number from 0.", metavar="COL")
     ] = None,
     group: Annotated[
-        str | None, _column(help="Fit one model per value of this column.", metavar="COL")
+        str | None, column(help="Fit one model per value of this column.", metavar="COL")
     ] = None,
     weight: Annotated[
         str | None,
-        _column(help="Weight of each row; 1 by default, 0 has no effect.", metavar="COL"),
+        column(help="Weight of each row; 1 by default, 0 has no effect.", metavar="COL"),
     ] = None,
     owner: Annotated[
         str | None,
-        _column(help="Person whose row it is; empty for a row of nobody.", metavar="COL"),
+        column(help="Person whose row it is; empty for a row of nobody.", metavar="COL"),
     ] = None,
     until: Annotated[
         str | None,
-        _column(
+        column(
             help="Time at which a row must leave, whatever the window; empty for a row without "
             "an end. Needs --time.",
             metavar="COL",
         ),
     ] = None,
     missing: Annotated[
-        _Missing, _column(help="Refuse or skip rows with missing values.")
+        _Missing, column(help="Refuse or skip rows with missing values.")
     ] = _Missing.raise_,
-    delimiter: Annotated[
-        str | None, _column(help="Delimiter of CSV values.", metavar="CHARACTER")
-    ] = None,
-    time_format: Annotated[
-        str | None,
-        _column(help="Format of times that are not ISO 8601: '%d/%m/%Y %H:%M'.", metavar="FORMAT"),
-    ] = None,
-    decimal: Annotated[
-        str, _column(help="Decimal mark of CSV numbers; ',' reads 1,5.", metavar="CHARACTER")
-    ] = ".",
-    thousands: Annotated[
-        str | None,
-        _column(help="Separator of thousands in CSV numbers: 1.234.", metavar="CHARACTER"),
-    ] = None,
-    encoding: Annotated[
-        str | None,
-        _column(help="Encoding of text other than UTF-8, UTF-16: cp1252, latin-1.", metavar="NAME"),
-    ] = None,
+    delimiter: Delimiter = None,
+    time_format: TimeFormat = None,
+    decimal: Decimal = ".",
+    thousands: Thousands = None,
+    encoding: Encoding = None,
     model: Annotated[
         str | None,
         _model(help="Regression model; auto by default.", metavar=f"<{'|'.join(MODELS)}>"),
@@ -157,8 +160,7 @@ def replay(
         ),
     ] = None,
     halflife: Annotated[
-        str | None,
-        _model("--half-life", help=OPTIONS["halflife"].help, metavar="ROWS|DURATION"),
+        str | None, _model("--half-life", help=OPTIONS["halflife"].help, metavar="ROWS|DURATION")
     ] = None,
     alpha: Annotated[float | None, _model(help=OPTIONS["alpha"].help)] = None,
     delta: Annotated[float | None, _model(help=OPTIONS["delta"].help)] = None,
@@ -274,10 +276,7 @@ def replay(
         save=save,
         missing=missing.value,
         text=TextFormat(
-            as_delimiter(delimiter),
-            time_format,
-            encoding,
-            NumberFormat(decimal, thousands),
+            as_delimiter(delimiter), time_format, encoding, NumberFormat(decimal, thousands)
         ),
     )
     folder = out or Path(f"{_stem(job.files[0])}-replay")

@@ -40,8 +40,7 @@ def reproduce(
     scheduler: Annotated[
         str | None,
         typer.Option(
-            help="Address of a Dask scheduler, with --backend dask.",
-            show_default="a local cluster",
+            help="Address of a Dask scheduler, with --backend dask.", show_default="a local cluster"
         ),
     ] = None,
 ) -> None:

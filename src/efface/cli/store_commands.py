@@ -63,8 +63,7 @@ def init(
         typer.Option(help="Folder on another disk for a copy of the keys.", metavar="DIR"),
     ] = None,
     public_key: Annotated[
-        Path | None,
-        typer.Option(help="File for the public key of the receipts.", metavar="FILE"),
+        Path | None, typer.Option(help="File for the public key of the receipts.", metavar="FILE")
     ] = None,
     master_key: KeyFile = None,
     master_key_command: KeyCommand = None,

@@ -57,8 +57,7 @@ def restore(
         Path | None, typer.Option(help="Log of destroyed numbers, applied first.", metavar="FILE")
     ] = None,
     mirror: Annotated[
-        Path | None,
-        typer.Option(help="Mirror that has the keys, if those of the store are lost."),
+        Path | None, typer.Option(help="Mirror that has the keys, if those of the store are lost.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     master_key: KeyFile = None,
@@ -111,8 +110,7 @@ def rotate(
         typer.Option(help="File for the public key, with --signing-key.", metavar="FILE"),
     ] = None,
     changes: Annotated[
-        Path | None,
-        typer.Option(help="File to which the record is appended, with --signing-key."),
+        Path | None, typer.Option(help="File to which the record is appended, with --signing-key.")
     ] = None,
     master_key: KeyFile = None,
     master_key_command: KeyCommand = None,
@@ -170,10 +168,7 @@ def mirror(
 COMMANDS = (
     (backup, example("efface store backup orders /backup/orders-monday")),
     (restore, example("efface store restore orders --from /backup/orders-monday")),
-    (
-        mirror,
-        example("efface store mirror orders /second/orders-keys"),
-    ),
+    (mirror, example("efface store mirror orders /second/orders-keys")),
     (
         rotate,
         example(

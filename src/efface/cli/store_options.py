@@ -37,8 +37,7 @@ KeyFile = Annotated[
     _master("--master-key", help="File of the master key that wraps the keys.", metavar="FILE"),
 ]
 KeyCommand = Annotated[
-    str | None,
-    _master("--master-key-command", help="Command that prints it.", metavar="COMMAND"),
+    str | None, _master("--master-key-command", help="Command that prints it.", metavar="COMMAND")
 ]
 Key = Annotated[
     str | None, typer.Option(help="Key of each row, for a keyed model; texts.", metavar="COL")

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from efface.cli.replay_file import as_delimiter, one_hot_levels, split_names
+from efface.cli.replay_file import (
+    Decimal,
+    Delimiter,
+    Encoding,
+    Features,
+    OneHot,
+    Thousands,
+    TimeFormat,
+    as_delimiter,
+    column,
+    one_hot_levels,
+    split_names,
+)
 
 if TYPE_CHECKING:
     from efface.batch.tuning import Tuning
@@ -25,47 +37,26 @@ def tune(
     file: Annotated[
         list[str], typer.Argument(help="File or files, as of efface replay.", show_default=False)
     ],
-    target: Annotated[str, typer.Option(help="Column to predict.")],
-    features: Annotated[
-        str | None, typer.Option(help="Columns to predict from.", metavar="A,B,C")
-    ] = None,
-    one_hot: Annotated[
-        list[str] | None,
-        typer.Option(help="Text column to encode as 0/1 columns.", metavar="COL[=A,B]"),
-    ] = None,
+    target: Annotated[str, column(help="Column to predict.")],
+    features: Features = None,
+    one_hot: OneHot = None,
     time: Annotated[
-        str | None, typer.Option(help="Time of each row: windows are durations.", metavar="COL")
+        str | None, column(help="Time of each row: windows are durations.", metavar="COL")
     ] = None,
-    weight: Annotated[str | None, typer.Option(help="Weight of each row.", metavar="COL")] = None,
+    weight: Annotated[str | None, column(help="Weight of each row.", metavar="COL")] = None,
     windows: Annotated[
-        str | None,
-        typer.Option(help="Windows to try: 100,500,all or 7d,30d,all.", metavar="A,B,C"),
+        str | None, typer.Option(help="Windows to try: 100,500,all or 7d,30d,all.", metavar="A,B,C")
     ] = None,
     halflives: Annotated[
         str | None,
         typer.Option("--half-lives", help="Half-lives to try: 20,100 or 1d,7d.", metavar="A,B,C"),
     ] = None,
-    missing: Annotated[
-        str, typer.Option(help="'raise' or 'skip' rows with missing values.")
-    ] = "raise",
-    delimiter: Annotated[
-        str | None, typer.Option(help="Delimiter of CSV values.", metavar="CHARACTER")
-    ] = None,
-    time_format: Annotated[
-        str | None,
-        typer.Option(help="Format of times that are not ISO 8601: '%d/%m/%Y'.", metavar="FORMAT"),
-    ] = None,
-    decimal: Annotated[
-        str, typer.Option(help="Decimal mark of CSV numbers; ',' reads 1,5.", metavar="CHARACTER")
-    ] = ".",
-    thousands: Annotated[
-        str | None,
-        typer.Option(help="Separator of thousands in CSV numbers: 1.234.", metavar="CHARACTER"),
-    ] = None,
-    encoding: Annotated[
-        str | None,
-        typer.Option(help="Encoding of text other than UTF-8, UTF-16: cp1252.", metavar="NAME"),
-    ] = None,
+    missing: Annotated[str, column(help="'raise' or 'skip' rows with missing values.")] = "raise",
+    delimiter: Delimiter = None,
+    time_format: TimeFormat = None,
+    decimal: Decimal = ".",
+    thousands: Thousands = None,
+    encoding: Encoding = None,
     chart: Annotated[
         Path | None, typer.Option(help="Also draw the errors: a PNG, SVG or PDF.", metavar="FILE")
     ] = None,

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar, final
+from typing import final
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
@@ -28,7 +28,6 @@ from efface.service.sessions import Sessions
 from efface.service.tokens import TokenFile
 from efface.store import Store
 
-T = TypeVar("T")
 HOSTS = ("127.0.0.1", "localhost", "[::1]")
 _ROUTES = (model_routes, people_routes, proof_routes, operation_routes, dashboard_routes)
 
@@ -57,10 +56,6 @@ class Service:
         self.tokens = TokenFile(store.path)
         self.sessions = Sessions(self.tokens, secure=options.secure)
         self.metrics = Metrics()
-
-    async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Call a function without holding up other requests."""
-        return await asyncio.to_thread(function, *arguments)
 
 
 def create_app(

@@ -12,7 +12,6 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, final
 
 import numpy as np
@@ -38,26 +37,27 @@ from efface.models.linear import MODELS
 from efface.service.bodies import AuditRequest, Erasure, NewModel, Questions
 from efface.service.metrics import Metrics
 from efface.service.problems import RefusedRequest
-from efface.service.published import Published, published, readable_time
-from efface.service.published_fleet import (
-    KeyFit,
+from efface.service.published import (
+    Published,
     PublishedFleet,
     keys_named,
     next_due_of,
+    published,
+    readable_time,
     replaced_fits,
 )
 from efface.service.recent import Errors, RecentPast
 from efface.service.write_queue import WriteQueue
 from efface.store import Store
+from efface.store.durable import SECRET
 from efface.store.layout import RECEIPTS
 from efface.store.learning import Learned, LearnRequest
-from efface.store.receipts import Receipt, verify_chain
+from efface.store.receipts import Receipt, read_receipts, verify_chain
 from efface.store.stored_models import Definition
 
 _SAMPLED = 20  # rows of a commit whose intervals are computed for the dashboard
 _FEW = 200_000  # values of a model that are looked at for its rank and condition
 _PAUSES = (0.5, 10.0)  # seconds between looks at few values, and at many
-SECRET = 32  # bytes
 T = TypeVar("T")
 
 
@@ -76,9 +76,10 @@ class Backend:
         self._store, self._metrics, self._on_failure = store, metrics, on_failure
         self._commits, self._looked = 0, dict[str, float]()
         self.models: dict[str, Published] = {}
+        self._about = store.models()
+        self.models = {name: self._published(name) for name in self._about}
         self.past = RecentPast()
         self.failed = False
-        self._publish(store.models())
         self._queue = WriteQueue(self._commit)
 
     # -- what the routes call --------------------------------------------------------------------
@@ -120,11 +121,8 @@ class Backend:
         return Erased(receipt, secret)
 
     async def audit(self, body: AuditRequest) -> dict[str, Audit]:
-        """Audit models."""
-        wanted = body.forgotten, body.forgotten_owners, body.model
-        return await self._call(
-            lambda: self._store.audit(wanted[0], forgotten_owners=wanted[1], model=wanted[2])
-        )
+        """Audit models; a body has the arguments of ``Store.audit``."""
+        return await self._call(lambda: self._store.audit(**body.model_dump()))
 
     async def details(self, name: str) -> dict[str, Any]:
         """What is published of a model, and its rank and condition if it has few values."""
@@ -138,10 +136,10 @@ class Backend:
         return {**self.model(name).described(), **found}
 
     async def chain(self) -> tuple[dict[str, Any], list[Receipt]]:
-        """The status of the store, and all receipts, oldest first."""
+        """The status of the store, and all receipts that were acknowledged, oldest first."""
         status = await self._call(self._store.status)
-        path, count = self._store.path, int(status["receipts"])
-        return status, await asyncio.to_thread(_read_receipts, path, count)
+        path, count = self._store.path / RECEIPTS, int(status["receipts"])
+        return status, await asyncio.to_thread(read_receipts, path, "line", count)
 
     async def expire(self) -> None:
         """Let rows leave that are due. Over half of a model's rows stay, and the metrics say so."""
@@ -192,11 +190,9 @@ class Backend:
             assert request.result is not None
             self._metrics.learned.inc(request.result.learned)
             self._metrics.skipped.inc(request.result.skipped)
-        now = time.time()
         for name in dict.fromkeys(request.name for request in done):
             keys = [key for each in done if each.name == name for key in each.keys or ()]
-            self.past.add(self._publish_one(name, keys), errors.get(name), now)
-        self._metrics.rows.set(sum(model.rows for model in self.models.values()))
+            self._publish(name, keys, errors.get(name))
 
     def _predicted(self, requests: Sequence[LearnRequest]) -> dict[str, Errors]:
         """How the models predict the rows before they learn them, by model."""
@@ -240,25 +236,18 @@ class Backend:
                 409, f"Another model is named {definition.name!r}: choose another name."
             )
         self._store.add(definition.name, model, body.features, keyed=body.keyed)
-        self._publish(self._store.models(), [definition.name])
+        self._about = self._store.models()
+        self.models = {**self.models, definition.name: self._published(definition.name)}
         return True
 
     def _forget(self, body: Erasure, secret: bytes) -> Receipt:
-        touched = self._touched(body)
-        receipt = self._store.forget(
-            body.ids,
-            owner=body.owner,
-            owners=body.owners,
-            model=body.model,
-            missing=body.missing,
-            forever=body.forever,
-            secret=secret,
-        )
+        touched, wanted = self._touched(body), body.model_dump(exclude={"secret"})
+        receipt = self._store.forget(**wanted, secret=secret)
         self._metrics.erasures.inc()
         self._metrics.forgotten.inc(receipt.rows)
         for name in receipt.fields["rows"]:
             self.past.drop(name, time.time())
-            self._left(name, touched.get(name))
+            self._publish(name, touched.get(name))
         return receipt
 
     def _touched(self, body: Erasure) -> dict[str, list[Id]]:
@@ -273,13 +262,8 @@ class Backend:
     def _expire(self) -> dict[str, int]:
         left = self._store.expire()
         for name in left:
-            self._left(name, None)
+            self._publish(name)
         return left
-
-    def _left(self, name: str, keys: Sequence[Id] | None) -> None:
-        """Rows of a model left, of these keys or of any: publish it."""
-        self.past.add(self._publish_one(name, keys), None, time.time())
-        self._metrics.rows.set(sum(model.rows for model in self.models.values()))
 
     def _next_due(self, name: str) -> Time | None:
         with self._store.reading_fleet(name) as fleet:
@@ -295,39 +279,22 @@ class Backend:
     # -- publishing ------------------------------------------------------------------------------
 
     def _publish(
-        self, about: dict[str, dict[str, Any]], names: Sequence[str] | None = None
+        self, name: str, keys: Sequence[Id] | None = None, errors: Errors | None = None
     ) -> None:
-        for name in about if names is None else names:
-            found = self._published(name, about[name], None, None)
-            self.models = {**self.models, name: found}
-        self._metrics.rows.set(sum(model.rows for model in self.models.values()))
-
-    def _publish_one(self, name: str, keys: Sequence[Id] | None) -> Published:
-        """Publish a model that is known; of a keyed one these keys, or all."""
+        """Publish a model that changed, of a keyed one these keys or all; the past follows."""
         self._commits += 1
-        before = self.models[name]
-        about = {
-            "model": before.kind,
-            "parameters": before.parameters,
-            "features": before.features,
-        }
-        known = before.fits if isinstance(before, PublishedFleet) else None
-        found = self.models[name] = self._published(name, about, known, keys)
-        return found
+        self.models[name] = self._published(name, keys)
+        self.past.add(self.models[name], errors, time.time())
 
-    def _published(
-        self,
-        name: str,
-        about: dict[str, Any],
-        fits: dict[Id, KeyFit] | None,
-        keys: Sequence[Id] | None,
-    ) -> Published:
-        """What is published of a model; of a keyed one, ``fits`` with new entries of ``keys``."""
-        if fits is None and not about.get("keyed"):
+    def _published(self, name: str, keys: Sequence[Id] | None = None) -> Published:
+        """What is published of a model; of a keyed one, the entries of ``keys`` are replaced."""
+        about, before = self._about[name], self.models.get(name)
+        if not about.get("keyed"):
             with self._store.reading(name) as model:
                 return published(name, about, model, self._commits)
         with self._store.reading_fleet(name) as fleet:
-            fits = replaced_fits({} if fits is None else fits, fleet, keys)
+            known = before.fits if isinstance(before, PublishedFleet) else {}
+            fits = replaced_fits(known, fleet, keys)
             names, counts = tuple(about["features"]), (fleet.n_rows_, self._commits)
             return PublishedFleet(name, about["model"], about["parameters"], names, *counts, fits)
 
@@ -346,12 +313,6 @@ def _defined(name: str, body: NewModel) -> tuple[Definition, Any]:
     except (TypeError, ValueError, KeyError, OverflowError, AttributeError) as error:
         text = f"'parameters' cannot be used by {body.kind} ({type(error).__name__})"
         raise InvalidValue(f"{text}: expected its arguments; see docs/models.md.") from error
-
-
-def _read_receipts(folder: Path, count: int) -> list[Receipt]:
-    """The first ``count`` receipts of the chain: those that were acknowledged."""
-    lines = (folder / RECEIPTS).read_bytes().split(b"\n")[:count]
-    return [Receipt.parse(line.decode("utf-8"), f"line {at}") for at, line in enumerate(lines, 1)]
 
 
 def chain_verdict(receipts: Sequence[Receipt], public_key: str) -> str | None:

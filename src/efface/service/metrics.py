@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import final
 
 from prometheus_client import (
@@ -25,7 +26,8 @@ class Metrics:
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         labels = ("method", "route", "status")
-        self._requests = Counter("efface_requests", "Requests.", labels, registry=registry)
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        self._requests = counter("efface_requests", "Requests.", labels)
         self._seconds = Histogram(
             "efface_request_seconds",
             "Time to answer a request.",
@@ -34,19 +36,15 @@ class Metrics:
             registry=registry,
         )
         self._bound: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        self.learned = Counter("efface_rows_learned", "Rows learned.", registry=registry)
-        self.skipped = Counter("efface_rows_skipped", "Rows known already.", registry=registry)
-        self.forgotten = Counter("efface_rows_forgotten", "Rows forgotten.", registry=registry)
-        self.expired = Counter("efface_rows_expired", "Rows that fell due.", registry=registry)
-        self.erasures = Counter("efface_erasures", "Requests to forget.", registry=registry)
-        self.commits = Counter("efface_commits", "Commits of rows.", registry=registry)
-        self.rows = Gauge("efface_rows", "Live rows.", registry=registry)
-        self.waiting = Gauge(
-            "efface_requests_waiting", "Requests before the writer.", registry=registry
-        )
-        self.overdue = Gauge(
-            "efface_expiry_refused", "1 if over half of a model's rows are due.", registry=registry
-        )
+        self.learned = counter("efface_rows_learned", "Rows learned.")
+        self.skipped = counter("efface_rows_skipped", "Rows known already.")
+        self.forgotten = counter("efface_rows_forgotten", "Rows forgotten.")
+        self.expired = counter("efface_rows_expired", "Rows that fell due.")
+        self.erasures = counter("efface_erasures", "Requests to forget.")
+        self.commits = counter("efface_commits", "Commits of rows.")
+        self.rows = gauge("efface_rows", "Live rows.")
+        self.waiting = gauge("efface_requests_waiting", "Requests before the writer.")
+        self.overdue = gauge("efface_expiry_refused", "1 if over half of a model's rows are due.")
 
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request; ``route`` is its template."""

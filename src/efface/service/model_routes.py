@@ -24,7 +24,7 @@ from efface.service.backend import Backend
 from efface.service.bodies import KeyRequest, NewModel, NewRows, Questions
 from efface.service.columns import feature_matrix, keys_of, learn_request
 from efface.service.documents import described_body
-from efface.store.learning import Learned, LearnRequest
+from efface.store.learning import LearnRequest
 
 router = APIRouter(route_class=GuardedRoute)
 
@@ -70,7 +70,8 @@ async def learn_rows(request: Request) -> Response:
             return arrow_request(name, body, list(features))
         return learn_request(name, NewRows.model_validate_json(body), features)
 
-    return answer(_learned(await backend.learn(read, len(body))))
+    learned = await backend.learn(read, len(body))
+    return answer(learned._asdict())
 
 
 @router.get("/models")
@@ -124,11 +125,7 @@ async def predict_and_learn(request: Request) -> Response:
     wanted = learn_request(name, body, model.features)
     predictions = model.predict(wanted.X, wanted.keys, lenient=True).tolist()
     learned = await _backend(request).learn(lambda: wanted, wanted.X.nbytes)
-    return answer({"predictions": predictions, **_learned(learned)})
-
-
-def _learned(found: Learned) -> dict[str, Any]:
-    return {"ids": found.ids, "learned": found.learned, "skipped": found.skipped}
+    return answer({"predictions": predictions, **learned._asdict()})
 
 
 def finite(value: Any) -> Any:

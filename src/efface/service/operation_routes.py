@@ -28,6 +28,7 @@ async def metrics(request: Request) -> Response:
     """Metrics for Prometheus."""
     service = request.app.state.service
     service.metrics.waiting.set(service.backend.waiting)
+    service.metrics.rows.set(sum(model.rows for model in service.backend.models.values()))
     return Response(service.metrics.text(), media_type=CONTENT_TYPE)
 
 

@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from efface import errors
 from efface.errors import EffaceError
+from efface.service.bodies import BODIES, Row
 
 STATUSES: tuple[tuple[type[Exception], int], ...] = (  # the first that fits
     (errors.RepeatedId, 409),
@@ -38,6 +39,7 @@ TITLES = {
     500: "Internal error",
     503: "Try again later",
 }
+FIELDS = frozenset(Row.__annotations__).union(*(body.model_fields for body in BODIES))
 _SHOWN = 20  # problems of one body
 
 
@@ -105,12 +107,3 @@ def _place(path: tuple[int | str, ...]) -> str:
     """A place in a body: names that the caller made up are not repeated."""
     known = [str(part) if isinstance(part, int) or part in FIELDS else "?" for part in path]
     return ".".join(known)
-
-
-FIELDS = frozenset(  # of all bodies
-    {
-        *("rows", "x", "y", "id", "owner", "at", "until", "weight", "key", "interval", "method"),
-        *("kind", "parameters", "features", "ids", "owners", "model", "forever", "secret"),
-        *("missing", "left", "keyed", "token", "forgotten", "forgotten_owners"),
-    }
-)

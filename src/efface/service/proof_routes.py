@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
 from typing import Any
 
@@ -9,7 +10,6 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from efface.diagnostics.audit import Audit
 from efface.service.access import GuardedRoute, answer, needs, read_body
 from efface.service.backend import chain_verdict
 from efface.service.bodies import AuditRequest
@@ -26,9 +26,8 @@ router = APIRouter(route_class=GuardedRoute)
 @needs("read")
 async def list_receipts(request: Request) -> Response:
     """The newest receipts, newest first, and the state of the chain."""
-    service = request.app.state.service
-    status, found = await service.backend.chain()
-    wrong = await service.in_thread(chain_verdict, found, status["public_key"])
+    status, found = await request.app.state.service.backend.chain()
+    wrong = await asyncio.to_thread(chain_verdict, found, status["public_key"])
     return answer(
         {
             "status": status,
@@ -59,7 +58,7 @@ async def audit_models(request: Request) -> Response:
     """Check models against fresh ones, and the keys against the rows."""
     body = await read_body(request, AuditRequest)
     found = await request.app.state.service.backend.audit(body)
-    models = {name: finite(plain_audit(each)) for name, each in found.items()}
+    models = {name: finite(asdict(each)) for name, each in found.items()}
     return answer({"holds": all(each.holds for each in found.values()), "models": models})
 
 
@@ -74,8 +73,3 @@ def plain_receipt(receipt: Receipt) -> dict[str, Any]:
         "head": receipt.head,
         "receipt": receipt.json,
     }
-
-
-def plain_audit(audit: Audit) -> dict[str, Any]:
-    """An audit, as JSON knows it."""
-    return asdict(audit)

@@ -54,7 +54,4 @@ class RecentPast:
 
     def of(self, name: str) -> dict[str, Any]:
         """The points of a model, and when earlier ones were dropped."""
-        return {
-            "points": list(self.points.get(name, ())),
-            "dropped": self.dropped.get(name),
-        }
+        return {"points": list(self.points.get(name, ())), "dropped": self.dropped.get(name)}

@@ -25,12 +25,12 @@ T = TypeVar("T")
 
 
 class _Waiting(NamedTuple):
-    """A body that ``read`` makes a request to learn of, or any other call, and who waits for it."""
+    """A call that waits for the thread, and who waits for its result."""
 
-    read: Callable[[], LearnRequest] | None
-    call: Callable[[], Any] | None
+    call: Callable[[], Any]
+    rows: bool  # it reads a request to learn from a body
     future: asyncio.Future[Any]
-    size: int  # bytes
+    size: int  # bytes of the body
 
 
 class _Read(NamedTuple):
@@ -69,16 +69,16 @@ class WriteQueue:
 
         The thread of the writer calls ``read``, which may raise what refuses the body.
         """
-        found: Learned = await asyncio.shield(self._put(read, None, size))
+        found: Learned = await asyncio.shield(self._put(read, rows=True, size=size))
         return found
 
     async def call(self, job: Callable[[], T]) -> T:
         """Call something in the thread of the writer, after all that waits."""
-        found: T = await asyncio.shield(self._put(None, job, 0))
+        found: T = await asyncio.shield(self._put(job))
         return found
 
     def _put(
-        self, read: Callable[[], LearnRequest] | None, job: Callable[[], Any] | None, size: int
+        self, call: Callable[[], Any], *, rows: bool = False, size: int = 0
     ) -> asyncio.Future[Any]:
         with self._ready:
             if self._closing:
@@ -90,9 +90,9 @@ class WriteQueue:
                 )
             future = self._loop.create_future()
             future.add_done_callback(_retrieved)
-            self._waiting.append(_Waiting(read, job, future, size))
-            self._size, self._calls = self._size + size, self._calls + (job is not None)
-            if job is not None or len(self._waiting) >= self._expected:
+            self._waiting.append(_Waiting(call, rows, future, size))
+            self._size, self._calls = self._size + size, self._calls + (not rows)
+            if not rows or len(self._waiting) >= self._expected:
                 self._ready.notify()
         return future
 
@@ -127,7 +127,7 @@ class WriteQueue:
     def _take(self, *, rows: bool) -> _Waiting | None:
         """What waits longest if it has rows, or is a call; else None."""
         with self._ready:
-            if not self._waiting or (self._waiting[0].read is not None) != rows:
+            if not self._waiting or self._waiting[0].rows != rows:
                 return None
             taken = self._waiting.popleft()
             self._size, self._calls = self._size - taken.size, self._calls - (not rows)
@@ -153,10 +153,10 @@ class WriteQueue:
             found, self._next = self._next, None
             if found is None:
                 taken = self._take(rows=True)
-                if taken is None or taken.read is None:
+                if taken is None:
                     return group, refused
                 try:
-                    found = _Read(taken.read(), taken.future)
+                    found = _Read(taken.call(), taken.future)
                 except Exception as error:
                     refused.append(_Answer(taken.future, None, error))
                     continue
@@ -168,7 +168,6 @@ class WriteQueue:
 
 
 def _called(waiting: _Waiting) -> _Answer:
-    assert waiting.call is not None
     try:
         return _Answer(waiting.future, waiting.call(), None)
     except Exception as error:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -22,11 +23,12 @@ from numpy.typing import NDArray
 
 from efface.errors import DamagedStore, InvalidValue
 from efface.store import layout
-from efface.store.disk import StoreDisk, open_database
+from efface.store.disk import StoreDisk
 from efface.store.durable_files import (
     FOLDER_MODE,
     FolderLock,
     failures,
+    new_folder,
     replace_file,
     sync_folder,
 )
@@ -52,10 +54,8 @@ def write_backup(disk: StoreDisk, target: Path, *, keys: bool) -> None:
     """Write a copy of an open store; it is there as a whole or not at all."""
     if target.exists():
         raise InvalidValue(f"'{target}' already exists: expected a new folder; name another one.")
-    beside = target.absolute().with_name(f".{target.name}.{secrets.token_hex(8)}")
-    beside.mkdir(FOLDER_MODE)
-    try:
-        _copy_rows(disk.database, beside / layout.ROWS)
+    with new_folder(target) as beside:
+        _write_rows(beside / layout.ROWS, disk.database.records(), disk.database.rows())
         for name in _PLAIN + (_SECRET if keys else ()):
             replace_file(beside / name, (disk.folder / name).read_bytes())
         if keys:
@@ -63,26 +63,15 @@ def write_backup(disk: StoreDisk, target: Path, *, keys: bool) -> None:
             for segment in disk.keys.segments:
                 path = disk.keys.path(segment)
                 replace_file(beside / layout.KEYS / path.name, path.read_bytes())
-        os.rename(beside, target)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-    sync_folder(target.absolute().parent)
 
 
-def _copy_rows(source: RowDatabase, path: Path) -> None:
-    target = SqliteRows(path, new=True)
-    try:
-        target.create(source.records())
-        for rows in _chunks(source.rows()):
-            target.fill(rows)
-    finally:
-        target.close()
-
-
-def _chunks(rows: Iterable[Body]) -> Iterator[list[Body]]:
+def _write_rows(path: Path, records: Mapping[str, bytes], rows: Iterable[Body]) -> None:
+    """Write a new file of rows."""
     source = iter(rows)
-    while chunk := list(islice(source, _CHUNK)):
-        yield chunk
+    with closing(SqliteRows(path, new=True)) as target:
+        target.create(records)
+        while chunk := list(islice(source, _CHUNK)):
+            target.fill(chunk)
 
 
 # -- restore ---------------------------------------------------------------------------------------
@@ -119,36 +108,31 @@ def restore(
     with failures(str(folder)):
         if source is not None and not layout.is_store(source):
             raise InvalidValue(f"'{source}' is no copy of a store: expected a folder of 'backup'.")
+        about = source, destroyed, MasterKey(master_key), rows
         if layout.is_store(place):
-            work = _Restore(place, source, destroyed, MasterKey(master_key), rows)
+            work = _Restore(place, *about)
             return work.run(confirm, None if mirror is None else Path(mirror))
         if source is None:
             raise InvalidValue(f"'{place}' is no store: name the copy to restore it from.")
-        return _from_whole_copy(place, source, destroyed, MasterKey(master_key), rows, confirm)
+        with _whole_copy(source, place) as beside:
+            work = _Restore(beside, *about)
+            counts = work.run(confirm)
+            if work.confirmed:
+                os.rename(beside, place)
+        return counts
 
 
-def _from_whole_copy(
-    place: Path,
-    source: Path,
-    destroyed: str | os.PathLike[str] | None,
-    master: MasterKey,
-    rows: str | None,
-    confirm: Callable[[RestoreCounts], bool],
-) -> RestoreCounts:
-    """A new folder from a copy with keys, which then is brought together as any other."""
+@contextmanager
+def _whole_copy(source: Path, place: Path) -> Iterator[Path]:
+    """A copy with keys, beside a place that has none; it is removed unless it is moved there."""
     if not (source / layout.KEYS).is_dir():
         text = f"'{source}' is a copy without keys, and '{place}' has none"
         raise InvalidValue(f"{text}: restore it into the folder that has the keys.")
     beside = place.absolute().with_name(f".{place.name}.{secrets.token_hex(8)}")
     shutil.copytree(source, beside)
     try:
-        about = replace(About.read(beside), mirror=None)  # it belongs to the other folder
-        about.write(beside)
-        work = _Restore(beside, source, destroyed, master, rows)
-        counts = work.run(confirm)
-        if work.confirmed:
-            os.rename(beside, place)
-        return counts
+        replace(About.read(beside), mirror=None).write(beside)  # that is of the other folder
+        yield beside
     finally:
         shutil.rmtree(beside, ignore_errors=True)
         sync_folder(place.absolute().parent)
@@ -183,11 +167,8 @@ class _Restore:
         lock = FolderLock(self.folder / layout.LOCK)
         self.keys = self._keys(self.folder / layout.KEYS if mirror is None else mirror)
         try:
-            database = self._open_source()
-            try:
+            with closing(self._open_source()) as database:
                 records, rows = database.records(), list(database.rows())
-            finally:
-                database.close()
             found = {name: self.seal.decode(name, body) for name, body in records.items()}
             if STATE not in found:
                 raise DamagedStore("'rows' has no state: restore from another copy.")
@@ -216,7 +197,7 @@ class _Restore:
     def _open_source(self) -> RowDatabase:
         if self.source is not None:
             return SqliteRows(self.source / layout.ROWS, frozen=True)
-        return open_database(self.folder, self.about)
+        return layout.open_database(self.folder, self.about)
 
     def _sort(self, rows: list[Body]) -> tuple[list[Body], RestoreCounts, list[int]]:
         """The rows that stay, the counts, and the slots to destroy."""
@@ -259,34 +240,22 @@ class _Restore:
         self.keys.sync()
         if self.address is None:
             self._replace_file(records, kept)
-        else:
-            self._replace_tables(records, kept)
+            return
+        from efface.store.postgres_rows import PostgresRows
+
+        with closing(PostgresRows(self.address, self.about.store)) as target:
+            target.replace_all(records, kept)
 
     def _replace_file(self, records: dict[str, bytes], rows: list[Body]) -> None:
         beside, place = self.folder / ".rows.db.restored", self.folder / layout.ROWS
         for path in (beside, *_logs(beside)):
             path.unlink(missing_ok=True)
-        target = SqliteRows(beside, new=True)
-        try:
-            target.create(records)
-            for chunk in _chunks(rows):
-                target.fill(chunk)
-        finally:
-            target.close()
+        _write_rows(beside, records, rows)
         for path in _logs(place):  # the log of the old file would be applied to the new one
             path.unlink(missing_ok=True)
         sync_folder(self.folder)
         os.replace(beside, place)
         sync_folder(self.folder)
-
-    def _replace_tables(self, records: dict[str, bytes], rows: list[Body]) -> None:
-        from efface.store.postgres_rows import PostgresRows
-
-        target = PostgresRows(str(self.address), self.about.store)
-        try:
-            target.replace_all(records, rows)
-        finally:
-            target.close()
 
 
 def _logs(path: Path) -> list[Path]:

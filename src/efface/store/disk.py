@@ -25,32 +25,8 @@ from efface.store.receipts import Receipt, ReceiptChain
 from efface.store.records import STATE, State
 from efface.store.refusals import RefusedOwners
 from efface.store.row_cipher import RowCipher
-from efface.store.row_database import RowDatabase
 from efface.store.signing import change_key, finish_change
-from efface.store.sqlite_rows import SqliteRows
 from efface.store.steps import Found, Transaction
-
-
-def open_database(folder: Path, about: About, *, new: bool = False) -> RowDatabase:
-    """The database of a store, by the address in ``store.json``."""
-    if about.rows is None:
-        return SqliteRows(folder / layout.ROWS, new=new)
-    from efface.store.postgres_rows import PostgresRows
-
-    return PostgresRows(about.rows, about.store)
-
-
-def create_store(folder: Path, master: MasterKey, **about: Any) -> None:
-    """Make a new store in a folder."""
-
-    def fill(beside: Path, made: About, secrets: Secrets) -> None:
-        database = open_database(beside, made, new=True)
-        try:
-            database.create(layout.first_records(secrets.seal(made)))
-        finally:
-            database.close()
-
-    layout.create(folder, master, fill, **about)
 
 
 @final
@@ -88,7 +64,7 @@ class StoreDisk:
         self.left = LeftIds(secrets.blind)
         self.digest: str | None = None  # of the state of the models, for the next receipt
         self.last_receipt: Receipt | None = None
-        self.database = open_database(self.folder, _moved(about, self._address))
+        self.database = layout.open_database(self.folder, _moved(about, self._address))
         self._open.append(self.database.close)
         self._check_age(self._state())
         self.database.take_over()

@@ -7,20 +7,13 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self, final
 
 import numpy as np
 
 from efface.batch.fleet import Fleet
 from efface.diagnostics.audit import Audit
-from efface.errors import (
-    DamagedStore,
-    StoreStopped,
-    TooManyDue,
-    UnknownOwner,
-    invalid,
-)
+from efface.errors import DamagedStore, StoreStopped, TooManyDue, UnknownOwner, invalid
 from efface.inputs.ids import AnyId, Id, as_id, requested, some_ids
 from efface.inputs.parameters import choice
 from efface.models.held import Held
@@ -28,7 +21,7 @@ from efface.models.intervals import Interval, MethodName
 from efface.models.regression import Model
 from efface.store import layout
 from efface.store.backups import write_backup
-from efface.store.disk import StoreDisk, create_store
+from efface.store.disk import StoreDisk
 from efface.store.durable_files import failures
 from efface.store.file_systems import refuse_windows
 from efface.store.group_commit import GroupCommit, find_model
@@ -89,7 +82,7 @@ class Store:
         self._closed = True
         with failures(str(path)):
             if not layout.is_store(self.path):
-                create_store(self.path, master, rows=rows)
+                layout.create(self.path, master, rows)
             self._disk = StoreDisk(self.path, master, rows)
         try:
             with failures(str(path)):
@@ -112,12 +105,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     # -- models ----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,11 +32,8 @@ def sync(descriptor: int) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Return once the names in a folder are on the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with open_file(folder, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def write_all(descriptor: int, content: bytes, offset: int) -> None:
@@ -56,6 +54,19 @@ def replace_file(path: Path, content: bytes) -> None:
     finally:
         beside.unlink(missing_ok=True)
     sync_folder(path.parent)
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A folder to fill, which then takes its place: it is there whole or not at all."""
+    beside = folder.absolute().with_name(f".{folder.name}.{secrets.token_hex(8)}")
+    beside.mkdir(FOLDER_MODE)
+    try:
+        yield beside
+        os.rename(beside, folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    sync_folder(beside.parent)
 
 
 def overwrite(path: Path, content: bytes | None = None) -> None:

@@ -18,22 +18,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
-import shutil
-from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
 
 from efface.errors import DamagedStore, InvalidValue, NewerFile, WrongMasterKey
-from efface.store.durable_files import FOLDER_MODE, replace_file, sync_folder
+from efface.store.durable_files import FOLDER_MODE, new_folder, replace_file
 from efface.store.file_systems import refuse_unsafe
 from efface.store.key_segments import KeySegments
 from efface.store.master_key import MasterKey
 from efface.store.receipts import SigningKey
 from efface.store.records import MODELS, STATE, RecordSeal, State
 from efface.store.refusals import HEADER
+from efface.store.row_database import RowDatabase
+from efface.store.sqlite_rows import SqliteRows
 
 FORMAT = 1
 ABOUT, ROWS, KEYS, LOCK = "store.json", "rows.db", "keys", "lock"
@@ -142,11 +142,17 @@ def check_master(about: About, master: MasterKey) -> None:
         raise WrongMasterKey(f"'master_key' is {given}: expected {expected}; nothing was changed.")
 
 
-Fill = Callable[[Path, About, Secrets], None]
+def open_database(folder: Path, about: About, *, new: bool = False) -> RowDatabase:
+    """The database of a store, by the address in ``store.json``."""
+    if about.rows is None:
+        return SqliteRows(folder / ROWS, new=new)
+    from efface.store.postgres_rows import PostgresRows
+
+    return PostgresRows(about.rows, about.store)
 
 
-def create(folder: Path, master: MasterKey, fill: Fill, **about: Any) -> None:
-    """Make a new store; ``fill`` makes its database."""
+def create(folder: Path, master: MasterKey, rows: str | None = None) -> None:
+    """Make a new store without models; ``rows`` is the address of a PostgreSQL database."""
     parent = folder.absolute().parent
     if not parent.is_dir():
         raise InvalidValue(f"'{parent}' is not a folder: expected one; name another place.")
@@ -154,25 +160,22 @@ def create(folder: Path, master: MasterKey, fill: Fill, **about: Any) -> None:
         text = f"'{folder}' is there, but is no store: expected a new or an empty folder"
         raise InvalidValue(f"{text}; name another place.")
     refuse_unsafe(parent, wrapped=bool(master))
-    beside = parent / f".{folder.name}.{secrets.token_hex(8)}"
-    beside.mkdir(FOLDER_MODE)
-    try:
-        made = _write_files(beside, master, about)
-        fill(beside, made, Secrets.read(beside, made))
-        os.rename(beside, folder)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-    sync_folder(parent)
+    with new_folder(folder) as beside:
+        about = _write_files(beside, master, rows)
+        seal = Secrets.read(beside, about).seal(about)
+        contents = {STATE: State().to_plain(), MODELS: []}
+        with closing(open_database(beside, about, new=True)) as database:
+            database.create({name: seal.encode(name, plain) for name, plain in contents.items()})
 
 
-def _write_files(folder: Path, master: MasterKey, given: dict[str, Any]) -> About:
+def _write_files(folder: Path, master: MasterKey, rows: str | None) -> About:
     blind, signing = secrets.token_bytes(SECRET), secrets.token_bytes(SECRET)
     about = About(
         store=secrets.token_hex(16),
         signer=SigningKey(signing).public,
         blind=hashlib.sha256(blind).hexdigest(),
         master=master.fingerprint,
-        **given,
+        rows=rows,
     )
     (folder / KEYS).mkdir(FOLDER_MODE)
     files = {SIGNING: signing, BLIND: blind, RECEIPTS: b"", REFUSED: HEADER}
@@ -181,8 +184,3 @@ def _write_files(folder: Path, master: MasterKey, given: dict[str, Any]) -> Abou
     KeySegments(folder / KEYS, about.epoch, master).reserve(0)
     about.write(folder)
     return about
-
-
-def first_records(seal: RecordSeal) -> dict[str, bytes]:
-    """The records of a store without models."""
-    return {STATE: seal.encode(STATE, State().to_plain()), MODELS: seal.encode(MODELS, [])}

@@ -21,19 +21,22 @@ from efface.store.row_cipher import Body, EncryptedRows
 from efface.store.row_database import RowDatabase
 
 _FETCHED = 5_000  # rows that the server sends at once
-_TABLES = (
-    "create schema {schema}",
-    "create table {schema}.rows "
-    "(seq bigint primary key, model integer not null, body bytea not null)",
-    "create table {schema}.records (name text primary key, body bytea not null)",
-    "create table {schema}.owner (epoch bigint not null)",
-    "insert into {schema}.owner values ((random() * 1e12)::bigint)",  # no epoch comes again
-)
 
 
 @final
 class PostgresRows(RowDatabase):
     """The rows of a store in a PostgreSQL database."""
+
+    _tables = (
+        "create schema {schema}",
+        "create table {schema}.rows "
+        "(seq bigint primary key, model integer not null, body bytea not null)",
+        "create table {schema}.records (name text primary key, body bytea not null)",
+        "create table {schema}.owner (epoch bigint not null)",
+        "insert into {schema}.owner values ((random() * 1e12)::bigint)",  # no epoch comes again
+    )
+    _errors, _advice = psycopg.Error, "check the PostgreSQL server"
+    _connection: psycopg.Connection
 
     def __init__(self, address: str, store: str) -> None:
         self._schema = f"efface_{store}"
@@ -54,52 +57,24 @@ class PostgresRows(RowDatabase):
 
     def _configure(self) -> None:
         self._connection.execute("set synchronous_commit to on")
-        for name, wanted in (
-            ("fsync", "on"),
-            ("full_page_writes", "on"),
-            ("synchronous_commit", "on"),
-        ):
-            found = self._connection.execute(
-                sql.SQL("show {}").format(sql.Identifier(name))
-            ).fetchone()
-            if found is None or found[0] != wanted:
+        for name in ("fsync", "full_page_writes", "synchronous_commit"):
+            query = sql.SQL("show {}").format(sql.Identifier(name))
+            found = self._connection.execute(query).fetchone()
+            if found != ("on",):
                 text = f"'{name}' of the PostgreSQL server is {found and found[0]!r}"
-                raise UnsafeStorage(f"{text}: expected {wanted!r}; commits would not be durable.")
+                raise UnsafeStorage(f"{text}: expected 'on'; commits would not be durable.")
 
     def create(self, records: Mapping[str, bytes]) -> None:
         with self._reading(), self._connection.transaction():
             self._create(records)
 
-    def _create(self, records: Mapping[str, bytes]) -> None:
-        for statement in _TABLES:
-            self._run(statement)
-        for name, body in records.items():
-            self._run("insert into {schema}.records values (%s, %s)", (name, body))
-
-    def record(self, name: str) -> bytes | None:
-        with self._reading():
-            query = "select body from {schema}.records where name = %s"
-            found = self._run(query, (name,)).fetchone()
-        return None if found is None else bytes(found[0])
-
     def take_over(self) -> None:
         with self._reading():
-            found = self._run(
-                "update {schema}.owner set epoch = epoch + 1 returning epoch"
-            ).fetchone()
+            query = "update {schema}.owner set epoch = epoch + 1 returning epoch"
+            found = self._run(query).fetchone()
         if found is None:
             raise DamagedStore("'rows' has no owner: restore the database from a copy.")
         self._epoch = int(found[0])
-
-    def records(self) -> dict[str, bytes]:
-        with self._reading():
-            found = self._run("select name, body from {schema}.records order by name").fetchall()
-        return {name: bytes(body) for name, body in found}
-
-    def end(self) -> int:
-        with self._reading():
-            found = self._run("select max(seq) + 1 from {schema}.rows").fetchone()
-        return (found and found[0]) or 0
 
     def rows(self) -> Iterator[Body]:
         cursor = self._connection.cursor(name="rows")
@@ -118,14 +93,14 @@ class PostgresRows(RowDatabase):
     ) -> None:
         with self._writing():
             if deletes:
-                self._run("delete from {schema}.rows where seq = any(%s)", (list(deletes),))
+                self._run("delete from {schema}.rows where seq = any({value})", (list(deletes),))
             if inserts:
                 self._copy(row for new in inserts for row in new.each())
-            upsert = "insert into {schema}.records values (%s, %s) on conflict (name) do update "
-            for name, body in puts.items():
-                self._run(f"{upsert}set body = excluded.body", (name, body))
+            upsert = "insert into {schema}.records values ({value}, {value}) on conflict (name) "
+            for record in puts.items():
+                self._run(upsert + "do update set body = excluded.body", record)
             if drops:
-                self._run("delete from {schema}.records where name = any(%s)", (list(drops),))
+                self._run("delete from {schema}.records where name = any({value})", (list(drops),))
 
     def _copy(self, rows: Iterable[Body]) -> None:
         query = self._query("copy {schema}.rows (seq, model, body) from stdin (format binary)")
@@ -141,55 +116,27 @@ class PostgresRows(RowDatabase):
             self._create(records)
             self._copy(rows)
 
-    def close(self) -> None:
-        self._connection.close()
+    def _begin(self) -> None:
+        self._connection.execute("begin")
+        query = "update {schema}.owner set epoch = epoch where epoch = {value}"
+        if self._run(query, (self._epoch,)).rowcount != 1:
+            self._connection.rollback()
+            raise UnclearCommit("'rows' has another owner now: open the store again.")
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """One transaction of the owner. An error before its commit changes nothing."""
-        try:
-            self._connection.execute("begin")
-            mine = self._run(
-                "update {schema}.owner set epoch = epoch where epoch = %s", (self._epoch,)
-            )
-            if mine.rowcount != 1:
-                raise UnclearCommit("'rows' has another owner now: open the store again.")
-            yield
-        except psycopg.Error as error:
-            self._roll_back(error)
-        except UnclearCommit:
-            self._connection.execute("rollback")
-            raise
-        try:
-            self._connection.execute("commit")
-        except psycopg.Error as error:
-            raise _unclear(error) from error
-
-    def _roll_back(self, error: psycopg.Error) -> None:
-        try:
-            self._connection.execute("rollback")
-        except psycopg.Error:  # the connection is lost; the server rolls back
-            raise _unclear(error) from error
-        text = f"'rows' cannot be written ({type(error).__name__})"
-        raise StorageFailure(
-            f"{text}; nothing was changed; check the PostgreSQL server."
-        ) from error
+    def _problem(self, finding: str, error: Exception) -> str:
+        return f"'rows' {finding} ({type(error).__name__})"
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
         try:
             yield
         except psycopg.Error as error:
-            text = f"'rows' cannot be read from PostgreSQL ({type(error).__name__})"
+            text = self._problem("cannot be read from PostgreSQL", error)
             raise DamagedStore(f"{text}: check the server, or restore the database.") from error
 
     def _query(self, text: str) -> sql.Composed:
-        return sql.SQL(text).format(schema=sql.Identifier(self._schema))
+        names = {"schema": sql.Identifier(self._schema), "value": sql.Placeholder()}
+        return sql.SQL(text).format(**names)
 
-    def _run(self, text: str, values: Sequence[Any] | None = None) -> psycopg.Cursor[Any]:
-        return self._connection.execute(self._query(text), values)
-
-
-def _unclear(error: psycopg.Error) -> UnclearCommit:
-    text = f"'rows' may lack the last transaction ({type(error).__name__})"
-    return UnclearCommit(f"{text}; it was not acknowledged; open the store again.")
+    def _run(self, statement: str, values: Sequence[Any] = ()) -> psycopg.Cursor[Any]:
+        return self._connection.execute(self._query(statement), values or None)

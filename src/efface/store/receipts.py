@@ -124,6 +124,12 @@ def _keyed(secret: bytes, content: bytes) -> str:
     return hmac.digest(secret, content, hashlib.sha256).hex()
 
 
+def read_receipts(path: Path, subject: str, most: int | None = None) -> list[Receipt]:
+    """The receipts in a file, or the first of them; an error names the ``subject`` and the line."""
+    lines = path.read_text("utf-8").splitlines()[:most]
+    return [Receipt.parse(line, f"{subject} {at}") for at, line in enumerate(lines, start=1)]
+
+
 def verify_chain(receipts: Iterable[Receipt], public_key: str | None = None) -> int:
     """Check every signature and link of a whole chain; return the number of receipts.
 
@@ -225,8 +231,7 @@ class ReceiptChain:
 
     def receipts(self) -> list[Receipt]:
         """All receipts."""
-        lines = self._path.read_text("utf-8").splitlines()
-        return [Receipt.parse(line, f"line {at}") for at, line in enumerate(lines, start=1)]
+        return read_receipts(self._path, "line")
 
     def append(self, content: dict[str, Any], next_key: SigningKey | None = None) -> Receipt:
         """Sign and write a payload; it is on the disk when this returns."""

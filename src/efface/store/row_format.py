@@ -32,11 +32,12 @@ from numpy.typing import NDArray
 from efface.errors import invalid
 from efface.inputs.ids import Id
 from efface.inputs.times import kind_of, never
-from efface.store.stored_rows import Names, StoredRows
+from efface.store.stored_rows import Names, StoredRows, concatenated
 
 BLOCK = 64
 _TIME, _CALENDAR, _END, _PLACE, _PHASE = 1, 2, 4, 8, 16
-_LAYOUT = _TIME | _PLACE | _PHASE  # the flags on which the length of the fixed part depends
+_PLACES = {"time": _TIME, "end": _PLACE, "phase": _PHASE}  # of the fixed part, if flags say so
+_LAYOUT = _TIME | _PLACE | _PHASE
 _LONGEST = (1 << 16) - 1
 _NONE, _INT, _LARGE, _TEXT, _UUID = range(5)
 _UUID_BYTES, _UUID_TEXT = 16, 36
@@ -51,9 +52,7 @@ def _head(width: int, layout: int) -> np.dtype[np.void]:
     """The part of fixed length."""
     fields: list[Any] = [("flags", "u1"), ("kinds", "u1", 3), ("lengths", "<u2", 3)]
     fields += [("y", "<f8"), ("weight", "<f8")]
-    fields += [("time", "<i8")] if layout & _TIME else []
-    fields += [("end", "<i8")] if layout & _PLACE else []
-    fields += [("phase", "<i8")] if layout & _PHASE else []
+    fields += [(name, "<i8") for name, flag in _PLACES.items() if layout & flag]
     return np.dtype([*fields, ("x", "<f8", (width,))])
 
 
@@ -66,12 +65,15 @@ def encode(rows: StoredRows) -> list[bytes]:
     """
     if len(rows) == 1:
         return [_encode_one(rows)]
-    layout = _layout(rows)
+    layout, kind = _layout(rows), kind_of(rows.times) or kind_of(rows.untils)
     head = np.zeros(len(rows), _head(rows.X.shape[1], layout))
     head["x"], head["y"], head["weight"] = rows.X, rows.y, rows.weights
-    head["flags"] = _put_times(head, rows) | layout
-    if rows.phases is not None:
-        head["phase"] = rows.phases
+    head["flags"] = layout | (_CALENDAR if kind is int else 0)
+    if rows.untils is not None:
+        head["flags"] |= np.where(rows.untils == never(kind), 0, _END).astype(np.uint8)
+    places = [name for name, flag in _PLACES.items() if layout & flag]
+    for name, times in zip(places, _times(rows), strict=True):
+        head[name] = times.view(np.int64)
     columns = (rows.ids, rows.owners, rows.keys)
     names = [_encoded(names) for names in columns if names is not None]
     for j, (kinds, lengths, _) in zip(_there(columns), names, strict=True):
@@ -112,6 +114,7 @@ def _encode_one(rows: StoredRows) -> bytes:
 
 
 def _times(rows: StoredRows) -> list[Any]:
+    """The columns of times that are there, in the order of ``_PLACES``."""
     return [each for each in (rows.times, rows.untils, rows.phases) if each is not None]
 
 
@@ -162,18 +165,6 @@ def _scatter(
     """Write parts that lie one after another to their places."""
     ends = np.cumsum(np.broadcast_to(sizes, places.size))
     content[np.repeat(places - (ends - sizes), sizes) + np.arange(parts.size)] = parts
-
-
-def _put_times(head: NDArray[Any], rows: StoredRows) -> int | NDArray[np.uint8]:
-    """Write times and ends into their places; return the flags of each row."""
-    flags: Any = 0
-    kind = kind_of(rows.times) or kind_of(rows.untils)
-    if rows.times is not None:
-        head["time"] = rows.times.view(np.int64)
-    if rows.untils is not None:
-        head["end"] = rows.untils.view(np.int64)
-        flags = flags | np.where(rows.untils == never(kind), 0, _END).astype(np.uint8)
-    return flags | (_CALENDAR if kind is int else 0)  # type: ignore[no-any-return]
 
 
 def _encoded(names: Names) -> _Column:
@@ -244,7 +235,7 @@ def decode(texts: Sequence[bytes], width: int) -> StoredRows:
         _decode([texts[k] for k in rows.tolist()], width, kind)
         for rows, kind in zip(places, kinds, strict=True)
     ]
-    return _merged(parts, np.argsort(np.concatenate(places)))
+    return concatenated(parts).take(np.argsort(np.concatenate(places)))
 
 
 def _decode(texts: Sequence[bytes], width: int, layout: int) -> StoredRows:
@@ -268,31 +259,6 @@ def _decode(texts: Sequence[bytes], width: int, layout: int) -> StoredRows:
     return StoredRows(
         X, y, weights, columns[0] or [], times, untils, columns[1], columns[2], phases
     )
-
-
-def _merged(parts: list[StoredRows], order: NDArray[np.intp]) -> StoredRows:
-    """Rows of different layouts, in their order."""
-
-    def array(name: str) -> Any:
-        return np.concatenate([getattr(part, name) for part in parts])[order]
-
-    def names(name: str) -> Any:
-        column = [each for part in parts for each in getattr(part, name) or [None] * len(part)]
-        found = [column[k] for k in order.tolist()]
-        return found if any(each is not None for each in found) else None
-
-    timed = all(part.times is not None for part in parts)
-    ends = [part.untils for part in parts if part.untils is not None]
-    untils: Any = None
-    if ends:
-        none = np.full(1, never(kind_of(ends[0])), dtype=ends[0].dtype)
-        columns = [np.repeat(none, len(p)) if p.untils is None else p.untils for p in parts]
-        untils = np.concatenate(columns)[order]
-    times: Any = array("times") if timed else None
-    phased = all(part.phases is not None for part in parts)
-    values = array("X"), array("y"), array("weights")
-    named = names("owners"), names("keys"), array("phases") if phased else None
-    return StoredRows(*values, names("ids") or [], times, untils, *named)
 
 
 def _decoded(

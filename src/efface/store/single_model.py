@@ -39,12 +39,10 @@ class SingleModel(StoredModel):
     def checked(
         self, X: Any, y: Any, sample_weight: Any, marks: Keys, keys: Any = None
     ) -> StoredRows:
-        """Checked rows; nothing changes."""
         _refuse_keys(keys)
         return StoredRows.of(self.model.arrivals(self.matrix(X), y, sample_weight, marks))
 
     def plan(self, new: StoredRows) -> PlannedRows:
-        """Which rows leave and enter if these are learned; nothing changes."""
         coming = new.arrivals()
         outcome = self.model.live_rows.outcome(coming)
         entered = outcome.entered if outcome.schedule else np.sort(outcome.entered)
@@ -55,7 +53,6 @@ class SingleModel(StoredModel):
         self.model.live_rows.learn(*planned.change)
 
     def rows_of(self, ids: Sequence[Id]) -> StoredRows:
-        """The live rows with these ids, in the order of the ids."""
         live = self.model.live_rows
         places = np.array([int(live.index.positions([id])[0]) for id in ids], dtype=np.intp)
         times, untils = live.index.times_at(places), live.marks.until_of_each(list(ids))
@@ -63,20 +60,16 @@ class SingleModel(StoredModel):
         return StoredRows(*live.solver.values(places), ids, *about)
 
     def named(self, ids: list[Id], owners: list[Id]) -> list[Id]:
-        """The ids of live rows with these ids or owners."""
         return self.model.live_rows.named(ids, owners, lenient=True)
 
     def owns(self, owner: Id) -> bool:
-        """Whether a live row has this owner."""
         return owner in self.model.live_rows.marks.owners
 
     def overdue(self, now: Any) -> list[Id]:
-        """The ids of rows that are too old or due at ``now``."""
         return self.model.live_rows.overdue(now)
 
     @property
     def calendar(self) -> bool:
-        """Whether rows have calendar times or ends."""
         live = self.model.live_rows
         return int in (live.index.kind, live.marks.consents.kind)
 
@@ -86,14 +79,12 @@ class SingleModel(StoredModel):
     # -- answers ---------------------------------------------------------------------------------
 
     def predict(self, X: Any, keys: Any, missing: str) -> Any:
-        """The predictions for rows."""
         _refuse_keys(keys)
         return self.model.predict(self.matrix(X))
 
     def predict_interval(
         self, X: Any, level: float, method: MethodName, keys: Any, missing: str
     ) -> Interval:
-        """Prediction intervals for rows."""
         _refuse_keys(keys)
         return self.model.predict_interval(self.matrix(X), level, method)
 
@@ -103,15 +94,12 @@ class SingleModel(StoredModel):
         return values, self.model.intercept_
 
     def held(self, owner: Id) -> Held:
-        """What the model holds about an owner."""
         return held_rows(self.model.live_rows, owner, self.definition.names)
 
     def audit(self, ids: Iterable[Id], owners: Iterable[Id]) -> Audit:
-        """Whether the model is a function of its live rows."""
         return audit(self.model, list(ids), forgotten_owners=list(owners))
 
     def digest_part(self, touched: Sequence[Id]) -> bytes:
-        """What the digest of a receipt covers: name, number of rows and coefficients."""
         solver = self.model.live_rows.solver
         return self._digest(solver.intercept, solver.coef)
 

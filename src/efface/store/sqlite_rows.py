@@ -10,20 +10,14 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import final
+from typing import Any, final
 from urllib.parse import quote
 
-from efface.errors import DamagedStore, StorageFailure, UnclearCommit
+from efface.errors import DamagedStore, StorageFailure
 from efface.store.durable_files import open_file
 from efface.store.row_cipher import Body, EncryptedRows
 from efface.store.row_database import RowDatabase
 
-_TABLES = (
-    "create table rows (seq integer primary key, model integer not null, body blob not null)",
-    "create table records (name text primary key, body blob not null) without rowid",
-    "create table owner (epoch integer not null)",
-    "insert into owner values (0)",
-)
 _INSERT = "insert into rows values (?, ?, ?)"
 _AT_ONCE = 1_024  # rows of one statement, whose bodies are one value
 _NUMBERS = (
@@ -42,6 +36,15 @@ _LOG = 4_000  # pages of the log: a commit that moves them to the file takes lon
 @final
 class SqliteRows(RowDatabase):
     """The rows of a store in a file."""
+
+    _tables = (
+        "create table rows (seq integer primary key, model integer not null, body blob not null)",
+        "create table records (name text primary key, body blob not null) without rowid",
+        "create table owner (epoch integer not null)",
+        "insert into owner values (0)",
+    )
+    _errors, _advice = sqlite3.Error, "free space or check the disk"
+    _connection: sqlite3.Connection
 
     def __init__(self, path: Path, *, new: bool = False, frozen: bool = False) -> None:
         """Open the file, a ``new`` one, or a ``frozen`` one, which is only read."""
@@ -78,28 +81,11 @@ class SqliteRows(RowDatabase):
 
     def create(self, records: Mapping[str, bytes]) -> None:
         with self._reading():
-            for statement in _TABLES:
-                self._connection.execute(statement)
-            self._connection.executemany("insert into records values (?, ?)", records.items())
-
-    def record(self, name: str) -> bytes | None:
-        with self._reading():
-            query = "select body from records where name = ?"
-            found = self._connection.execute(query, (name,)).fetchone()
-        return None if found is None else bytes(found[0])
+            self._create(records)
 
     def take_over(self) -> None:
         with self._writing():
             self._connection.execute("update owner set epoch = epoch + 1")
-
-    def records(self) -> dict[str, bytes]:
-        with self._reading():
-            return dict(self._connection.execute("select name, body from records order by name"))
-
-    def end(self) -> int:
-        with self._reading():
-            (found,) = self._connection.execute("select max(seq) + 1 from rows").fetchone()
-        return found or 0
 
     def rows(self) -> Iterator[Body]:
         with self._reading():
@@ -148,41 +134,19 @@ class SqliteRows(RowDatabase):
         with self._writing():
             self._connection.executemany(_INSERT, rows)
 
-    def close(self) -> None:
-        self._connection.close()
+    def _run(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        return self._connection.execute(statement.format(schema="main", value="?"), values)
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """One transaction. An error before its commit changes nothing."""
-        try:
-            self._connection.execute("begin immediate")
-            yield
-        except sqlite3.Error as error:
-            self._roll_back(error)
-        try:
-            self._connection.execute("commit")
-        except sqlite3.Error as error:
-            raise self._unclear(error) from error
+    def _begin(self) -> None:
+        self._connection.execute("begin immediate")
 
-    def _unclear(self, error: sqlite3.Error) -> UnclearCommit:
-        text = f"'{self._path.name}' may lack the last transaction: {error}"
-        return UnclearCommit(f"{text}; it was not acknowledged; open the store again.")
-
-    def _roll_back(self, error: sqlite3.Error) -> None:
-        try:
-            if self._connection.in_transaction:
-                self._connection.execute("rollback")
-        except sqlite3.Error:
-            raise self._unclear(error) from error
-        text = f"'{self._path.name}' cannot be written: {error}"
-        raise StorageFailure(
-            f"{text}; nothing was changed; free space or check the disk."
-        ) from error
+    def _problem(self, finding: str, error: Exception) -> str:
+        return f"'{self._path.name}' {finding}: {error}"
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            text = f"'{self._path.name}' cannot be read: {error}"
+            text = self._problem("cannot be read", error)
             raise DamagedStore(f"{text}; restore it with 'efface store restore'.") from error

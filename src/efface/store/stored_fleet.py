@@ -70,7 +70,6 @@ class StoredFleet(StoredModel):
     def checked(
         self, X: Any, y: Any, sample_weight: Any, marks: Keys, keys: Any = None
     ) -> StoredRows:
-        """Checked rows; nothing changes."""
         if keys is None:
             raise invalid("keys", None, "one key per row", "pass keys=, since the model is keyed")
         rows = self._empty.arrivals(self.matrix(X), y, sample_weight, marks)
@@ -78,7 +77,6 @@ class StoredFleet(StoredModel):
         return StoredRows.of(rows, names.tolist() if isinstance(names, np.ndarray) else names)
 
     def plan(self, new: StoredRows) -> PlannedRows:
-        """Which rows leave and enter if these are learned; nothing changes."""
         models, keys = self._models, new.keys or []
         coded = checked_arrivals(models.rows, models.policy, keys, new.arrivals())
         plan = models.plan(coded)
@@ -124,7 +122,6 @@ class StoredFleet(StoredModel):
         self._phases |= changed
 
     def rows_of(self, ids: Sequence[Id]) -> StoredRows:
-        """The live rows with these ids, in the order of the ids."""
         keys, rows = self._models.rows_named(list(ids))
         return self._stored(keys, rows)
 
@@ -143,21 +140,17 @@ class StoredFleet(StoredModel):
     # -- rows leave ------------------------------------------------------------------------------
 
     def named(self, ids: list[Id], owners: list[Id]) -> list[Id]:
-        """The ids of live rows with these ids or owners."""
         places = self._models.named(ids, owners, lenient=True)
         return self._ids(self._models.rows.table.ids[places])
 
     def owns(self, owner: Id) -> bool:
-        """Whether a live row has this owner."""
         return self._models.rows.owned(int(self._models.rows.owners.find([owner])[0])).size > 0
 
     def overdue(self, now: Any) -> list[Id]:
-        """The ids of rows that are too old or due at ``now``."""
         return self._ids(self._models.rows.table.ids[self._models.overdue(now)])
 
     @property
     def calendar(self) -> bool:
-        """Whether rows have calendar times or ends."""
         return int in (self._models.rows.kind, self._models.rows.end_kind)
 
     def records(self, leaving: Sequence[Id]) -> dict[str, Any]:
@@ -189,14 +182,12 @@ class StoredFleet(StoredModel):
     # -- answers ---------------------------------------------------------------------------------
 
     def predict(self, X: Any, keys: Any, missing: str) -> Any:
-        """The predictions for rows."""
         with _unknown_keys():
             return self.fleet.predict(keys, self.matrix(X), missing=missing)
 
     def predict_interval(
         self, X: Any, level: float, method: MethodName, keys: Any, missing: str
     ) -> Interval:
-        """Prediction intervals for rows."""
         with _unknown_keys():
             return self.fleet.predict_interval(keys, self.matrix(X), level, method, missing=missing)
 
@@ -209,7 +200,6 @@ class StoredFleet(StoredModel):
         return values, float(fits.intercept[0])
 
     def described(self) -> dict[str, Any]:
-        """What is known of it without a value of a row."""
         return {**super().described(), "keyed": True, "keys": len(self.fleet)}
 
     def held(self, owner: Id) -> Held:
@@ -223,7 +213,6 @@ class StoredFleet(StoredModel):
         return audit_fleet(self.fleet, list(ids), list(owners))
 
     def touched(self, ids: Sequence[Id]) -> list[Id]:
-        """The keys of rows."""
         held = self._models.rows
         slots = np.unique(held.slots_of_ids(held.ids.find(list(ids))))
         return self._keys(held.codes(slots))

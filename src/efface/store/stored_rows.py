@@ -100,32 +100,25 @@ def joined(parts: Sequence[StoredRows]) -> StoredRows | None:
         return parts[0]
     kinds = {kind_of(part.times) for part in parts}
     ends = {kind_of(part.untils) for part in parts if part.untils is not None}
-    if len(kinds) > 1 or len(ends) > 1:
-        return None
-    times: Any = None if None in kinds else np.concatenate([part.times for part in parts])
+    return None if len(kinds) > 1 or len(ends) > 1 else concatenated(parts)
+
+
+def concatenated(parts: Sequence[StoredRows]) -> StoredRows:
+    """The rows of all parts, in this order; times and phases if all parts have them."""
+
+    def array(name: str) -> Any:
+        each = [getattr(part, name) for part in parts]
+        return None if any(values is None for values in each) else np.concatenate(each)
+
+    def names(name: str) -> Any:
+        found = [each for part in parts for each in getattr(part, name) or [None] * len(part)]
+        return found if any(getattr(part, name) is not None for part in parts) else None
+
+    ends = next((part.untils for part in parts if part.untils is not None), None)
     untils: Any = None
-    if ends:
-        (kind,) = ends
-        none = [part.untils if part.untils is not None else _no_ends(part, kind) for part in parts]
-        untils = np.concatenate(none)
-    return StoredRows(
-        np.concatenate([part.X for part in parts]),
-        np.concatenate([part.y for part in parts]),
-        np.concatenate([part.weights for part in parts]),
-        [id for part in parts for id in part.ids],
-        times,
-        untils,
-        joined_names([(part.owners, len(part)) for part in parts]),
-        joined_names([(part.keys, len(part)) for part in parts]),
-    )
-
-
-def joined_names(parts: Sequence[tuple[Names | None, int]]) -> list[Id | None] | None:
-    """Names of some rows after those of others; None if no row has one."""
-    if all(names is None for names, _ in parts):
-        return None
-    return [each for names, count in parts for each in names or [None] * count]
-
-
-def _no_ends(part: StoredRows, kind: type | None) -> NDArray[Any]:
-    return np.full(len(part), never(kind), dtype=np.int64 if kind is int else np.float64)
+    if ends is not None:
+        none = np.full(1, never(kind_of(ends)), dtype=ends.dtype)
+        columns = [np.repeat(none, len(p)) if p.untils is None else p.untils for p in parts]
+        untils = np.concatenate(columns)
+    values = array("X"), array("y"), array("weights"), names("ids"), array("times"), untils
+    return StoredRows(*values, names("owners"), names("keys"), array("phases"))
