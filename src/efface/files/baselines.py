@@ -55,19 +55,6 @@ def baselines(make: Callable[[], Model], window: Any, **options: Any) -> dict[st
 
 
 @final
-class LastValue(Baseline):
-    """Predicts the value before; 0 for the first row."""
-
-    def __init__(self) -> None:
-        self._last = 0.0
-
-    def predict(self, X: Matrix, y: Vector, at: Any, weights: Vector | None = None) -> Vector:
-        before = np.concatenate([[self._last], y[:-1]])
-        self._last = float(y[-1])
-        return before
-
-
-@final
 class _Replayed(Baseline):
     """A model of efface."""
 

@@ -243,7 +243,7 @@ def _stream(job: Job, models: _Models, schema: Schema) -> StreamRun:
     return StreamRun(
         models.make,
         models.name,
-        Outputs(**job.intervals, coefficients=job.coefficients, redact=job.redact, named=named),
+        Outputs(**job.intervals, redact=job.redact, named=named),
         requests=_requests(job, schema),
         compare=models.baselines,
         warm_up=len(schema.names) + 1,

@@ -47,6 +47,7 @@ from efface.files.baselines import LAST
 from efface.files.formatting import time_text
 from efface.files.model_options import phrases
 from efface.files.redaction import feature_names
+from efface.files.requests import Group
 from efface.files.run_log import RunLog
 from efface.files.schema import ROLES, Schema
 from efface.files.scores import Score
@@ -165,7 +166,7 @@ def _errors(scores: Mapping[str, Score]) -> dict[str, dict[str, float]]:
     }
 
 
-def _groups(run: StreamRun) -> dict[str, dict[str, Any]]:
+def _groups(run: StreamRun) -> dict[Group, dict[str, Any]]:
     """The errors in each group."""
     return {
         name: {"rows": scores[LAST].count, "errors": _errors(scores)}
