@@ -27,6 +27,12 @@ def test_by_default_all_columns_without_a_role_are_features(tmp_path):
     assert resolve_schema(table(tmp_path), roles).names == ["sky=rain", "sky=snow", "x", "z"]
 
 
+def test_levels_are_numbered_if_names_are_redacted(tmp_path):
+    schema = resolve_schema(table(tmp_path), RequestedColumns("y", ["x"], one_hot={"sky": ()}))
+    assert schema.feature_names(redact=False) == ["x", "sky=rain", "sky=snow"]
+    assert schema.feature_names(redact=True) == ["x", "sky, level 2", "sky, level 3"]
+
+
 @pytest.mark.parametrize(
     ("roles", "expected"),
     [

@@ -46,7 +46,6 @@ from efface import __version__
 from efface.files.baselines import LAST
 from efface.files.formatting import time_text
 from efface.files.model_options import phrases
-from efface.files.redaction import feature_names
 from efface.files.requests import Group
 from efface.files.run_log import RunLog
 from efface.files.schema import ROLES, Schema
@@ -121,8 +120,8 @@ def _source(setting: Setting) -> dict[str, Any]:
         "file": setting.file,
         "target": schema.target,
         "columns": list(schema.features),
-        "one_hot": {name: len(levels) for name, levels in schema.levels.items()},
-        "features": feature_names(schema, redact=setting.redact),
+        "one_hot": {name: len(levels) for name, levels in schema.one_hot.items()},
+        "features": schema.feature_names(redact=setting.redact),
         **{role: getattr(schema, role) for role in ROLES if role != "target"},
     }
 
