@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Literal, Self, final
 
@@ -35,24 +35,17 @@ def folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     holds nothing but results.
     """
     check_folder(path, overwrite)
-    with _temporary_folder(path) as partial:
+    with ExitStack() as stack:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial = stack.enter_context(temporary_folder(path))  # on the same disk
+        except OSError as error:
+            text = f"'{path}' cannot be written: {error.strerror}; name another --out."
+            raise InvalidValue(text) from error
         inside = partial / path.name
         inside.mkdir()
         yield inside
         _replace(path, inside, partial / "replaced")
-
-
-@contextmanager
-def _temporary_folder(path: Path) -> Iterator[Path]:
-    """A new folder on the same disk, so that results can be renamed; it is removed at the end."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = temporary_folder(path)
-    except OSError as error:
-        text = f"'{path}' cannot be written: {error.strerror}; name another --out."
-        raise InvalidValue(text) from error
-    with partial as found:
-        yield found
 
 
 def _replace(path: Path, new: Path, old: Path) -> None:
