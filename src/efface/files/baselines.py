@@ -11,14 +11,11 @@ from importlib.util import find_spec
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from efface.batch.replay import replay
+from efface.inputs.types import Matrix, Vector
 from efface.models.linear import OLS, Ridge
 from efface.models.regression import Model
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 EVERY = 100
 ALPHAS = (0.01, 1.0, 100.0)

@@ -7,11 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from efface.inputs.types import Ints, Matrix, Vector
 
 
 @dataclass
