@@ -107,12 +107,7 @@ def test_baselines_are_compared_group_by_group(count):
     numbers = groups.numbers(names)
     batch = rows(4, names, None, None)
     for turn in range(count):
-        found = groups.compared(
-            numbers,
-            batch,
-            np.ones(4, bool),
-            lambda each, part, _: each.predict(part.X, part.y, None),
-        )
+        found = groups.compared(numbers, batch, np.ones(4, bool))
         assert found["count"].tolist() == [
             3.0 * turn + 3,
             turn + 1.0,

@@ -10,12 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from bokeh.models import (
-    ColumnDataSource,
-    CustomJS,
-    NumeralTickFormatter,
-    Range1d,
-)
+from bokeh.models import ColumnDataSource, CustomJS, NumeralTickFormatter, Range1d
 
 from efface.charts.downsampling import BinnedSeries
 from efface.charts.figures import MOST_MARKS, LinkedFigures, as_source

@@ -25,7 +25,6 @@ from efface.live.half_life import remembering
 from efface.models.regression import Model
 
 Mask = NDArray[np.bool_]
-Predict = Callable[[Baseline, RowBatch, Mask], Vector]
 
 
 class GroupModels:
@@ -131,19 +130,18 @@ class GroupModels:
             leaving, self._phase[number] = self._policy.after(n_rows + 1, int(self._phase[number]))
             self.full += leaving
 
-    def compared(
-        self, numbers: Ints, rows: RowBatch, seen: Mask, predict: Predict
-    ) -> dict[str, Vector]:
-        """The predictions of the baselines of ``--compare``, group by group."""
+    def compared(self, numbers: Ints, rows: RowBatch, seen: Mask) -> dict[str, Vector]:
+        """The predictions of the baselines, group by group; NaN for rows that are not seen."""
         found: dict[str, Vector] = {}
         for number in dict.fromkeys(numbers.tolist()) if self._compare() else ():
-            mine = np.flatnonzero(numbers == number)
+            mine = np.flatnonzero((numbers == number) & seen)
             part = rows.take(mine)
             if number not in self._baselines:
                 self._baselines[number] = self._compare()
             for name, baseline in self._baselines[number].items():
                 column = found.setdefault(name, np.full(len(rows), np.nan))
-                column[mine] = predict(baseline, part, seen[mine])
+                if len(part):
+                    column[mine] = baseline.predict(part.X, part.y, part.at, part.weights)
         return found
 
     # -- requests --------------------------------------------------------------------------------

@@ -159,7 +159,7 @@ class StreamRun:
         predictions = {
             self.name: columns["prediction"],
             LAST: models.last_values(numbers, rows.y, unnamed),
-            **models.compared(numbers, rows, unnamed, _predicted),
+            **models.compared(numbers, rows, unnamed),
         }
         scored = shown & (models.places(numbers) >= self._warm_up)
         self.log.rank_falls += models.rank_falls(numbers, columns["rank"])
@@ -278,15 +278,6 @@ def stream_table(
             expected = "an id that no live row has"
             raise table.wrong(schema.id, error.row, id, expected, "make ids unique") from error
     run.finish()
-
-
-def _predicted(baseline: Baseline, rows: RowBatch, seen: Mask) -> Vector:
-    """The predictions of a baseline that sees only some rows; NaN for the others."""
-    part = rows if seen.all() else rows.take(np.flatnonzero(seen))
-    predictions = np.full(len(rows), np.nan)
-    if len(part):
-        predictions[seen] = baseline.predict(part.X, part.y, part.at, part.weights)
-    return predictions
 
 
 def _until_repeated(ids: Sequence[Id] | None, start: int, stop: int) -> int:

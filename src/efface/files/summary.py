@@ -92,11 +92,7 @@ def summarise(
         "requests": [asdict(outcome) for outcome in log.outcomes],
         "audits": {"held": held, "failed": len(log.outcomes) - held},
         "forgetting": _forgetting(log),
-        "run": {
-            "compiling": compiling,
-            "seconds": seconds,
-            "rows_per_second": log.rows / seconds,
-        },
+        "run": {"compiling": compiling, "seconds": seconds, "rows_per_second": log.rows / seconds},
         "redacted": setting.redact,
     }
     plain: dict[str, Any] = _plain(summary)
