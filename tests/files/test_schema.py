@@ -115,13 +115,13 @@ def test_owners_and_ends_may_have_gaps_unless_they_are_ids_or_groups_too(tmp_pat
     text = TEXT.replace("y\n", "y,end\n", 1).replace(".5\n", ".5,\n")
     found = resolve_schema(table(tmp_path, text), roles)
     assert found.optional == {"who", "end"}
-    assert found.text_owners is False
+    assert found.whole_owners is True
     assert found.types["end"] == found.types["when"]  # a column without a value
     roles = RequestedColumns("y", ["x"], id="who", owner="who")
     assert resolve_schema(table(tmp_path), roles).optional == set()
     roles = RequestedColumns("y", ["x"], group="who", owner="who")
-    assert resolve_schema(table(tmp_path), roles).text_owners is True
-    assert resolve_schema(table(tmp_path), RequestedColumns("y", ["x"])).text_owners is None
+    assert resolve_schema(table(tmp_path), roles).whole_owners is False
+    assert resolve_schema(table(tmp_path), RequestedColumns("y", ["x"])).whole_owners is None
 
 
 def test_too_many_levels_are_refused(tmp_path):

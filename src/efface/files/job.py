@@ -244,6 +244,5 @@ def _stream(job: Job, models: _Models, schema: Schema) -> StreamRun:
 def _requests(job: Job, schema: Schema) -> Requests:
     if job.forget is None:
         return NONE
-    owners = None if schema.text_owners is None else not schema.text_owners
-    whole, calendar = not schema.text_ids, schema.calendar
-    return read_requests(job.forget, whole=whole, calendar=calendar, whole_owners=owners)
+    whole, owners = schema.whole_ids, schema.whole_owners
+    return read_requests(job.forget, whole=whole, calendar=schema.calendar, whole_owners=owners)

@@ -18,6 +18,7 @@ from efface.errors import InvalidValue
 from efface.files.partial_folders import temporary_folder
 from efface.files.run_log import STEP_COLUMNS, PredictedRows
 from efface.files.schema import Schema
+from efface.files.tables import TEXTS, WHOLE
 
 Form = Literal["parquet", "csv"]
 
@@ -120,13 +121,11 @@ class _RowFile(ABC):
         rows, columns, schema = predicted.rows, {}, self._schema
         if rows.at is not None:
             columns["time"] = pa.array(rows.at)
-        columns["id"] = pa.array(predicted.ids, pa.string() if schema.text_ids else pa.int64())
+        columns["id"] = pa.array(predicted.ids, WHOLE if schema.whole_ids else TEXTS)
         if rows.owners is not None:
-            columns["owner"] = pa.array(
-                rows.owners, pa.string() if schema.text_owners else pa.int64()
-            )
+            columns["owner"] = pa.array(rows.owners, WHOLE if schema.whole_owners else TEXTS)
         if rows.groups is not None:
-            columns["group"] = pa.array(rows.groups, pa.string())
+            columns["group"] = pa.array(rows.groups, TEXTS)
         return columns
 
 

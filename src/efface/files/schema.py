@@ -75,23 +75,20 @@ class Schema(RequestedColumns):
         return None if self.time is None else bool(pa.types.is_timestamp(self.types[self.time]))
 
     @property
-    def text_ids(self) -> bool:
-        """Whether ids are text; otherwise they are whole numbers."""
-        return self._is_text(self.id)
+    def whole_ids(self) -> bool:
+        """Whether ids are whole numbers; otherwise they are text."""
+        return self.id is None or bool(self.types[self.id] == WHOLE)
 
     @property
-    def text_owners(self) -> bool | None:
-        """Whether owners are text rather than whole numbers; None without owners."""
-        return None if self.owner is None else self._is_text(self.owner)
+    def whole_owners(self) -> bool | None:
+        """Whether owners are whole numbers rather than text; None without owners."""
+        return None if self.owner is None else bool(self.types[self.owner] == WHOLE)
 
     @property
     def optional(self) -> set[str]:
         """The columns that may have gaps: a row may have no owner and no end."""
         required = {*self.features, self.target, self.time, self.id, self.group, self.weight}
         return {each for each in (self.owner, self.until) if each is not None} - required
-
-    def _is_text(self, column: str | None) -> bool:
-        return column is not None and bool(pa.types.is_string(self.types[column]))
 
 
 def resolve_schema(table: Table, roles: RequestedColumns) -> Schema:
