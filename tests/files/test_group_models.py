@@ -47,7 +47,7 @@ def test_rows_that_leave_after_53_half_lives_left_a_full_window():
     until, ones = at + 1000.0, np.ones((60, 1))
     run = StreamRun(lambda: Ridge(halflife=1), "Ridge")
     run.advance(RowBatch(np.arange(60), ones, at, at=at, until=until))
-    assert (run.alive, run.full) == (53, 7)
+    assert (run.groups.held.n_rows_, run.groups.full) == (53, 7)
 
 
 def rows(n, groups, ids, owners):
@@ -57,15 +57,15 @@ def rows(n, groups, ids, owners):
 
 def test_an_id_may_live_in_two_groups():
     requests = Requests("end", (Request("x1"), Request(owner="ann"), Request("zz")))
-    run = StreamRun(lambda: Ridge(9, alpha=0.1), "Ridge", requests=requests)
+    run = StreamRun(lambda: Ridge(9, alpha=0.1), "Ridge", requests=requests, grouped=True)
     groups, ids = ["a", "b"] * 6, [f"x{k // 2}" for k in range(12)]
     owners = ["ann" if k in (4, 7) else None for k in range(12)]
     run.advance(rows(12, groups, ids, owners))
     run.finish()
     found = [(each.status, each.rows, each.holds) for each in run.log.outcomes]
     assert found == [("forgotten", 1, True), ("forgotten", 2, True), ("unknown", 0, False)]
-    assert run.alive == 9
-    assert run.owners == []
+    assert run.groups.held.n_rows_ == 9
+    assert run.groups.held.owners_ == []
 
 
 def test_a_group_that_loses_its_last_row_holds():

@@ -152,7 +152,7 @@ def run(
         write_summary(inside, summary)
         write_report(inside / REPORT, summary, stream.log.history)
         if job.save is not None:
-            write_model(job.save, stream.models[None], schema.names)
+            write_model(job.save, stream.groups.models[None], schema.names)
     return summary
 
 
@@ -236,6 +236,7 @@ def _stream(job: Job, models: _Models, schema: Schema) -> StreamRun:
         Outputs(**job.intervals, redact=job.redact, named=named),
         requests=_requests(job, schema),
         compare=models.baselines,
+        grouped=schema.group is not None,
         warm_up=len(schema.names) + 1,
         start=models.saved,
     )

@@ -47,7 +47,7 @@ _PLAIN = Outputs()
 
 
 class StreamRun:
-    """A stream of rows through the models that ``make`` creates, one per group.
+    """A stream of rows through the model that ``make`` creates; ``grouped``, one per group.
 
     ``compare`` creates the baselines of one group. The first ``warm_up`` rows of each group are
     predicted, but their errors do not count. ``start`` is a saved model to go on from.
@@ -67,6 +67,7 @@ class StreamRun:
         *,
         requests: Requests = NONE,
         compare: Callable[[], dict[str, Baseline]] = dict,
+        grouped: bool = False,
         warm_up: int = 0,
         start: SavedModel | None = None,
     ) -> None:
@@ -74,44 +75,17 @@ class StreamRun:
         self.outputs = outputs
         self.log = RunLog()
         self.start = start
-        self._make, self._compare = make, compare
         self._queue = RequestQueue(requests)
         self._redaction = Redaction(requests, warm_up) if outputs.redact else None
         self._warm_up = warm_up
         self._measured = MeasuredErrors()
-        self._models: GroupModels | None = None
+        model = None if grouped else make() if start is None else start.model
+        self.groups = GroupModels(make, compare, model, 0 if start is None else start.phase)
         self.started = 0 if start is None else start.model.n_rows_  # live rows before the first
-        if start is not None:
-            self._models = GroupModels(make, compare, start.model, start.phase)
-
-    @property
-    def models(self) -> dict[Group, Model]:
-        """The model of each group; the key is None without groups."""
-        return {} if self._models is None else self._models.models
-
-    @property
-    def alive(self) -> int:
-        """The number of live rows."""
-        return 0 if self._models is None else self._models.held.n_rows_
-
-    @property
-    def owners(self) -> list[Id]:
-        """The owners of live rows."""
-        return [] if self._models is None else self._models.held.owners_
-
-    @property
-    def groups(self) -> int:
-        """The number of groups; 1 without groups."""
-        return 0 if self._models is None else len(self._models)
-
-    @property
-    def full(self) -> int:
-        """Rows that left because of the policy; counted only if rows have ends of their own."""
-        return 0 if self._models is None else self._models.full
 
     def group_scores(self) -> dict[Group, dict[str, Score]]:
         """The scores of each group that has any."""
-        names = [] if self._models is None else self._models.names
+        names = self.groups.names
         return {names[number]: scores for number, scores in self.log.group_scores.items()}
 
     def advance(self, rows: RowBatch) -> PredictedRows:
@@ -133,10 +107,7 @@ class StreamRun:
 
     def _process(self, rows: RowBatch) -> PredictedRows:
         """Rows between two requests, each with the model of its group."""
-        if self._models is None:
-            model = self._make() if rows.groups is None else None
-            self._models = GroupModels(self._make, self._compare, model)
-        columns, errors, shown = self._columns(self._models, rows)
+        columns, errors, shown = self._columns(rows)
         predicted = PredictedRows(rows, self._ids(rows), columns)
         self._queue.note_arrivals(rows, predicted.ids)
         if not shown.all():
@@ -146,13 +117,12 @@ class StreamRun:
         self.log.add(predicted, errors)
         return predicted
 
-    def _columns(
-        self, models: GroupModels, rows: RowBatch
-    ) -> tuple[dict[str, Any], dict[str, Vector], Mask]:
-        """The columns of rows, absolute errors (NaN during the warm-up), and who is shown."""
+    def _columns(self, rows: RowBatch) -> tuple[dict[str, Any], dict[str, Vector], Mask]:
+        """The columns of rows, absolute errors (NaN during the warm-up), and what is shown."""
+        models = self.groups
         keys = None if rows.groups is None else models.numbers(rows.groups)
         numbers = np.zeros(len(rows), np.int64) if keys is None else keys
-        columns = self._replay(models, rows, keys) | {"y": rows.y}
+        columns = self._replay(rows, keys) | {"y": rows.y}
         if rows.until is not None:
             models.count_full(numbers, rows, columns["n_rows"])
         unnamed, shown = self._shown(rows, columns["n_rows"])
@@ -168,17 +138,17 @@ class StreamRun:
             self.log.group_scores.add(keys[scored], rows.y[scored], shares)
         return columns, self._errors(rows.y, predictions, scored), shown
 
-    def _replay(self, models: GroupModels, rows: RowBatch, keys: Ints | None) -> dict[str, Any]:
+    def _replay(self, rows: RowBatch, keys: Ints | None) -> dict[str, Any]:
         """The columns of rows; standard errors of the coefficients are measured on the way."""
         parts, shown = [], MOST_PATHS // min(rows.X.shape[1], MOST_FEATURES)
         for piece in self._measured.pieces(len(rows)):
             part = rows.part(piece.start, piece.stop)
-            result = self._replay_part(models, part, None if keys is None else keys[piece])
+            result = self._replay_part(part, None if keys is None else keys[piece])
             found = {ours: getattr(result, theirs) for ours, theirs in STEP_COLUMNS.items()}
             found |= {"intercept": result.intercept, "coef": result.coef}
             wide = self._measured.columns(part.groups, part.X.shape)
             parts.append(found | {"coef_error": wide})
-            self._measured.update(lambda: models.first(shown))
+            self._measured.update(lambda: self.groups.first(shown))
         return parts[0] if len(parts) == 1 else _stacked(parts)
 
     def _shown(self, rows: RowBatch, n_rows: NDArray[np.int64]) -> tuple[Mask, Mask]:
@@ -198,25 +168,25 @@ class StreamRun:
             errors[name] = np.where(scored, np.abs(prediction - y), np.nan)
         return errors
 
-    def _replay_part(self, models: GroupModels, rows: RowBatch, keys: Ints | None) -> Replay:
+    def _replay_part(self, rows: RowBatch, keys: Ints | None) -> Replay:
         try:
-            return self._run_engine(models, rows, keys)
+            return self._run_engine(rows, keys)
         except RepeatedId:  # nothing has changed yet: row by row finds the repeated id
             for index in range(len(rows)):
                 key = None if keys is None else keys[index : index + 1]
                 try:
-                    self._run_engine(models, rows.part(index, index + 1), key)
+                    self._run_engine(rows.part(index, index + 1), key)
                 except RepeatedId as error:
                     raise BadRow(str(error), row=int(rows.number[index])) from None
             raise
 
-    def _run_engine(self, models: GroupModels, rows: RowBatch, keys: Ints | None) -> Replay:
+    def _run_engine(self, rows: RowBatch, keys: Ints | None) -> Replay:
         return replay(
-            models.held,
+            self.groups.held,
             rows.X,
             rows.y,
             by=keys,
-            ids=self._given_ids(models, rows, keys),
+            ids=self._given_ids(rows, keys),
             at=rows.at,
             coef=True,
             diagnostics=True,
@@ -229,15 +199,13 @@ class StreamRun:
             until=rows.until,
         )
 
-    def _given_ids(
-        self, models: GroupModels, rows: RowBatch, keys: Ints | None
-    ) -> Sequence[Id] | None:
+    def _given_ids(self, rows: RowBatch, keys: Ints | None) -> Sequence[Id] | None:
         """The ids that models get; None if they may number their rows themselves."""
         if rows.ids is None and not self._queue.ids and not self.outputs.named:
             return None
         if rows.ids is None or keys is None:
             return self._ids(rows)
-        return models.ids(keys, rows.ids)
+        return self.groups.ids(keys, rows.ids)
 
     def _ids(self, rows: RowBatch) -> Sequence[Id]:
         """The ids of rows: those of the table, or their numbers after the ids of a saved model."""
@@ -252,9 +220,9 @@ class StreamRun:
     def _answer(self, due: Iterable[Request]) -> None:
         for request in due:
             arrivals = self._queue.arrivals(request)
-            models = self._models
-            nobody = ModelHolder(request, [])
-            holder = nobody if models is None else models.holder(request, arrivals.groups)
+            holder = self.groups.holder(request, arrivals.groups)
+            if arrivals.newest is None and self.start is None:  # there may be no row at all
+                holder = ModelHolder(request, [])
             outcome = answer(request, holder, row=self.log.rows, arrived=arrivals.newest)
             self.log.add_outcome(redacted(outcome) if self.outputs.redact else outcome)
 

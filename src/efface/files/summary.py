@@ -129,14 +129,14 @@ def _rows(run: StreamRun) -> dict[str, int]:
         "skipped": log.skipped,
         "hidden": log.hidden,
         "scored": log.scores[LAST].count,
-        "groups": run.groups,
+        "groups": len(run.groups),
         "started": run.started,
-        "alive": run.alive,
+        "alive": run.groups.held.n_rows_,
     }
 
 
 def _people(run: StreamRun) -> dict[str, int]:
-    alive = set(run.owners)
+    alive = set(run.groups.held.owners_)
     asked = sum(outcome.rows > 0 and outcome.by_owner for outcome in run.log.outcomes)
     return {"seen": len(run.log.people), "forgotten": asked, "alive": len(alive)}
 
@@ -172,9 +172,9 @@ def _groups(run: StreamRun) -> dict[Group, dict[str, Any]]:
 def _left(run: StreamRun, setting: Setting) -> dict[str, int]:
     """Rows that left, by the reason."""
     asked = sum(outcome.rows for outcome in run.log.outcomes)
-    rest = run.started + run.log.rows - run.alive - asked
+    rest = run.started + run.log.rows - run.groups.held.n_rows_ - asked
     full = 0 if setting.model["keep"] else rest
-    full = full if setting.schema.until is None else run.full
+    full = full if setting.schema.until is None else run.groups.full
     return {"asked": asked, "window_full": full, "time_up": rest - full}
 
 
