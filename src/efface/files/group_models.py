@@ -105,9 +105,8 @@ class GroupModels:
     def places(self, numbers: Ints) -> Ints:
         """How many rows of its group came before each row; counts these rows."""
         order, first = _by_group(numbers)
-        within = np.arange(numbers.size) - np.maximum.accumulate(
-            np.where(first, np.arange(numbers.size), 0)
-        )
+        positions = np.arange(numbers.size)
+        within = positions - np.maximum.accumulate(np.where(first, positions, 0))
         places = np.empty(numbers.size, np.int64)
         places[order] = self._seen[numbers[order]] + within
         np.add.at(self._seen, numbers, 1)

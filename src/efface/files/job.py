@@ -140,13 +140,8 @@ def run(
                     output.write(predicted)
                 progress(stream.log.rows, table.progress())
         _refuse_nothing(job, table, stream)
-        setting = Setting(
-            file=short_name(names),
-            schema=schema,
-            model=models.described(),
-            interval=job.intervals,
-            redact=job.redact,
-        )
+        described = models.described()
+        setting = Setting(short_name(names), schema, described, job.intervals, job.redact)
         seconds = time.perf_counter() - start
         summary = summarise(stream, setting, compiling=compiling, seconds=seconds)
         write_summary(inside, summary)

@@ -13,10 +13,10 @@ import pyarrow as pa
 from efface.errors import BadTable
 from efface.files.number_text import MISSING, hint
 from efface.files.tables import NUMBERS, TEXTS, TIMES, WHOLE, Kind, Table
+from efface.inputs.one_hot import MOST_LEVELS
 
 Levels = Mapping[str, tuple[str, ...]]
 
-MOST_LEVELS = 100
 _WITHOUT = "choose --features without it"
 ROLES = ("target", "time", "id", "group", "weight", "owner", "until")
 _ZONED = pa.timestamp("ns", "UTC")

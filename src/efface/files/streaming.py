@@ -47,10 +47,11 @@ _PLAIN = Outputs()
 
 
 class StreamRun:
-    """A stream of rows through the model that ``make`` creates; ``grouped``, one per group.
+    """A stream of rows through the model that ``make`` creates, or through one model per group.
 
-    ``compare`` creates the baselines of one group. The first ``warm_up`` rows of each group are
-    predicted, but their errors do not count. ``start`` is a saved model to go on from.
+    ``grouped`` says that rows have groups, ``compare`` creates the baselines of one group. The
+    first ``warm_up`` rows of each group are predicted, but their errors do not count. ``start`` is
+    a saved model to go on from.
 
     >>> from efface.models.linear import OLS
     >>> run = StreamRun(lambda: OLS(window=2), name="OLS")

@@ -72,6 +72,7 @@ def summarise(
     """The summary of a finished run."""
     log = run.log
     held = sum(outcome.holds for outcome in log.outcomes)
+    coverage = {"coverage": log.coverage.rate, "mean_width": log.coverage.width}
     summary = {
         "format": FORMAT,
         "efface": __version__,
@@ -79,11 +80,7 @@ def summarise(
         "model": dict(setting.model),
         "rows": _rows(run),
         "span": None if log.first is None else [time_text(log.first), time_text(log.last)],
-        "interval": {
-            **setting.interval,
-            "coverage": log.coverage.rate,
-            "mean_width": log.coverage.width,
-        },
+        "interval": {**setting.interval, **coverage},
         "errors": _errors(log.scores),
         "groups": _groups(run) if setting.schema.group is not None else None,
         "diagnostics": {"rank_falls": log.rank_falls, "largest_frt": log.largest_frt},
@@ -95,8 +92,7 @@ def summarise(
         "run": {"compiling": compiling, "seconds": seconds, "rows_per_second": log.rows / seconds},
         "redacted": setting.redact,
     }
-    plain: dict[str, Any] = _plain(summary)
-    return plain
+    return {name: _plain(part) for name, part in summary.items()}
 
 
 def settings_text(summary: Mapping[str, Any]) -> str:

@@ -172,8 +172,7 @@ class CsvTable(_TextTable):
             raise BadTable(
                 f"'{self.name}' at line 1 has no {self._delimiter!r} in its header "
                 f"{self._names[:60]!r}: values seem to be separated by "
-                f"{_NAMES.get(found, repr(found))}; "
-                f"add --delimiter {found!r}."
+                f"{_NAMES.get(found, repr(found))}; add --delimiter {found!r}."
             )
 
     def _reader(self, stream: Any, wanted: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:

@@ -160,10 +160,8 @@ use weight 0 for a row that must not count.
     good = (weights >= 0.0) & (weights <= HEAVIEST)
     if not good.all():
         row = int(good.argmin())
-        text = (
-            f"'sample_weight' at row {row} is {weights[row]}: expected {_WEIGHT}; {_ZERO_WEIGHT}."
-        )
-        raise BadRow(text, row, None)
+        text = f"'sample_weight' at row {row} is {weights[row]}: expected {_WEIGHT}"
+        raise BadRow(f"{text}; {_ZERO_WEIGHT}.", row, None)
     return weights
 
 
