@@ -77,10 +77,8 @@ class _BinaryTable(Table):
         self._done = 0
         try:
             for batch in self._batches(list(wanted)):
-                yield pa.record_batch(
-                    [converted(batch.column(name), type) for name, type in wanted.items()],
-                    names=list(wanted),
-                )
+                columns = {name: converted(batch[name], type) for name, type in wanted.items()}
+                yield pa.record_batch(columns)
                 self._done += batch.num_rows
         except (pa.ArrowException, OSError) as error:
             place = f"after row {self._done}"
