@@ -91,7 +91,7 @@ def test_coefficient_paths_are_those_of_the_replay():
 def test_groups_have_paths_and_errors_of_their_own():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(90, 2)), rng.normal(size=90)
-    run = StreamRun(lambda: OLS(10), "model", warm_up=3)
+    run = StreamRun(lambda: OLS(10), "model", grouped=True, warm_up=3)
     run.advance(RowBatch(np.arange(90), X, y, None, None, ["a", "b", "c"] * 30))
     chart_set = draw(run.log.history, Labels("y", ("u", "v"), 0.9, tuple(run.log.scores)))
     assert list(chart_set.paths.choices) == ["a", "b", "c"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from efface import OLS, Ridge
-from efface.files.baselines import ALPHAS, EVERY, LastValue, baselines
+from efface.files.baselines import ALPHAS, EVERY, baselines
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(450, 3))
@@ -80,12 +80,6 @@ def test_river_uses_the_weights():
     plain, ones = (all_baselines()[name].predict(X, Y, None, w) for w in (None, np.ones(450)))
     assert (plain == ones).all()
     assert np.abs(light - plain).max() > 1e-3
-
-
-def test_the_value_before_is_predicted():
-    last = LastValue()
-    assert last.predict(X, np.array([3.0, 4.0]), None).tolist() == [0.0, 3.0]
-    assert last.predict(X, np.array([5.0]), None).tolist() == [4.0]
 
 
 def test_river_is_a_baseline_if_installed():

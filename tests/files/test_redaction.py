@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from efface.files.job import Job, run
-from efface.files.redaction import Redaction, feature_names, redacted
+from efface.files.redaction import Redaction, redacted
 from efface.files.requests import Request, Requests
 from efface.files.row_batches import RowBatch
 from efface.files.run_log import RequestOutcome
@@ -146,14 +146,3 @@ def test_an_outcome_without_names_keeps_its_line():
     assert (found.line, found.id, found.owner, found.arrived) == (4, None, None, None)
     assert found.verdict == "fails: run again without --redact to see the reason"
     assert redacted(outcome(holds=True, verdict="holds")).verdict == "holds"
-
-
-def test_names_of_features_are_shown_unless_redacted(tmp_path):
-    from efface.files.readers import open_table
-    from efface.files.schema import resolve_schema
-
-    write_files(tmp_path)
-    roles = RequestedColumns("y", ["a"], one_hot={"city": ()})
-    schema = resolve_schema(open_table(str(tmp_path / "rows.csv")), roles)
-    assert feature_names(schema, redact=False) == ["a", "city=Cork", "city=Zembla"]
-    assert feature_names(schema, redact=True) == ["a", "city, level 2", "city, level 3"]

@@ -27,6 +27,12 @@ def test_by_default_all_columns_without_a_role_are_features(tmp_path):
     assert resolve_schema(table(tmp_path), roles).names == ["sky=rain", "sky=snow", "x", "z"]
 
 
+def test_levels_are_numbered_if_names_are_redacted(tmp_path):
+    schema = resolve_schema(table(tmp_path), RequestedColumns("y", ["x"], one_hot={"sky": ()}))
+    assert schema.feature_names(redact=False) == ["x", "sky=rain", "sky=snow"]
+    assert schema.feature_names(redact=True) == ["x", "sky, level 2", "sky, level 3"]
+
+
 @pytest.mark.parametrize(
     ("roles", "expected"),
     [
@@ -109,13 +115,13 @@ def test_owners_and_ends_may_have_gaps_unless_they_are_ids_or_groups_too(tmp_pat
     text = TEXT.replace("y\n", "y,end\n", 1).replace(".5\n", ".5,\n")
     found = resolve_schema(table(tmp_path, text), roles)
     assert found.optional == {"who", "end"}
-    assert found.text_owners is False
+    assert found.whole_owners is True
     assert found.types["end"] == found.types["when"]  # a column without a value
     roles = RequestedColumns("y", ["x"], id="who", owner="who")
     assert resolve_schema(table(tmp_path), roles).optional == set()
     roles = RequestedColumns("y", ["x"], group="who", owner="who")
-    assert resolve_schema(table(tmp_path), roles).text_owners is True
-    assert resolve_schema(table(tmp_path), RequestedColumns("y", ["x"])).text_owners is None
+    assert resolve_schema(table(tmp_path), roles).whole_owners is False
+    assert resolve_schema(table(tmp_path), RequestedColumns("y", ["x"])).whole_owners is None
 
 
 def test_too_many_levels_are_refused(tmp_path):

@@ -115,7 +115,7 @@ def test_requests_and_groups_equal_the_slow_twin(asked, cuts, grouped, kind):
     def make():
         return Ridge(KeepFor("4d") if kind == "times" else 40, alpha=0.1)
 
-    run = StreamRun(make, "Ridge", requests=requests)
+    run = StreamRun(make, "Ridge", requests=requests, grouped=grouped)
     keys = {"at": at, "groups": groups, "owners": OWNERS, "until": until}
     found = fed(run, stream(**keys), cuts)
     predictions, alive, outcomes, models = row_by_row(
@@ -124,11 +124,11 @@ def test_requests_and_groups_equal_the_slow_twin(asked, cuts, grouped, kind):
     same(found["prediction"], predictions)
     np.testing.assert_array_equal(found["n_rows"], alive)
     assert [(outcome.status, outcome.rows) for outcome in run.log.outcomes] == outcomes
-    assert {name: model.owners_ for name, model in run.models.items()} == {
+    assert {name: model.owners_ for name, model in run.groups.models.items()} == {
         name: model.owners_ for name, model in models.items()
     }
     if requests.ids:  # otherwise no ids are passed, and models number their rows
-        alive = {name: model.ids_ for name, model in run.models.items()}
+        alive = {name: model.ids_ for name, model in run.groups.models.items()}
         assert alive == {name: model.ids_ for name, model in models.items()}
 
 
@@ -152,7 +152,7 @@ def test_every_request_is_audited():
     assert forgotten.error <= 1e-9
     assert (gone.status, gone.holds) == ("already gone", True)
     assert (unknown.status, unknown.holds) == ("unknown", False)
-    (model,) = run.models.values()
+    (model,) = run.groups.models.values()
     assert audit(model, forgotten=[390, 3]).holds
 
 
@@ -160,7 +160,7 @@ def test_a_failed_audit_is_reported(monkeypatch):
     requests = Requests("end", (Request(399),))
     run = StreamRun(lambda: AdaptiveRidge(30), "m", requests=requests)
     run.advance(stream())
-    (model,) = run.models.values()
+    (model,) = run.groups.models.values()
     monkeypatch.setattr(model, "forget", lambda *_, **__: 1)  # a model that does not forget
     run.finish()
     (outcome,) = run.log.outcomes
@@ -222,7 +222,7 @@ def test_the_log_does_not_grow_with_the_stream():
 
 
 def test_groups_that_are_no_longer_than_the_warm_up_have_no_scores():
-    run = StreamRun(lambda: OLS(50), "OLS", warm_up=2)
+    run = StreamRun(lambda: OLS(50), "OLS", grouped=True, warm_up=2)
     rows = RowBatch(np.arange(4), np.ones((4, D)), np.arange(4.0), groups=["a", "b", "c", "a"])
     run.advance(rows)
     assert run.group_scores() == {}

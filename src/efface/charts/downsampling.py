@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from efface.inputs.types import Vector
 
 _SUM, _COUNT, _LOW, _HIGH = range(4)
 

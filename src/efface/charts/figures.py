@@ -134,20 +134,14 @@ class LinkedFigures:
         """A tooltip, in HTML that takes its colours from the page."""
         calendar = self._kind == "calendar"
         when = f"@x{{{_TIME_FORMAT}}}" if calendar else "@x{0,0.[00]}"
-        formatters: Any = {"@x": "datetime"} if calendar else {}
+        formatters = {"@x": "datetime"} if calendar else {}
         rows = "".join(
             f'<span style="opacity:.75">{label}</span><b style="font-weight:600">{value}</b>'
             for label, value in [(self._axis_name, when), *lines]
         )
-        plot.add_tools(
-            HoverTool(
-                renderers=[renderer],
-                tooltips=f'<div style="{_TIP}">{rows}</div>',
-                formatters=formatters,
-                mode="vline",
-                visible=False,
-            )
-        )
+        tip = f'<div style="{_TIP}">{rows}</div>'
+        options: Any = {"formatters": formatters, "mode": "vline", "visible": False}
+        plot.add_tools(HoverTool(renderers=[renderer], tooltips=tip, **options))
 
     def legend_above(self, plot: Any) -> None:
         legend = plot.legend[0]

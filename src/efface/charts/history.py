@@ -9,14 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from efface.charts.downsampling import BinnedSeries
+from efface.inputs.types import Matrix, Vector
 
 AxisKind = Literal["calendar", "number", "row"]
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 PREDICTED = ("y", "prediction", "lower", "upper")
 MOST_FEATURES = 40  # with coefficient paths

@@ -10,12 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from bokeh.models import (
-    ColumnDataSource,
-    CustomJS,
-    NumeralTickFormatter,
-    Range1d,
-)
+from bokeh.models import ColumnDataSource, CustomJS, NumeralTickFormatter, Range1d
 
 from efface.charts.downsampling import BinnedSeries
 from efface.charts.figures import MOST_MARKS, LinkedFigures, as_source
@@ -91,11 +86,8 @@ class _Drawing:
         x, width = history.fine.mean("x"), history.fine.width
         marks = [float(x[min(row // width, len(x) - 1)]) for row in history.requests]
         self.figures = LinkedFigures(x, history.axis, marks)
-        self.result = ChartSet(
-            themed=self.figures.themed,
-            axis=self.figures.axis.id,
-            views=_views(x, width, self.figures),
-        )
+        axis, views = self.figures.axis.id, _views(x, width, self.figures)
+        self.result = ChartSet(themed=self.figures.themed, axis=axis, views=views)
 
     # -- one chart each --------------------------------------------------------------------------
 
@@ -221,9 +213,8 @@ class _Drawing:
     def rank(self) -> Chart:
         series, count = self.history.medium, len(self.labels.features)
         plot = self.figures.figure(230, "rank")
-        source = as_source(
-            {"x": series.mean("x"), "rank": series.low("rank"), "rows": series.mean("n_rows")}
-        )
+        columns = {"rank": series.low("rank"), "rows": series.mean("n_rows")}
+        source = as_source({"x": series.mean("x"), **columns})
         self.figures.level(plot, count)
         line = self.figures.line(plot, source, "rank", "model", 2.0)
         plot.y_range = Range1d(start=0, end=1.12 * count)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from efface.diagnostics.audit import Audit, audit
 from efface.files.requests import Request
@@ -22,17 +23,20 @@ class RequestAudit(NamedTuple):
     holds: bool
 
 
-class Holder(Protocol):
+class Holder(ABC):
     """Models that may have the rows that a request names."""
 
+    @abstractmethod
     def forget(self) -> int:
         """Remove the rows, and compute new coefficients; returns how many."""
 
+    @abstractmethod
     def audits(self) -> list[Audit]:
         """The audits of the models that have live rows."""
 
     def residues(self) -> list[str]:
         """The names of arrays that the models share and that hold more than the live rows."""
+        return []
 
 
 def answer(request: Request, holder: Holder, *, row: int, arrived: int | None) -> RequestOutcome:
@@ -68,14 +72,13 @@ def answer(request: Request, holder: Holder, *, row: int, arrived: int | None) -
 
 
 @dataclass(frozen=True)
-class ModelHolder:
+class ModelHolder(Holder):
     """What a request names in models."""
 
     request: Request
     models: Sequence[Model]
 
     def forget(self) -> int:
-        """Remove the rows from each model and let it compute its coefficients."""
         removed, owner = 0, self.request.owner
         for model in self.models:
             found = model.forget(self._ids, owner=owner, missing="ok")
@@ -85,13 +88,8 @@ class ModelHolder:
         return removed
 
     def audits(self) -> list[Audit]:
-        """An audit of each model."""
         owners = [] if self.request.owner is None else [self.request.owner]
         return [audit(each, forgotten=self._ids, forgotten_owners=owners) for each in self.models]
-
-    def residues(self) -> list[str]:
-        """Models share nothing."""
-        return []
 
     @property
     def _ids(self) -> list[int | str]:

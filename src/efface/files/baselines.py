@@ -11,14 +11,11 @@ from importlib.util import find_spec
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from efface.batch.replay import replay
+from efface.inputs.types import Matrix, Vector
 from efface.models.linear import OLS, Ridge
 from efface.models.regression import Model
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 EVERY = 100
 ALPHAS = (0.01, 1.0, 100.0)
@@ -52,19 +49,6 @@ def baselines(make: Callable[[], Model], window: Any, **options: Any) -> dict[st
     if find_spec("river"):
         found["River LinearRegression"] = _River()
     return found
-
-
-@final
-class LastValue(Baseline):
-    """Predicts the value before; 0 for the first row."""
-
-    def __init__(self) -> None:
-        self._last = 0.0
-
-    def predict(self, X: Matrix, y: Vector, at: Any, weights: Vector | None = None) -> Vector:
-        before = np.concatenate([[self._last], y[:-1]])
-        self._last = float(y[-1])
-        return before
 
 
 @final

@@ -62,16 +62,11 @@ def place_text(asked: Any) -> str:
 
 def requests_text(summary: Mapping[str, Any]) -> str:
     """The requests of a summary in one sentence."""
-    count, failed, took = (
-        len(summary["requests"]),
-        summary["audits"]["failed"],
-        summary["forgetting"],
-    )
-    people = summary["people"]
+    took, people, failed = summary["forgetting"], summary["people"], summary["audits"]["failed"]
     done = f"{summary['left']['asked']:,} rows"
     if people is not None:
         done = f"{people['forgotten']:,} of {people['seen']:,} people and {done}"
-    text = f"{count:,} requests: {done} forgotten"
+    text = f"{len(summary['requests']):,} requests: {done} forgotten"
     if took["requests"]:
         text += f", in {duration(took['median_seconds'])} each"
         text += f" (median; the slowest {duration(took['most_seconds'])})"

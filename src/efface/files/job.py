@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from efface.errors import InvalidValue, unusable
 from efface.files.answers import ModelHolder, answer
 from efface.files.baselines import Baseline, baselines
 from efface.files.joined_tables import expand, open_tables, short_name
-from efface.files.model_options import DEFAULT, OPTIONS, factory, values_of
+from efface.files.model_options import DEFAULT, accepted_by, factory, values_of
 from efface.files.output import (
     REPORT,
     Coefficients,
@@ -28,12 +29,10 @@ from efface.files.output import (
     folder,
     write_summary,
 )
-from efface.files.redaction import feature_names
 from efface.files.report import write_report
 from efface.files.requests import NONE, Request, Requests, read_requests
 from efface.files.row_batches import Missing
 from efface.files.saved_models import (
-    SavedModel,
     check_options,
     check_table,
     check_target,
@@ -50,8 +49,6 @@ from efface.files.window_options import WindowOptions, written
 from efface.live.half_life import remembering
 from efface.live.policies import FIFD, KeepAll, KeepFor
 from efface.models.intervals import MethodName, as_method
-from efface.models.linear import Ridge
-from efface.models.regression import Model
 
 Progress = Callable[[int, float], None]  # rows done, share of the table
 
@@ -143,19 +140,14 @@ def run(
                     output.write(predicted)
                 progress(stream.log.rows, table.progress())
         _refuse_nothing(job, table, stream)
-        setting = Setting(
-            file=short_name(names),
-            schema=schema,
-            model=models.described(),
-            interval=job.intervals,
-            redact=job.redact,
-        )
+        described = models.described()
+        setting = Setting(short_name(names), schema, described, job.intervals, job.redact)
         seconds = time.perf_counter() - start
         summary = summarise(stream, setting, compiling=compiling, seconds=seconds)
         write_summary(inside, summary)
         write_report(inside / REPORT, summary, stream.log.history)
         if job.save is not None:
-            write_model(job.save, stream.models[None], schema.names)
+            write_model(job.save, stream.groups.models[None], schema.names)
     return summary
 
 
@@ -163,7 +155,7 @@ def _outputs(job: Job, inside: Path, form: Form, schema: Schema) -> list[Any]:
     """The files that get every row that is shown."""
     found: list[Any] = [Predictions(inside, form, schema)]
     if job.coefficients:
-        found.append(Coefficients(inside, schema, feature_names(schema, redact=job.redact)))
+        found.append(Coefficients(inside, schema, schema.feature_names(redact=job.redact)))
     return found
 
 
@@ -182,27 +174,20 @@ class _Models:
 
     def __init__(self, job: Job) -> None:
         self._job, self.saved = job, None if job.start is None else read_model(job.start)
-        self.make = self._fresh() if self.saved is None else self._like(self.saved)
+        if self.saved is None:
+            self.make = factory(job.model or DEFAULT, job.new_window(), job.options)
+        else:
+            check_options(self.saved, job.model, job.windows, job.options)
+            self.make = partial(clone, self.saved.model)
         model = self.make().partial_fit(np.empty((0, 1)), np.empty(0))  # checks its parameters
         self.name = type(model).__name__
-
-    def _fresh(self) -> Callable[[], Model]:
-        return factory(self._job.model or DEFAULT, self._job.new_window(), self._job.options)
-
-    def _like(self, saved: SavedModel) -> Callable[[], Model]:
-        """What makes models with the parameters of a saved one."""
-        check_options(saved, self._job.model, self._job.windows, self._job.options)
-        model: Model = saved.model
-        return lambda: clone(model)
 
     def baselines(self) -> dict[str, Baseline]:
         if not self._job.compare:
             return {}
         model = self.make()
-        accepted = Ridge().get_params(deep=False).keys() & OPTIONS.keys()
-        options = {name: value for name, value in values_of(model).items() if name in accepted}
-        given = {name: value for name, value in options.items() if value is not None}
-        return baselines(self.make, model.window, **given)
+        options = accepted_by("ridge", values_of(model))
+        return baselines(self.make, model.window, **options)
 
     def compile(self, schema: Schema) -> float:
         """Run made-up rows, so that compiling is not timed with the rows; returns the seconds."""
@@ -243,9 +228,10 @@ def _stream(job: Job, models: _Models, schema: Schema) -> StreamRun:
     return StreamRun(
         models.make,
         models.name,
-        Outputs(**job.intervals, coefficients=job.coefficients, redact=job.redact, named=named),
+        Outputs(**job.intervals, redact=job.redact, named=named),
         requests=_requests(job, schema),
         compare=models.baselines,
+        grouped=schema.group is not None,
         warm_up=len(schema.names) + 1,
         start=models.saved,
     )
@@ -254,6 +240,5 @@ def _stream(job: Job, models: _Models, schema: Schema) -> StreamRun:
 def _requests(job: Job, schema: Schema) -> Requests:
     if job.forget is None:
         return NONE
-    owners = None if schema.text_owners is None else not schema.text_owners
-    whole, calendar = not schema.text_ids, schema.calendar
-    return read_requests(job.forget, whole=whole, calendar=calendar, whole_owners=owners)
+    whole, owners = schema.whole_ids, schema.whole_owners
+    return read_requests(job.forget, whole=whole, calendar=schema.calendar, whole_owners=owners)

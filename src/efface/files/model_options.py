@@ -133,9 +133,8 @@ def phrases(values: Mapping[str, Any]) -> list[str]:
     >>> phrases({"alpha": 0.1, "theta_max": None, "standardize": True})
     ['alpha = 0.1', 'features standardised']
     """
-    given = {option: values.get(option) for option in OPTIONS}
     return [
-        OPTIONS[option].phrase.format(value)
-        for option, value in given.items()
-        if value is not None and value != OPTIONS[option].usual
+        option.phrase.format(values[name])
+        for name, option in OPTIONS.items()
+        if values.get(name) not in (None, option.usual)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Literal, Self, final
 
@@ -18,6 +18,7 @@ from efface.errors import InvalidValue
 from efface.files.partial_folders import temporary_folder
 from efface.files.run_log import STEP_COLUMNS, PredictedRows
 from efface.files.schema import Schema
+from efface.files.tables import TEXTS, WHOLE
 
 Form = Literal["parquet", "csv"]
 
@@ -35,24 +36,17 @@ def folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     holds nothing but results.
     """
     check_folder(path, overwrite)
-    with _temporary_folder(path) as partial:
+    with ExitStack() as stack:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial = stack.enter_context(temporary_folder(path))  # on the same disk
+        except OSError as error:
+            text = f"'{path}' cannot be written: {error.strerror}; name another --out."
+            raise InvalidValue(text) from error
         inside = partial / path.name
         inside.mkdir()
         yield inside
         _replace(path, inside, partial / "replaced")
-
-
-@contextmanager
-def _temporary_folder(path: Path) -> Iterator[Path]:
-    """A new folder on the same disk, so that results can be renamed; it is removed at the end."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = temporary_folder(path)
-    except OSError as error:
-        text = f"'{path}' cannot be written: {error.strerror}; name another --out."
-        raise InvalidValue(text) from error
-    with partial as found:
-        yield found
 
 
 def _replace(path: Path, new: Path, old: Path) -> None:
@@ -127,13 +121,11 @@ class _RowFile(ABC):
         rows, columns, schema = predicted.rows, {}, self._schema
         if rows.at is not None:
             columns["time"] = pa.array(rows.at)
-        columns["id"] = pa.array(predicted.ids, pa.string() if schema.text_ids else pa.int64())
+        columns["id"] = pa.array(predicted.ids, WHOLE if schema.whole_ids else TEXTS)
         if rows.owners is not None:
-            columns["owner"] = pa.array(
-                rows.owners, pa.string() if schema.text_owners else pa.int64()
-            )
+            columns["owner"] = pa.array(rows.owners, WHOLE if schema.whole_owners else TEXTS)
         if rows.groups is not None:
-            columns["group"] = pa.array(rows.groups, pa.string())
+            columns["group"] = pa.array(rows.groups, TEXTS)
         return columns
 
 

@@ -11,6 +11,8 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 if sys.platform != "win32":
@@ -20,29 +22,22 @@ _LOCK = "lock"
 _SUFFIX = ".partial"
 
 
-def temporary_folder(path: Path) -> PartialFolder:
-    """A new hidden folder beside ``path``; folders that a killed process left there are removed."""
+@contextmanager
+def temporary_folder(path: Path) -> Iterator[Path]:
+    """A new hidden folder beside ``path``, locked, and removed at the end.
+
+    Folders that a killed process left there are removed at once.
+    """
     _remove_abandoned(path)
-    return PartialFolder(path)
-
-
-class PartialFolder:
-    """A locked folder that is removed at the end."""
-
-    def __init__(self, path: Path) -> None:
-        prefix = f".{path.name}."
-        new = Path(tempfile.mkdtemp(prefix=prefix, suffix=".new", dir=path.parent))
-        self._lock = os.open(new / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-        _try_lock(self._lock)
-        self.path = new.with_suffix(_SUFFIX)  # under this name there is always a lock
-        new.rename(self.path)
-
-    def __enter__(self) -> Path:
-        return self.path
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._lock)
-        shutil.rmtree(self.path, ignore_errors=True)
+    new = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent))
+    lock = os.open(new / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    _try_lock(lock)
+    partial = new.rename(new.with_suffix(_SUFFIX))  # under this name there is always a lock
+    try:
+        yield partial
+    finally:
+        os.close(lock)
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _remove_abandoned(path: Path) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from efface.errors import BadTable
-from efface.files.sources import COMPRESSED, Source, Text, one_line, open_source
+from efface.files.sources import COMPRESSED, Source, Text, kind_by_magic, one_line, open_source
 from efface.files.tables import TEXTS, Table, converted
 from efface.files.text_readers import PLAIN, CsvTable, JsonTable, TextFormat
 
@@ -28,9 +28,7 @@ def open_table(name: str, form: TextFormat = PLAIN) -> Table:
     """The table in a file; "-" is standard input. ``form`` says how text is written."""
     source, suffix = open_source(name), _suffix(Path(name))
     source.refuse_foreign()
-    binary = next((form for magic, form in _MAGIC.items() if source.head.startswith(magic)), None)
-    binary = binary or _SUFFIXES.get(suffix)
-    if binary:
+    if binary := kind_by_magic(source.head, _MAGIC) or _SUFFIXES.get(suffix):
         return _binary(source, binary)
     text = Text(source, form.encoding)
     if suffix in _LINES or _is_object(text.head):
@@ -79,10 +77,8 @@ class _BinaryTable(Table):
         self._done = 0
         try:
             for batch in self._batches(list(wanted)):
-                yield pa.record_batch(
-                    [converted(batch.column(name), type) for name, type in wanted.items()],
-                    names=list(wanted),
-                )
+                columns = {name: converted(batch[name], type) for name, type in wanted.items()}
+                yield pa.record_batch(columns)
                 self._done += batch.num_rows
         except (pa.ArrowException, OSError) as error:
             place = f"after row {self._done}"

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from efface.files.requests import Id, Requests
 from efface.files.row_batches import RowBatch
 from efface.files.run_log import RequestOutcome
-from efface.files.schema import Schema
 
 Mask = NDArray[np.bool_]
 
@@ -50,18 +49,3 @@ def redacted(outcome: RequestOutcome) -> RequestOutcome:
     if not outcome.holds and outcome.status != "unknown":  # an audit names what it found
         verdict = "fails: run again without --redact to see the reason"
     return replace(outcome, id=None, owner=None, arrived=None, verdict=verdict)
-
-
-def feature_names(schema: Schema, *, redact: bool) -> list[str]:
-    """The columns of X; redacted, levels of text columns are numbered, as rows brought them."""
-    if not redact:
-        return schema.names
-    return [
-        name
-        for feature in schema.features
-        for name in (
-            [f"{feature}, level {k + 1}" for k in range(1, len(schema.levels[feature]))]
-            if feature in schema.levels
-            else [feature]
-        )
-    ]

@@ -193,9 +193,7 @@ class _Reader:
             held = "both an id and an owner" if named else f"no {self._wanted}"
             raise BadTable(f"{where} has {held}: expected one of them per line.")
         keys: Any = {name: self._key(where, name, text) for name, text in named.items()}
-        places = [
-            self._place(where, name, given[name]) for name in ("time", "row") if name in given
-        ]
+        places = [self._place(where, name, given[name]) for name in _PLACES if name in given]
         return Request(place=places[0] if places else None, line=line, **keys)
 
     @property

@@ -17,9 +17,9 @@ from efface.files.formatting import time_text
 from efface.files.schema import Schema
 from efface.files.tables import TEXTS, Table
 from efface.inputs.arrays import HEAVIEST, LARGEST, heavy_rows
+from efface.inputs.types import Vector
 
 Missing = Literal["raise", "skip"]
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,7 @@ class _Chunk:
     def _features(self, count: int) -> NDArray[np.float64]:
         X, column = np.zeros((count, len(self.schema.names))), 0
         for feature in self.schema.features:
-            if feature in self.schema.levels:
+            if feature in self.schema.one_hot:
                 column += self._one_hot(feature, X[:, column:])
             else:
                 X[:, column] = self._finite(feature)
@@ -187,7 +187,7 @@ class _Chunk:
 
     def _one_hot(self, name: str, out: NDArray[Any]) -> int:
         """Write one 0/1 column per level after the first; returns how many columns."""
-        levels, values = self.schema.levels[name], self.chunk.column(name)
+        levels, values = self.schema.one_hot[name], self.chunk.column(name)
         codes = pyarrow.compute.index_in(values, value_set=pa.array(levels, TEXTS))
         unknown = _as_numpy(codes.is_null()) & ~_is_empty(values)
         self._refuse(name, values, unknown, f"one of {', '.join(levels)}", "add it to --one-hot")

@@ -13,8 +13,7 @@ from efface.charts.history import History
 from efface.files.requests import Id
 from efface.files.row_batches import RowBatch
 from efface.files.scores import Coverage, GroupScores, Score
-
-Vector = NDArray[np.float64]
+from efface.inputs.types import Vector
 
 _MILLISECOND = np.timedelta64(1, "ms")
 

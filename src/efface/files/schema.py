@@ -13,10 +13,10 @@ import pyarrow as pa
 from efface.errors import BadTable
 from efface.files.number_text import MISSING, hint
 from efface.files.tables import NUMBERS, TEXTS, TIMES, WHOLE, Kind, Table
+from efface.inputs.one_hot import MOST_LEVELS
 
 Levels = Mapping[str, tuple[str, ...]]
 
-MOST_LEVELS = 100
 _WITHOUT = "choose --features without it"
 ROLES = ("target", "time", "id", "group", "weight", "owner", "until")
 _ZONED = pa.timestamp("ns", "UTC")
@@ -48,32 +48,26 @@ class RequestedColumns:
 
 
 @dataclass(frozen=True)
-class Schema:
-    """Checked roles, the levels of text columns, and the types in which columns are read."""
+class Schema(RequestedColumns):
+    """Checked roles with all features and levels, and the types in which columns are read."""
 
-    target: str
-    features: tuple[str, ...]
-    time: str | None
-    id: str | None
-    group: str | None
-    levels: Levels
-    types: Mapping[str, pa.DataType]
-    weight: str | None = None
-    owner: str | None = None
-    until: str | None = None
+    features: tuple[str, ...] = ()
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
         """The columns of X; the first level of a text column is the reference level."""
-        return [
-            name
-            for feature in self.features
-            for name in (
-                [f"{feature}={level}" for level in self.levels[feature][1:]]
-                if feature in self.levels
-                else [feature]
-            )
-        ]
+        return self.feature_names(redact=False)
+
+    def feature_names(self, *, redact: bool) -> list[str]:
+        """The columns of X; redacted, levels of text columns are numbered, as rows brought them."""
+        names: list[str] = []
+        for feature in self.features:
+            if feature not in self.one_hot:
+                names.append(feature)
+            for number, level in enumerate(self.one_hot.get(feature, ())[1:], 2):
+                names.append(f"{feature}, level {number}" if redact else f"{feature}={level}")
+        return names
 
     @property
     def calendar(self) -> bool | None:
@@ -81,14 +75,14 @@ class Schema:
         return None if self.time is None else bool(pa.types.is_timestamp(self.types[self.time]))
 
     @property
-    def text_ids(self) -> bool:
-        """Whether ids are text; otherwise they are whole numbers."""
-        return self._is_text(self.id)
+    def whole_ids(self) -> bool:
+        """Whether ids are whole numbers; otherwise they are text."""
+        return self.id is None or bool(self.types[self.id] == WHOLE)
 
     @property
-    def text_owners(self) -> bool | None:
-        """Whether owners are text rather than whole numbers; None without owners."""
-        return None if self.owner is None else self._is_text(self.owner)
+    def whole_owners(self) -> bool | None:
+        """Whether owners are whole numbers rather than text; None without owners."""
+        return None if self.owner is None else bool(self.types[self.owner] == WHOLE)
 
     @property
     def optional(self) -> set[str]:
@@ -96,33 +90,38 @@ class Schema:
         required = {*self.features, self.target, self.time, self.id, self.group, self.weight}
         return {each for each in (self.owner, self.until) if each is not None} - required
 
-    def _is_text(self, column: str | None) -> bool:
-        return column is not None and bool(pa.types.is_string(self.types[column]))
-
 
 def resolve_schema(table: Table, roles: RequestedColumns) -> Schema:
     """Check the roles against the columns of a table."""
     for column in (*roles.taken, *roles.one_hot):
         table.require(column)
     features = _features(table, roles)
+    _refuse_taken(roles)
     types = {roles.target: _number(table, roles.target, "name another --target")}
     types |= {name: TEXTS if name in roles.one_hot else _number(table, name) for name in features}
     if roles.time is not None:
         types[roles.time] = _time(table, roles.time)
     if roles.id is not None:
-        types[roles.id] = _id(table, roles.id)
+        types[roles.id] = _key(table, roles.id, "id")
     if roles.owner is not None:
-        types[roles.owner] = _owner(table, roles.owner, roles.taken[roles.owner])
+        types[roles.owner] = _key(table, roles.owner, "owner")
     if roles.group is not None:
         types[roles.group] = TEXTS
     if roles.weight is not None:
-        types[roles.weight] = _weight(table, roles.weight, roles.taken[roles.weight])
+        types[roles.weight] = _number(table, roles.weight, "name another --weight")
     if roles.until is not None:
-        types[roles.until] = _until(table, roles, types)
+        types[roles.until] = _until(table, roles.until, roles.time, types)
     levels = {name: known or _levels(table, name) for name, known in roles.one_hot.items()}
     table.advice = _advice(roles, features)
-    named = roles.target, features, roles.time, roles.id, roles.group
-    return Schema(*named, levels, types, roles.weight, roles.owner, roles.until)
+    return Schema(**{**vars(roles), "features": features, "one_hot": levels}, types=types)
+
+
+def _refuse_taken(roles: RequestedColumns) -> None:
+    """Raise if a column has two roles that exclude each other."""
+    for role, others in {"owner": ("id", "group"), "weight": (), "until": ()}.items():
+        name = getattr(roles, role)
+        if name is not None and roles.taken[name] not in (role, *others):
+            raise BadTable(f"{name!r} is already the --{roles.taken[name]}: name another --{role}.")
 
 
 def _advice(roles: RequestedColumns, features: Sequence[str]) -> dict[str, str]:
@@ -199,13 +198,10 @@ def _time(table: Table, name: str) -> pa.DataType:
     raise table.wrong(name, 0, example, "a number or a time like 2011-01-31 14:00", advice)
 
 
-def _id(table: Table, name: str) -> pa.DataType:
-    return _key(table, name, "id")
-
-
 def _key(table: Table, name: str, role: str) -> pa.DataType:
-    """The type of ids or owners."""
-    if table.kind(name) is Kind.TEXT:
+    """The type of ids or owners; no row needs an owner."""
+    empty = role == "owner" and pa.types.is_null(table.columns[name])
+    if empty or table.kind(name) is Kind.TEXT:
         return TEXTS
     if pa.types.is_integer(table.columns[name]):
         return WHOLE
@@ -213,35 +209,21 @@ def _key(table: Table, name: str, role: str) -> pa.DataType:
     raise _wrong_kind(table, name, table.kind(name).value, expected, f"name another --{role}")
 
 
-def _owner(table: Table, name: str, role: str) -> pa.DataType:
-    if role not in ("owner", "id", "group"):
-        raise BadTable(f"{name!r} is already the --{role}: name another --owner.")
-    return TEXTS if pa.types.is_null(table.columns[name]) else _key(table, name, "owner")
-
-
-def _until(table: Table, roles: RequestedColumns, types: Mapping[str, pa.DataType]) -> pa.DataType:
+def _until(
+    table: Table, name: str, time: str | None, types: Mapping[str, pa.DataType]
+) -> pa.DataType:
     """The type of the ends of rows: times of the same kind as those of the rows."""
-    name = str(roles.until)
-    if roles.time is None:
+    if time is None:
         raise BadTable(f"'--until' is {name!r}, but rows have no time: name their --time column.")
-    role = roles.taken[name]
-    if role != "until":
-        raise BadTable(f"{name!r} is already the --{role}: name another --until.")
+    wanted = types[time]
     if pa.types.is_null(table.columns[name]):
-        return types[roles.time]
-    type, wanted = _time(table, name), types[roles.time]
+        return wanted
+    type = _time(table, name)
     if pa.types.is_timestamp(type) != pa.types.is_timestamp(wanted):
         expected = "times" if pa.types.is_timestamp(wanted) else "numbers"
-        advice = f"the ends of rows are of the kind of {roles.time!r}"
+        advice = f"the ends of rows are of the kind of {time!r}"
         raise _wrong_kind(table, name, table.kind(name).value, expected, advice)
     return type
-
-
-def _weight(table: Table, name: str, role: str) -> pa.DataType:
-    advice = "name another --weight"
-    if role != "weight":
-        raise BadTable(f"{name!r} is already the --{role}: {advice}.")
-    return _number(table, name, advice)
 
 
 def _levels(table: Table, name: str) -> tuple[str, ...]:

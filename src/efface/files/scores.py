@@ -7,11 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from efface.inputs.types import Ints, Matrix, Vector
 
 
 @dataclass
@@ -104,15 +101,13 @@ class GroupScores:
         """The number and the scores of each group that has any."""
         for group in np.flatnonzero(self._responses[0]).tolist():
             count, mean, deviations = self._responses[:, group].tolist()
-            yield (
-                group,
-                {
-                    name: Score(
-                        int(count), float(sums[0, group]), float(sums[1, group]), mean, deviations
-                    )
-                    for name, sums in self._errors.items()
-                },
-            )
+            scores = {
+                name: Score(
+                    int(count), float(total[group]), float(squares[group]), mean, deviations
+                )
+                for name, (total, squares) in self._errors.items()
+            }
+            yield group, scores
 
 
 def _widened(sums: Matrix, count: int) -> Matrix:

@@ -9,6 +9,7 @@ import codecs
 import io
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, final
 
@@ -35,6 +36,11 @@ _FOREIGN = {
 def one_line(error: Exception) -> str:
     """The message of a library's error, shortened to one line."""
     return " ".join(str(error).split())[:160].rstrip(".")
+
+
+def kind_by_magic(head: bytes, kinds: Mapping[bytes, str]) -> str | None:
+    """The kind of data whose first bytes these are; None if they are none of ``kinds``."""
+    return next((kind for magic, kind in kinds.items() if head.startswith(magic)), None)
 
 
 def open_source(name: str) -> Source:
@@ -78,8 +84,7 @@ class Source(ABC):
 
     def refuse_foreign(self) -> None:
         """Raise if these are bytes of a format that efface does not read."""
-        kind = next((kind for magic, kind in _FOREIGN.items() if self.head.startswith(magic)), None)
-        if kind:
+        if kind := kind_by_magic(self.head, _FOREIGN):
             advice = "unpack it, or save the sheet as CSV"
             raise BadTable(f"'{self.name}' is {kind}: expected a table; {advice}.")
         if not self.head.strip():
@@ -97,7 +102,7 @@ class File(Source):
         self._path, self._size = path, path.stat().st_size
         self._raw: Any = None
         with pa.OSFile(str(path)) as raw:
-            self._codec = _codec(raw.read(8)) or COMPRESSED.get(path.suffix)
+            self._codec = kind_by_magic(raw.read(8), _COMPRESSED_BY) or COMPRESSED.get(path.suffix)
         with self.open() as stream:
             self.head = bytes(stream.read(HEAD))
 
@@ -123,8 +128,8 @@ class Pipe(Source):
     def __init__(self, name: str, stream: BinaryIO) -> None:
         super().__init__(name)
         start = stream.read(8)
-        self._stream, codec = with_head(start, stream), _codec(start)
-        if codec:
+        self._stream = with_head(start, stream)
+        if codec := kind_by_magic(start, _COMPRESSED_BY):
             self._stream = pa.CompressedInputStream(self._stream, codec)
         try:
             self.head = bytes(self._stream.read(HEAD))
@@ -136,10 +141,6 @@ class Pipe(Source):
 
     def seekable(self) -> Any:
         return _in_memory(self)
-
-
-def _codec(start: bytes) -> str | None:
-    return next((codec for magic, codec in _COMPRESSED_BY.items() if start.startswith(magic)), None)
 
 
 def _in_memory(source: Source) -> Any:
@@ -226,9 +227,8 @@ class Text:
 
 def _encoding(head: bytes) -> str | None:
     """The encoding that the first bytes show; None for UTF-8 without a byte order mark."""
-    for mark, encoding in _MARKS.items():
-        if head.startswith(mark):
-            return encoding
+    if marked := kind_by_magic(head, _MARKS):
+        return marked
     start = head[: min(len(head), 64) & ~1]  # UTF-16 without a mark: ASCII beside zero bytes
     if start and not any(start[1::2]) and all(start[::2]):
         return "utf-16-le"

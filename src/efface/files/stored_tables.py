@@ -56,7 +56,7 @@ def feature_rows(
     if not numbers:
         raise InvalidValue("'features' are all text columns: expected a number among them.")
     # The target of this schema is one of its features: nothing else is there for certain.
-    schema = Schema(numbers[0], tuple(columns), None, None, key, one_hot, types)
+    schema = Schema(numbers[0], tuple(columns), group=key, one_hot=one_hot, types=types)
     check_features(schema, names)
     for rows in read_rows(table, schema):
         yield rows.X, rows.groups

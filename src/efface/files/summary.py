@@ -46,7 +46,7 @@ from efface import __version__
 from efface.files.baselines import LAST
 from efface.files.formatting import time_text
 from efface.files.model_options import phrases
-from efface.files.redaction import feature_names
+from efface.files.requests import Group
 from efface.files.run_log import RunLog
 from efface.files.schema import ROLES, Schema
 from efface.files.scores import Score
@@ -72,6 +72,7 @@ def summarise(
     """The summary of a finished run."""
     log = run.log
     held = sum(outcome.holds for outcome in log.outcomes)
+    coverage = {"coverage": log.coverage.rate, "mean_width": log.coverage.width}
     summary = {
         "format": FORMAT,
         "efface": __version__,
@@ -79,11 +80,7 @@ def summarise(
         "model": dict(setting.model),
         "rows": _rows(run),
         "span": None if log.first is None else [time_text(log.first), time_text(log.last)],
-        "interval": {
-            **setting.interval,
-            "coverage": log.coverage.rate,
-            "mean_width": log.coverage.width,
-        },
+        "interval": {**setting.interval, **coverage},
         "errors": _errors(log.scores),
         "groups": _groups(run) if setting.schema.group is not None else None,
         "diagnostics": {"rank_falls": log.rank_falls, "largest_frt": log.largest_frt},
@@ -92,15 +89,10 @@ def summarise(
         "requests": [asdict(outcome) for outcome in log.outcomes],
         "audits": {"held": held, "failed": len(log.outcomes) - held},
         "forgetting": _forgetting(log),
-        "run": {
-            "compiling": compiling,
-            "seconds": seconds,
-            "rows_per_second": log.rows / seconds,
-        },
+        "run": {"compiling": compiling, "seconds": seconds, "rows_per_second": log.rows / seconds},
         "redacted": setting.redact,
     }
-    plain: dict[str, Any] = _plain(summary)
-    return plain
+    return {name: _plain(part) for name, part in summary.items()}
 
 
 def settings_text(summary: Mapping[str, Any]) -> str:
@@ -120,8 +112,8 @@ def _source(setting: Setting) -> dict[str, Any]:
         "file": setting.file,
         "target": schema.target,
         "columns": list(schema.features),
-        "one_hot": {name: len(levels) for name, levels in schema.levels.items()},
-        "features": feature_names(schema, redact=setting.redact),
+        "one_hot": {name: len(levels) for name, levels in schema.one_hot.items()},
+        "features": schema.feature_names(redact=setting.redact),
         **{role: getattr(schema, role) for role in ROLES if role != "target"},
     }
 
@@ -133,14 +125,14 @@ def _rows(run: StreamRun) -> dict[str, int]:
         "skipped": log.skipped,
         "hidden": log.hidden,
         "scored": log.scores[LAST].count,
-        "groups": run.groups,
+        "groups": len(run.groups),
         "started": run.started,
-        "alive": run.alive,
+        "alive": run.groups.held.n_rows_,
     }
 
 
 def _people(run: StreamRun) -> dict[str, int]:
-    alive = set(run.owners)
+    alive = set(run.groups.held.owners_)
     asked = sum(outcome.rows > 0 and outcome.by_owner for outcome in run.log.outcomes)
     return {"seen": len(run.log.people), "forgotten": asked, "alive": len(alive)}
 
@@ -165,7 +157,7 @@ def _errors(scores: Mapping[str, Score]) -> dict[str, dict[str, float]]:
     }
 
 
-def _groups(run: StreamRun) -> dict[str, dict[str, Any]]:
+def _groups(run: StreamRun) -> dict[Group, dict[str, Any]]:
     """The errors in each group."""
     return {
         name: {"rows": scores[LAST].count, "errors": _errors(scores)}
@@ -176,9 +168,9 @@ def _groups(run: StreamRun) -> dict[str, dict[str, Any]]:
 def _left(run: StreamRun, setting: Setting) -> dict[str, int]:
     """Rows that left, by the reason."""
     asked = sum(outcome.rows for outcome in run.log.outcomes)
-    rest = run.started + run.log.rows - run.alive - asked
+    rest = run.started + run.log.rows - run.groups.held.n_rows_ - asked
     full = 0 if setting.model["keep"] else rest
-    full = full if setting.schema.until is None else run.full
+    full = full if setting.schema.until is None else run.groups.full
     return {"asked": asked, "window_full": full, "time_up": rest - full}
 
 

@@ -15,14 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from efface.files.baselines import LAST
-from efface.files.formatting import (
-    duration,
-    figure,
-    place_text,
-    request_text,
-    requests_text,
-    share,
-)
+from efface.files.formatting import duration, figure, place_text, request_text, requests_text, share
 from efface.files.summary import settings_text
 
 _SHOWN = 8  # requests; the report lists them all

@@ -65,7 +65,8 @@ class _TextTable(Table):
         with self._text.open() as stream:
             reader = self._guarded(lambda: self._reader(stream, stored), done)
             while (batch := self._guarded(lambda: next(reader, None), done)) is not None:
-                yield self._converted(batch, wanted, done)
+                columns = [self._column(batch[name], name, wanted[name], done) for name in wanted]
+                yield pa.record_batch(columns, names=list(wanted))
                 done += batch.num_rows
         if not done:
             raise BadTable(f"'{self.name}' has a header but no rows: check the file.")
@@ -74,13 +75,6 @@ class _TextTable(Table):
         """The type in which pyarrow parses a column; truth values become numbers later."""
         truths = pa.types.is_boolean(self.columns[column]) and pa.types.is_floating(wanted)
         return pa.bool_() if truths else wanted
-
-    def _converted(
-        self, batch: pa.RecordBatch, wanted: Mapping[str, pa.DataType], done: int
-    ) -> pa.RecordBatch:
-        """Parsed rows with the wanted types; ``done`` rows came before them."""
-        columns = [self._column(batch.column(name), name, wanted[name], done) for name in wanted]
-        return pa.record_batch(columns, names=list(wanted))
 
     def _column(self, values: pa.Array, name: str, type: pa.DataType, done: int) -> pa.Array:
         return converted(values, type)
@@ -152,11 +146,8 @@ class CsvTable(_TextTable):
             return found
         reader = self._reader(pa.BufferReader(_whole(head)), dict.fromkeys(texts, TEXTS))
         batch = next(reader)
-        grouped = [name for name in texts if self._all_numbers(batch.column(name))]
+        grouped = [each for each in texts if not self._numbers.parse(batch[each])[1].true_count]
         return found | dict.fromkeys(grouped, NUMBERS)
-
-    def _all_numbers(self, values: pa.Array) -> bool:
-        return not any(self._numbers.parse(values)[1].to_pylist())
 
     def _stored(self, column: str, wanted: pa.DataType) -> pa.DataType:
         stored = super()._stored(column, wanted)
@@ -181,8 +172,7 @@ class CsvTable(_TextTable):
             raise BadTable(
                 f"'{self.name}' at line 1 has no {self._delimiter!r} in its header "
                 f"{self._names[:60]!r}: values seem to be separated by "
-                f"{_NAMES.get(found, repr(found))}; "
-                f"add --delimiter {found!r}."
+                f"{_NAMES.get(found, repr(found))}; add --delimiter {found!r}."
             )
 
     def _reader(self, stream: Any, wanted: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:

@@ -32,9 +32,8 @@ class WindowOptions(NamedTuple):
         given = [f"'--{name}'" for name, value in self._asdict().items() if value is not None]
         if len(given) > 1:
             both = "both decide" if len(given) == 2 else "all decide"
-            raise InvalidValue(
-                f"{' and '.join(given)} {both} when rows leave: give only one of them."
-            )
+            text = f"{' and '.join(given)} {both} when rows leave"
+            raise InvalidValue(f"{text}: give only one of them.")
         if self.keep is not None:
             return _keep_for(self.keep)
         if self.policy is not None:
@@ -54,12 +53,11 @@ def as_written(text: str) -> Policy:
         return KeepAll()
     if name == "keep-for" and len(parts) == 1:
         return _keep_for(parts[0])
-    counts = [int(part) for part in parts if part.isdecimal()]
-    if counts and len(counts) == len(parts):
-        if name == "fifd" and len(counts) == 1:
-            return FIFD(*counts)
-        if name == "add-drop" and len(counts) <= 3:
-            return AddDrop(*counts)
+    if all(part.isdecimal() for part in parts):
+        if name == "fifd" and len(parts) == 1:
+            return FIFD(int(parts[0]))
+        if name == "add-drop" and 1 <= len(parts) <= 3:
+            return AddDrop(*map(int, parts))
     raise invalid("--policy", text, FORMS, "write it like add-drop:3")
 
 

@@ -160,10 +160,8 @@ use weight 0 for a row that must not count.
     good = (weights >= 0.0) & (weights <= HEAVIEST)
     if not good.all():
         row = int(good.argmin())
-        text = (
-            f"'sample_weight' at row {row} is {weights[row]}: expected {_WEIGHT}; {_ZERO_WEIGHT}."
-        )
-        raise BadRow(text, row, None)
+        text = f"'sample_weight' at row {row} is {weights[row]}: expected {_WEIGHT}"
+        raise BadRow(f"{text}; {_ZERO_WEIGHT}.", row, None)
     return weights
 
 
@@ -230,8 +228,10 @@ def _numbers(
     if raw.dtype.kind in "fiub":
         with np.errstate(over="ignore"):  # too large for float64: infinite, and refused later
             return raw.astype(np.float64, copy=False)
+    if raw.dtype.kind in "US":  # NumPy turns all values into strings if one of them is a string
+        raw = np.asarray(source, dtype=object)
     numbers = np.empty(raw.shape)
-    for at, value in np.ndenumerate(_sources(raw, source)):
+    for at, value in np.ndenumerate(raw):
         try:
             numbers[at] = _number(value)
         except (TypeError, ValueError) as error:
@@ -247,11 +247,6 @@ def _writeable(values: NDArray[np.float64]) -> NDArray[np.float64]:
     if flags.c_contiguous and flags.writeable:
         return values
     return np.require(values, requirements=("C", "W"))
-
-
-def _sources(raw: NDArray[Any], source: Any) -> NDArray[Any]:
-    """The original values: NumPy turns all values into strings if one of them is a string."""
-    return np.asarray(source, dtype=object) if raw.dtype.kind in "US" else raw
 
 
 def _number(value: Any) -> float:

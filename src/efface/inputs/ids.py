@@ -12,7 +12,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.errors import InvalidValue, invalid, unusable
+from efface.errors import invalid
 from efface.inputs.frames import entries, items, missing
 
 Id = int | str
@@ -36,21 +36,14 @@ def as_id(id: object, subject: str = "id") -> Id:
         return str(id)
     if isinstance(id, int | np.integer) and not isinstance(id, bool | np.timedelta64):
         return int(id)
-    raise InvalidValue(unusable(subject, id, "an int or a str", _NAMES[subject]))
+    raise invalid(subject, id, "an int or a str", _NAMES[subject])
 
 
-def as_ids(ids: Iterable[object], count: int, subject: str = "id") -> list[Id]:
+def as_ids(ids: object, count: int, subject: str = "id") -> list[Id]:
     """One id for each of ``count`` rows."""
-    many = f"{subject}s"
-    if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
-        raise InvalidValue(unusable(many, ids, f"{count} {many}", "pass one a row, in a list"))
-    given = list(_plain(ids))
+    given = _one_per_row(ids, count, f"{subject}s")
     plain = set(map(type, given)) <= {int, str}  # the frequent case
-    known = given if plain else [as_id(id, subject) for id in given]
-    if len(known) != count:
-        expected = f"{count} {many}"
-        raise InvalidValue(unusable(many, f"{len(known)} long", expected, "pass one a row"))
-    return known
+    return given if plain else [as_id(id, subject) for id in given]
 
 
 def id_column(ids: Any, count: int, subject: str = "id") -> NDArray[np.int64] | list[Id]:
@@ -73,9 +66,6 @@ def id_column(ids: Any, count: int, subject: str = "id") -> NDArray[np.int64] | 
         return known
 
 
-_PLAIN_OWNERS = {int, str, type(None)}
-
-
 def as_owners(owners: object, count: int) -> list[Id | None] | None:
     """One owner for each of ``count`` rows, None for a row without one; None if no row has one.
 
@@ -84,13 +74,9 @@ def as_owners(owners: object, count: int) -> list[Id | None] | None:
     """
     if owners is None:
         return None
-    if isinstance(owners, str | bytes) or not isinstance(owners, Iterable):
-        raise invalid("owners", owners, f"{count} owners", "pass one per row, in a list")
-    found = list(_plain(entries(owners)))
-    if not set(map(type, found)) <= _PLAIN_OWNERS:  # the frequent case needs no look at each
+    found = _one_per_row(entries(owners), count, "owners")
+    if not set(map(type, found)) <= {int, str, type(None)}:  # the frequent case
         found = [None if missing(each) else as_id(each, "owner") for each in found]
-    if len(found) != count:
-        raise invalid("owners", f"{len(found)} long", f"{count} owners", "pass one per row")
     return found if found.count(None) < len(found) else None
 
 
@@ -119,6 +105,17 @@ def requested(ids: object, owner: object, owners: object) -> RequestedRows:
     one = [] if owner is None else [as_id(owner, "owner")]
     many = [] if owners is None else some_ids(owners, "owner")
     return RequestedRows([] if ids is None else some_ids(ids), list(dict.fromkeys(one + many)))
+
+
+def _one_per_row(given: object, count: int, subject: str) -> list[Any]:
+    """The entries of a list or column, one for each of ``count`` rows; they are not checked."""
+    expected = f"{count} {subject}"
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise invalid(subject, given, expected, "pass one per row, in a list")
+    found = list(_plain(given))
+    if len(found) != count:
+        raise invalid(subject, f"{len(found)} long", expected, "pass one per row")
+    return found
 
 
 def _plain(given: Iterable[Any]) -> Iterable[Any]:

@@ -14,14 +14,13 @@ from datetime import date
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from efface.inputs.types import Ints
 
 _DAY = 86_400_000_000_000  # nanoseconds
 _EPOCH = date(1970, 1, 1).toordinal()
 _EARLIEST = -(2**63)  # earlier than every time
 _FIRST_YEAR = 1677  # of a time
-
-Ints = NDArray[np.int64]
 
 
 @final

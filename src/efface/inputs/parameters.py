@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,20 +30,14 @@ def whole(subject: str, value: object, least: int) -> int:
 
 def non_negative(subject: str, value: object, otherwise: str = "") -> float:
     """A finite number of at least 0; ``otherwise`` names another accepted value in the error."""
-    number = _number(value)
-    if not (math.isfinite(number) and number >= 0):
-        expected = f"a finite number of at least 0 {otherwise}".rstrip()
-        raise invalid(subject, value, expected, "check its sign")
-    return number
+    expected = f"a finite number of at least 0 {otherwise}".rstrip()
+    return _number(subject, value, lambda n: 0 <= n < math.inf, expected, "check its sign")
 
 
 def positive(subject: str, value: object, otherwise: str = "") -> float:
     """A finite number above 0; ``otherwise`` names another accepted value in the error."""
-    number = _number(value)
-    if not (math.isfinite(number) and number > 0):
-        expected = f"a finite number above 0 {otherwise}".rstrip()
-        raise invalid(subject, value, expected, "check its sign and scale")
-    return number
+    expected = f"a finite number above 0 {otherwise}".rstrip()
+    return _number(subject, value, lambda n: 0 < n < math.inf, expected, "check its sign and scale")
 
 
 def finite(subject: str, value: object) -> float:
@@ -51,10 +46,8 @@ def finite(subject: str, value: object) -> float:
     >>> finite("lower", 0)
     0.0
     """
-    number = _number(value)
-    if not math.isfinite(number):
-        raise invalid(subject, value, "a finite number", "check its type, or leave it out")
-    return number
+    advice = "check its type, or leave it out"
+    return _number(subject, value, math.isfinite, "a finite number", advice)
 
 
 def choice(subject: str, value: object, options: tuple[str, ...]) -> str:
@@ -71,10 +64,7 @@ def choice(subject: str, value: object, options: tuple[str, ...]) -> str:
 
 def probability(subject: str, value: object, advice: str = "use 0.95 for 95 %") -> float:
     """A number strictly between 0 and 1, such as the level of an interval."""
-    number = _number(value)
-    if not 0 < number < 1:
-        raise invalid(subject, value, "a number between 0 and 1", advice)
-    return number
+    return _number(subject, value, lambda n: 0 < n < 1, "a number between 0 and 1", advice)
 
 
 def error_probability(subject: str, value: object) -> float:
@@ -110,11 +100,15 @@ def vector(subject: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
     return numbers
 
 
-def _number(value: object) -> float:
-    """The value as a float; NaN, which is in no range, if it is not a number."""
-    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
-        return to_float(value)
-    return math.nan
+def _number(
+    subject: str, value: object, fits: Callable[[float], bool], expected: str, advice: str
+) -> float:
+    """A number that fits, as a float; no condition here accepts NaN."""
+    known = isinstance(value, int | float | np.integer | np.floating)
+    number = to_float(value) if known and not isinstance(value, bool) else math.nan
+    if not fits(number):
+        raise invalid(subject, value, expected, advice)
+    return number
 
 
 def to_float(number: Any) -> float:

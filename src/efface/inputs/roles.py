@@ -18,12 +18,7 @@ from efface.inputs.one_hot import encoded, requested_levels
 
 _SEVERAL = ("groups",)  # roles that may have several columns
 _SHOWN = 20  # column names in an error message
-_KEYS = (
-    "groups",
-    "keys",
-    "ids",
-    "at",
-)  # roles that identify rows: results repeat them
+_KEYS = ("groups", "keys", "ids", "at")  # roles that identify rows: results repeat them
 
 
 class ColumnRoles(NamedTuple):

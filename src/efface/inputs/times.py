@@ -81,9 +81,8 @@ def as_times(at: Any, count: int, subject: str = "at") -> Times:
     if values.ndim == 0:
         return pack([as_time(values.item() if values.dtype == object else at, subject)] * count)
     if values.shape != (count,):
-        raise BadTime(
-            unusable(subject, values.shape, f"the shape ({count},)", "pass one time per row")
-        )
+        expected = f"the shape ({count},)"
+        raise BadTime(unusable(subject, values.shape, expected, "pass one time per row"))
     if values.dtype.kind == "M":
         return _nanoseconds(values, f"{subject}[{{}}]")
     if values.dtype.kind == "f" and np.isfinite(values).all():
