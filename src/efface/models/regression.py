@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from math import isfinite, sqrt
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -45,6 +46,7 @@ from efface.models.units import ROWS, warn_of_uneven_features
 T = TypeVar("T")
 
 
+@dataclass(eq=False, repr=False)
 class Model(RegressorMixin, LiveEstimator[LiveRows]):
     """A linear regression on the live rows.
 
@@ -73,9 +75,12 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
     ``fit``. Invalid input is refused before any state changes. A model is not thread-safe.
     """
 
-    fit_intercept: bool
-    standardize: bool
-    halflife: Any
+    window: Any = None
+    _: KW_ONLY
+    fit_intercept: bool = True
+    standardize: bool = False
+    halflife: Any = None
+
     short_name: ClassVar[str]  # the value of the option --model
     _shrinks_by_units: ClassVar[bool] = True  # do units decide how much a feature is shrunk?
     _units_seen = False  # are the first rows looked at? See ``units``

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Self, final
 
@@ -71,6 +71,7 @@ class ScaledRows(LiveRows):
 
 
 @final
+@dataclass(eq=False, repr=False)
 class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledRows]):
     """Features minus the mean of the live rows, divided by their standard deviation.
 
@@ -88,12 +89,10 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledR
     array([7.])
     """
 
-    def __init__(
-        self, window: Any = None, *, with_mean: bool = True, with_std: bool = True
-    ) -> None:
-        self.window = window
-        self.with_mean = with_mean
-        self.with_std = with_std
+    window: Any = None
+    _: KW_ONLY
+    with_mean: bool = True
+    with_std: bool = True
 
     # -- rows enter ------------------------------------------------------------------------------
 
