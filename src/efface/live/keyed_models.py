@@ -162,14 +162,11 @@ class KeyedModels:
         """The rows of one key that live in the end, as places among its rows."""
         live, alive = self._live, int(grouped.alive[g])
         rows = grouped.rows.take(slice(grouped.bounds[g], grouped.bounds[g + 1]))
-        old, new = rows.take(slice(0, alive)), rows.take(slice(alive, None))
-        ids = list(range(len(rows)))
+        marks = list(range(len(rows))), rows.times, False, rows.weights, None, rows.untils
+        whole = Arrivals(rows.X, rows.y, *marks)
         try:
-            values = old.X, old.y, ids[:alive], old.times, phase, old.weights
-            live.restore(*values, untils=old.untils)  # type: ignore[arg-type]
-            coming = Arrivals(
-                new.X, new.y, ids[alive:], new.times, False, new.weights, None, new.untils
-            )
+            live.restore(whole.part(0, alive), phase)
+            coming = whole.part(alive)
             trace = None
             if wanted is None:
                 live.learn(coming)

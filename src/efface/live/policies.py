@@ -21,14 +21,12 @@ from datetime import timedelta
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from efface.errors import BadTime, InvalidValue, unusable
 from efface.inputs.months import Months
 from efface.inputs.parameters import whole
 from efface.inputs.times import Time, Times, as_duration, kind_name, spell
-
-Ints = NDArray[np.int64]
+from efface.inputs.types import Ints
 
 
 class Schedule(NamedTuple):
