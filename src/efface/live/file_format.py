@@ -117,8 +117,7 @@ def check_values(X: Matrix, y: Vector, weights: Vector) -> None:
     """Raise ValueError unless rows may have these values, and a weight each."""
     if not (np.isfinite(X).all() and np.isfinite(y).all()):
         raise ValueError("values that are not finite")
-    fit = weights.shape == y.shape and np.isfinite(weights).all() and (weights >= 0.0).all()
-    if not fit:
+    if not (weights.shape == y.shape and np.isfinite(weights).all() and (weights >= 0.0).all()):
         raise ValueError("weights that are no weights")
 
 

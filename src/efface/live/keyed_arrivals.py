@@ -14,9 +14,9 @@ from efface.engine.jit.views import Ints, Matrix, Vector
 from efface.inputs.ids import Id, as_owners, id_column
 from efface.inputs.times import as_times, as_untils, kind_of
 from efface.live.arrivals import Arrivals, Simulation
-from efface.live.consents import refuse_end_kind
 from efface.live.index import RowIndex, refuse_other_kind, repeated
 from efface.live.keyed_rows import KeyedRows, spread
+from efface.live.marks import refuse_end_kind
 from efface.live.names import Coded, IdColumn
 from efface.live.policies import Policy
 from efface.live.row_table import RowTable

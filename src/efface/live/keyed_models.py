@@ -19,7 +19,6 @@ from efface.errors import EffaceError
 from efface.inputs.ids import Id, some_ids
 from efface.inputs.times import Times, as_time, kind_of, never
 from efface.live.arrivals import Arrivals
-from efface.live.consents import refuse_end_kind
 from efface.live.departures import plan_departures
 from efface.live.index import refuse_other_kind, unknown
 from efface.live.keyed_arrivals import (
@@ -30,8 +29,8 @@ from efface.live.keyed_arrivals import (
 )
 from efface.live.keyed_rows import KeyedChange, KeyedRows
 from efface.live.live_rows import LiveRows
+from efface.live.marks import refuse_end_kind, unknown_owner
 from efface.live.names import NOBODY
-from efface.live.owners import unknown_owner
 from efface.live.policies import KeepFor
 from efface.live.range_replay import KeyFits, RangeReplay, RowRanges
 from efface.live.replays import Intervals, replay_rows

@@ -22,7 +22,7 @@ from efface.live.arrivals import Arrivals, Survivors
 from efface.live.fading import Fading
 from efface.live.half_life import HalfLife
 from efface.live.index import RowIndex, repeated
-from efface.live.marks import NO_END, UNMARKED, Mark, RowMarks
+from efface.live.marks import NO_END, UNMARKED, Mark, RowMarks, refuse_end_kind
 from efface.live.penalties import Penalty
 from efface.live.plans import Outcome, Plans
 from efface.live.policies import Policy, Schedule
@@ -325,7 +325,7 @@ class LiveRows:
         if self.index.kind is not None:
             self.index.refuse_time(type(time))
         else:
-            self.marks.consents.refuse_kind(type(time), None)
+            refuse_end_kind(type(time), None, self.marks.consents.kind)
         expired, due = self._plans.over(time)
         oldest = self.index.occupied()[:expired] if self.index.gaps else np.arange(expired)
         return np.union1d(oldest, self.index.positions(due)).astype(np.intp)
