@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from efface.engine.hashing.hash_table import ABSENT
 from efface.engine.jit.views import Ints, Matrix, Vector
 from efface.inputs.ids import Id, as_owners, id_column
-from efface.inputs.times import as_times, as_untils, kind_of
+from efface.inputs.times import Time, as_times, as_untils, kind_of
 from efface.live.arrivals import Arrivals, Simulation
 from efface.live.index import RowIndex, refuse_other_kind, repeated
 from efface.live.keyed_rows import KeyedRows, spread
@@ -127,20 +127,14 @@ class _IdSimulation:
         self._held, self._policy, self._new = held, policy, new
         self._keys: dict[int, Simulation] = {}
         self._holders: dict[Id, Simulation] = {}
-        rows, count = new.rows, len(new)
-        names = held.ids.decode(rows.ids)
-        self._names = [
-            new.new_ids[code] if name is None else name
-            for name, code in zip(names, rows.ids.tolist(), strict=True)
-        ]
-        self._times = [0.0] * count if rows.times is None else rows.times.tolist()
-        timed = rows.times is not None and rows.untils is not None
-        self._ends = rows.untils.tolist() if timed else [np.inf] * count  # type: ignore[union-attr]
-        for code, slot in zip(rows.ids.tolist(), held.slots_of_ids(rows.ids).tolist(), strict=True):
-            if slot != ABSENT:
-                (name,) = held.ids.decode(np.array([code]))
-                key = int(held.codes(np.array([slot]))[0])
-                self._holders[name] = self._key(key)  # type: ignore[index]
+        rows, slots = new.rows, held.slots_of_ids(new.rows.ids)
+        names = zip(held.ids.decode(rows.ids), rows.ids.tolist(), strict=True)
+        self._names = [new.new_ids[code] if name is None else name for name, code in names]
+        self._times = [0.0] * len(new) if rows.times is None else rows.times.tolist()
+        self._ends = _ends(rows, timed=rows.times is not None) or [np.inf] * len(new)
+        for row in np.flatnonzero(slots != ABSENT).tolist():
+            key = int(held.codes(slots[row : row + 1])[0])
+            self._holders[self._names[row]] = self._key(key)
 
     def arrive(self, row: int) -> None:
         name, key = self._names[row], self._key(int(self._new.keys.codes[row]))
@@ -156,11 +150,16 @@ class _IdSimulation:
             rows, index = held.table.take(held.places(slots)), RowIndex()
             ids: Any = held.ids.decode(rows.ids)
             index.extend(ids, None if rows.times is None else rows.times.tolist())
-            timed = self._new.rows.times is not None and rows.untils is not None
-            ends = rows.untils.tolist() if timed else []  # type: ignore[union-attr]
+            ends = _ends(rows, timed=self._new.rows.times is not None)
             phase = int(held.phases(slots)[0])
             self._keys[code] = Simulation(index, ends, self._policy, phase)
         return self._keys[code]
+
+
+def _ends(rows: RowTable, *, timed: bool) -> list[Time]:
+    """The ends of rows; nothing if they have none, or if rows come without times."""
+    ends: list[Time] = rows.untils.tolist() if timed and rows.untils is not None else []
+    return ends
 
 
 @final

@@ -190,13 +190,15 @@ class KeyedModels:
 
     def named(self, ids: list[Id], owners: list[Id], *, lenient: bool = False) -> Ints:
         """The places of the rows with these ids or owners."""
-        places = [self._named(ids, lenient)]
-        for owner in owners:
-            found = self.rows.owned(int(self.rows.owners.find([owner])[0]))
-            if not found.size and not lenient:
-                raise unknown_owner(owner)
-            places.append(found)
-        return np.unique(np.concatenate(places))
+        owned = [self._owned(owner, lenient) for owner in owners]
+        return np.unique(np.concatenate([self._named(ids, lenient), *owned]))
+
+    def _owned(self, owner: Id, lenient: bool) -> Ints:
+        """The places of the rows of an owner."""
+        found = self.rows.owned(int(self.rows.owners.find([owner])[0]))
+        if not found.size and not lenient:
+            raise unknown_owner(owner)
+        return found
 
     def _named(self, ids: list[Id], lenient: bool) -> Ints:
         """The places of the rows that have these ids."""
@@ -265,12 +267,9 @@ class KeyedModels:
 
         An owner without a live row is an error.
         """
-        held = self.rows
-        places = held.owned(int(held.owners.find([owner])[0]))
-        if not places.size:
-            raise unknown_owner(owner)
-        slots, mine = held.slots(), np.zeros(len(held.table), np.bool_)
-        mine[places] = True
+        held, slots = self.rows, self.rows.slots()
+        mine = np.zeros(len(held.table), np.bool_)
+        mine[self._owned(owner, False)] = True
         every, keys = held.places(slots), np.repeat(held.codes(slots), held.counts(slots))
         chosen = mine[every]
         return keys[chosen], held.table.take(every[chosen])

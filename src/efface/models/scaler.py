@@ -36,11 +36,7 @@ class ScaledRows(LiveRows):
         self.with_std = with_std
         fresh: Any = partial(FeatureMoments, width, shrinks=policy.shrinks)
         self._begin(fresh, width, policy)
-
-    @property
-    def moments(self) -> FeatureMoments:
-        moments: FeatureMoments = self.solver
-        return moments
+        self.moments: FeatureMoments = self.solver
 
     def scaled(self, X: Matrix) -> Matrix:
         """Rows scaled by the live rows; NaN if there is no live row."""
@@ -222,11 +218,9 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledR
         return live
 
     def _start(self, width: int) -> ScaledRows:
-        with_mean, with_std = (
-            boolean(name, getattr(self, name)) for name in ("with_mean", "with_std")
-        )
-        policy = as_policy(self.window)
-        return ScaledRows(width, policy, with_mean=with_mean, with_std=with_std)
+        with_mean = boolean("with_mean", self.with_mean)
+        with_std = boolean("with_std", self.with_std)
+        return ScaledRows(width, as_policy(self.window), with_mean=with_mean, with_std=with_std)
 
 
 def _batch(X: Any) -> Batch:
