@@ -15,7 +15,7 @@ first row; -1 is no owner. Nothing else is kept, and nothing of a row that has l
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,37 +63,25 @@ def encode(snapshot: FleetSnapshot) -> Iterator[bytes]:
     held = snapshot.rows
     slots = held.slots()
     rows = held.table.take(held.places(slots))
-    names: dict[str, Sequence[Any]] = {}
-    arrays: dict[str, NDArray[Any]] = {}
-    _put_names("keys", held.keys, held.codes(slots), names, arrays)
-    arrays |= {"counts": held.counts(slots), "phases": held.phases(slots)}
-    _put_names("ids", held.ids, rows.ids, names, arrays)
-    arrays |= _columns(rows)
+    columns = {
+        "keys": _named(held.keys, held.codes(slots)),
+        "counts": held.counts(slots),
+        "phases": held.phases(slots),
+        "ids": _named(held.ids, rows.ids),
+        **_columns(rows),
+    }
+    arrays = {name: each for name, each in columns.items() if isinstance(each, np.ndarray)}
+    names = {name: each for name, each in columns.items() if name not in arrays}
     if rows.owners is not None and (rows.owners != NOBODY).any():
         table, arrays["owners"] = _owner_table(rows.owners)
         names["owners"] = held.owners.decode(table)
-    header = {
-        "features": snapshot.features,
-        "model": snapshot.model,
-        "parameters": snapshot.parameters,
-        **names,
-    }
-    return _FORM.encode(_VERSION, header, arrays)
+    about = {name: getattr(snapshot, name) for name in ("features", "model", "parameters")}
+    return _FORM.encode(_VERSION, about | names, arrays)
 
 
-def _put_names(
-    role: str,
-    known: Names,
-    codes: Ints,
-    names: dict[str, Sequence[Any]],
-    arrays: dict[str, NDArray[Any]],
-) -> None:
-    """Ints of 64 bits as an array, other names in the header."""
-    found = id_column(known.decode(codes), codes.size) if len(known) else codes >> 1
-    if isinstance(found, np.ndarray):
-        arrays[role] = found
-    else:
-        names[role] = found
+def _named(known: Names, codes: Ints) -> IdColumn:
+    """Names as files have them: ints of 64 bits as an array, others as a list for the header."""
+    return id_column(known.decode(codes), codes.size) if len(known) else codes >> 1
 
 
 def _columns(rows: RowTable) -> dict[str, NDArray[Any]]:

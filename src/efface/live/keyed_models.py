@@ -59,7 +59,7 @@ class _Part(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What a replay is to tell, on how many threads."""
+    """What a replay returns, and on how many threads it runs."""
 
     asked: Asked
     intervals: Intervals | None = None
@@ -307,21 +307,14 @@ class KeyedModels:
 
 def _change(parts: list[_Part], new: KeyedArrivals) -> KeyedChange:
     """The plans for some keys, as one change."""
-    if len(parts) == 1:
-        grouped, order = parts[0].grouped, parts[0].order
-        rows, came = grouped.rows, grouped.came
-    else:
-        rows = joined([part.grouped.rows for part in parts])
-        came = np.concatenate([part.grouped.came for part in parts])
-        starts = np.cumsum([0, *(len(part.grouped.rows) for part in parts)])
-        shifted = [part.order + start for part, start in zip(parts, starts, strict=False)]
-        order = np.concatenate(shifted)
+    starts = np.cumsum([0, *(len(part.grouped.rows) for part in parts)])
+    order = [part.order + start for part, start in zip(parts, starts, strict=False)]
     return KeyedChange(
         np.concatenate([part.grouped.keys for part in parts]),
         np.concatenate([part.grouped.slots for part in parts]),
-        rows,
-        came,
-        order,
+        joined([part.grouped.rows for part in parts]),
+        np.concatenate([part.grouped.came for part in parts]),
+        np.concatenate(order),
         np.concatenate([part.counts for part in parts]),
         np.concatenate([part.phases for part in parts]),
         new.keys.new,

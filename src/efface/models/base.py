@@ -43,14 +43,12 @@ class NotFittedModel(NotFitted, NotFittedError):
 class LiveEstimator(BaseEstimator, ABC, Generic[L]):
     """An estimator whose results are a function of its live rows."""
 
-    window: Any
-
     _live: L | None = None
     _parameters: dict[str, Any]  # those of the last fit, which may differ from the attributes
 
     @abstractmethod
     def _start(self, width: int) -> L:
-        """Live rows without a row, for ``width`` features and the current parameters."""
+        """New, empty live rows for ``width`` features, under the current parameters."""
 
     # -- rows enter ------------------------------------------------------------------------------
 

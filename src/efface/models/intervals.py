@@ -262,10 +262,8 @@ class Conformal(Method):
         bounds = np.column_stack([windows.first, windows.last])
         changed = (np.diff(bounds, axis=0, prepend=-1) != 0).any(axis=1)
         quantiles = [
-            self._quantile(scratch, *window, shares)
-            for window, shares, new in zip(
-                windows.each(), windows.each_shares(), changed, strict=True
-            )
+            self._quantile(scratch, *window)
+            for window, new in zip(windows.each(), changed, strict=True)
             if new
         ]
         scratch.rebuild()
