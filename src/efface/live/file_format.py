@@ -42,7 +42,7 @@ class FileFormat(NamedTuple):
 
     name: str
     newest: int  # version
-    foreign: str  # what is said of other files
+    foreign: str  # what the error says of other files
 
     def encode(
         self, version: int, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]

@@ -30,7 +30,7 @@ from efface.inputs.types import Ints
 
 
 class Schedule(NamedTuple):
-    """How many of the oldest rows leave around each of a row of arrivals, and the phase after."""
+    """How many of the oldest rows leave before and after each arrival, and the last phase."""
 
     before: Ints  # leave before arrival t is predicted
     after: Ints  # leave once arrival t is learned

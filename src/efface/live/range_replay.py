@@ -133,7 +133,7 @@ class RangeReplay:
     def fit(self, windows: RowRanges) -> KeyFits:
         """The regression on each range."""
         asked = Asked(coef=True, diagnostics=False, gauges=False)
-        first = np.minimum(windows.lo, len(windows.y) - 1)  # any row: it is predicted in vain
+        first = np.minimum(windows.lo, len(windows.y) - 1)  # any row: its prediction is not used
         if self.solver.walks:
             trace = self._walk(windows, windows.X, first, asked)
             assert trace.coef is not None

@@ -76,7 +76,7 @@ class _Bounded:
 
     @property
     def needed(self) -> Asked:
-        """What is to be told of each row."""
+        """What the replay must return for each row."""
         return self._asked._replace(coef=self._asked.coef or self._intervals.needs_coef)
 
     @property
