@@ -93,10 +93,8 @@ class LiveRows:
         """Learn a row; the rows leave that the policy says, and those that are due."""
         index = self.index
         marked = self.marks.some or owner is not None or until is not None
-        if at is not None or self.timed or index.named or index.gaps or marked:
-            self._learn_named(x, y, id, at, weight, owner, until)
-            return
-        if id is not None and as_id(id) != index.stop:
+        named = at is not None or self.timed or index.named or index.gaps or marked
+        if named or (id is not None and as_id(id) != index.stop):
             self._learn_named(x, y, id, at, weight, owner, until)
             return
         n_rows = index.stop - index.start + 1
