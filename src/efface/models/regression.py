@@ -77,9 +77,9 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
 
     window: Any = None
     _: KW_ONLY
-    fit_intercept: bool = True
-    standardize: bool = False
-    halflife: Any = None
+    fit_intercept: bool = True  #: Does the regression have an intercept?
+    standardize: bool = False  #: Is the regression on standardised features?
+    halflife: Any = None  #: The age at which a row counts half. Without one, rows do not fade.
 
     short_name: ClassVar[str]  # the value of the option --model
     _shrinks_by_units: ClassVar[bool] = True  # do units decide how much a feature is shrunk?
