@@ -144,7 +144,6 @@ def test_random_events_equal_a_plain_list(names, data):
         assert len(index) == len(rows)
         assert index.places == len(places)
         assert index.gaps == places.count(None)
-        assert index.simple == (not index.named and None not in places)
         assert index.gaps or index._live is None
         assert not places or (places[0] is not None and places[-1] is not None)
         assert index.occupied().tolist() == [at for at, row in enumerate(places) if row is not None]

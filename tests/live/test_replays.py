@@ -71,7 +71,7 @@ def test_intervals_see_the_rows_that_were_alive_at_each_row():
         needs_coef = False
 
         def bounds(self, prediction, gauges, live, windows):
-            seen.extend(y.tolist() for _, y, _ in windows.each())
+            seen.extend(y.tolist() for _, y, *_ in windows.each())
             return prediction - 0.5, prediction + 0.5
 
     new = live.arrivals(X[3:], y[3:], None, None)

@@ -144,7 +144,7 @@ class SlidingReplay:
             coef=coef.T if asked.coef else None,
             gauges=Gauges(n_rows, rank, states[1], *gauges) if asked.gauges else None,
         )
-        for first, last in _unsafe(margin):
+        for first, last in unsafe_runs(margin):
             solver.replace(X[first : first + s], y[first : first + s])
             self._correct(trace, first, X[first + s : last + s], y[first + s : last + s])
         solver.replace(X[n:], y[n:])
@@ -249,9 +249,19 @@ def longest_run(n_rows: int, before: Ints, after: Ints) -> Run:
     return Run(first, last, n_rows - int(before[:1].sum()) + first - int(leaving[:first].sum()))
 
 
-def _unsafe(margin: Vector) -> Iterator[tuple[int, int]]:
-    """Runs of windows that are not safe, joined where only a few safe ones lie between."""
+def unsafe_runs(margin: Vector, chain: Ints | None = None) -> Iterator[tuple[int, int]]:
+    """Runs of windows that are not safe, joined where only a few safe ones lie between.
+
+    Windows with different numbers in ``chain`` are never joined.
+
+    >>> list(unsafe_runs(np.array([0.0, 1.0, 0.0]))), list(unsafe_runs(np.zeros(2), np.arange(2)))
+    ([(0, 3)], [(0, 1), (1, 2)])
+    """
     places = np.flatnonzero(~(margin >= SAFE))
-    if places.size:
-        for run in np.split(places, np.flatnonzero(np.diff(places) > _NEAR) + 1):
-            yield int(run[0]), int(run[-1]) + 1
+    if not places.size:
+        return
+    apart = np.diff(places) > _NEAR
+    if chain is not None:
+        apart |= np.diff(chain[places]) > 0
+    for run in np.split(places, np.flatnonzero(apart) + 1):
+        yield int(run[0]), int(run[-1]) + 1

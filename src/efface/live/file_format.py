@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import DamagedFile, ForeignFile, NewerFile
+from efface.inputs.types import Matrix, Vector
 
 _DIGEST = 32
 _DTYPES = {"<f8": np.float64, "<i8": np.int64}
@@ -41,7 +42,7 @@ class FileFormat(NamedTuple):
 
     name: str
     newest: int  # version
-    foreign: str  # what is said of other files
+    foreign: str  # what the error says of other files
 
     def encode(
         self, version: int, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
@@ -110,6 +111,14 @@ def _content(body: bytes, start: int) -> tuple[dict[str, Any], Arrays]:
 
 def _damaged(source: str, finding: str) -> DamagedFile:
     return DamagedFile(f"'{source}' is damaged: {finding}; restore it from a backup.")
+
+
+def check_values(X: Matrix, y: Vector, weights: Vector) -> None:
+    """Raise ValueError unless rows may have these values, and a weight each."""
+    if not (np.isfinite(X).all() and np.isfinite(y).all()):
+        raise ValueError("values that are not finite")
+    if not (weights.shape == y.shape and np.isfinite(weights).all() and (weights >= 0.0).all()):
+        raise ValueError("weights that are no weights")
 
 
 def write_file(path: str | os.PathLike[str], content: Iterable[bytes]) -> None:

@@ -1,11 +1,7 @@
 """Fleet files: the rows of many keys, free of pickle, and the same bytes for the same live rows.
 
-A file is, in this order::
-
-    efface fleet 1\\n                      the format and its version
-    {"arrays":...}\\n                      the header: one line of JSON, ASCII, keys sorted
-    arrays                                those that the header lists, C order, little-endian
-    32 bytes                              SHA-256 of everything before
+``file_format`` says what all files of live rows have in common. The first line here is
+``efface fleet 1``.
 
 The header holds ``arrays`` (name, dtype and shape of each), ``features`` (names of the columns, or
 null), ``model`` (the class), ``parameters``, ``owners`` (their table), and ``keys`` and ``ids``
@@ -14,14 +10,12 @@ key, and the columns of the rows: ``X``, ``y``, and ``weights``, ``times``, ``un
 where some row has them. Keys are sorted, numbers before texts; the rows of a key follow each other,
 oldest first. An owner is a place in the table of owners, which lists them in the order of their
 first row; -1 is no owner. Nothing else is kept, and nothing of a row that has left.
-
-``file_format`` says what all files of live rows have in common.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +27,7 @@ from efface.engine.hashing.hash_table import ABSENT
 from efface.engine.jit.views import Ints
 from efface.inputs.ids import id_column
 from efface.inputs.times import kind_of, never
-from efface.live.file_format import Arrays, FileFormat, write_file
+from efface.live.file_format import Arrays, FileFormat, check_values, write_file
 from efface.live.keyed_rows import KeyedChange, KeyedRows
 from efface.live.names import NOBODY, IdColumn, Names
 from efface.live.row_table import RowTable
@@ -69,37 +63,25 @@ def encode(snapshot: FleetSnapshot) -> Iterator[bytes]:
     held = snapshot.rows
     slots = held.slots()
     rows = held.table.take(held.places(slots))
-    names: dict[str, Sequence[Any]] = {}
-    arrays: dict[str, NDArray[Any]] = {}
-    _put_names("keys", held.keys, held.codes(slots), names, arrays)
-    arrays |= {"counts": held.counts(slots), "phases": held.phases(slots)}
-    _put_names("ids", held.ids, rows.ids, names, arrays)
-    arrays |= _columns(rows)
+    columns = {
+        "keys": _named(held.keys, held.codes(slots)),
+        "counts": held.counts(slots),
+        "phases": held.phases(slots),
+        "ids": _named(held.ids, rows.ids),
+        **_columns(rows),
+    }
+    arrays = {name: each for name, each in columns.items() if isinstance(each, np.ndarray)}
+    names = {name: each for name, each in columns.items() if name not in arrays}
     if rows.owners is not None and (rows.owners != NOBODY).any():
         table, arrays["owners"] = _owner_table(rows.owners)
         names["owners"] = held.owners.decode(table)
-    header = {
-        "features": snapshot.features,
-        "model": snapshot.model,
-        "parameters": snapshot.parameters,
-        **names,
-    }
-    return _FORM.encode(_VERSION, header, arrays)
+    about = {name: getattr(snapshot, name) for name in ("features", "model", "parameters")}
+    return _FORM.encode(_VERSION, about | names, arrays)
 
 
-def _put_names(
-    role: str,
-    known: Names,
-    codes: Ints,
-    names: dict[str, Sequence[Any]],
-    arrays: dict[str, NDArray[Any]],
-) -> None:
-    """Ints of 64 bits as an array, other names in the header."""
-    found = id_column(known.decode(codes), codes.size) if len(known) else codes >> 1
-    if isinstance(found, np.ndarray):
-        arrays[role] = found
-    else:
-        names[role] = found
+def _named(known: Names, codes: Ints) -> IdColumn:
+    """Names as files have them: ints of 64 bits as an array, others as a list for the header."""
+    return id_column(known.decode(codes), codes.size) if len(known) else codes >> 1
 
 
 def _columns(rows: RowTable) -> dict[str, NDArray[Any]]:
@@ -175,10 +157,7 @@ def _check(rows: RowTable, keys: Ints, counts: Ints, phases: Ints) -> None:
         raise ValueError("columns differ in length")
     if np.unique(keys).size != keys.size or np.unique(rows.ids).size != n:
         raise ValueError("a key or an id comes twice")
-    if not (np.isfinite(rows.X).all() and np.isfinite(rows.y).all()):
-        raise ValueError("values that are not finite")
-    if not (np.isfinite(rows.weights).all() and (rows.weights >= 0.0).all()):
-        raise ValueError("weights that are no weights")
+    check_values(rows.X, rows.y, rows.weights)
     times, starts = rows.times, np.cumsum(counts)[:-1]
     if times is not None:
         back = times[1:] < times[:-1]

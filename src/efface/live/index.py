@@ -82,11 +82,6 @@ class RowIndex:
         return not any(id in self for id in numbers)
 
     @property
-    def simple(self) -> bool:
-        """Are ids consecutive numbers, without gaps and times?"""
-        return not self.named and not self.gaps
-
-    @property
     def places(self) -> int:
         """The number of positions: rows and gaps."""
         return len(self._ids) - self._first if self.named else self.stop - self.start

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -14,9 +14,9 @@ from efface.engine.jit.views import Ints, Matrix, Vector
 from efface.inputs.ids import Id, as_owners, id_column
 from efface.inputs.times import as_times, as_untils, kind_of
 from efface.live.arrivals import Arrivals, Simulation
-from efface.live.consents import refuse_end_kind
 from efface.live.index import RowIndex, refuse_other_kind, repeated
 from efface.live.keyed_rows import KeyedRows, spread
+from efface.live.marks import refuse_end_kind
 from efface.live.names import Coded, IdColumn
 from efface.live.policies import Policy
 from efface.live.row_table import RowTable
@@ -51,116 +51,71 @@ def keyed_arrivals(
     given: RowMarksGiven,
 ) -> KeyedArrivals:
     """Check what belongs to rows; ids that are not given are numbered on from the live rows."""
-    count = len(batch[1])
+    X, y, weights = batch
+    count = len(y)
     times = None if given.at is None else as_times(given.at, count)
     untils = as_untils(given.until, count)
-    if count:
-        refuse_kinds(held, policy, kind_of(times), kind_of(untils))
-    first = held.next_id()
-    ids = np.arange(first, first + count) if given.ids is None else id_column(given.ids, count)
-    marks = RowMarksGiven(ids, times, as_owners(given.owners, count), untils)
-    new = _coded(held, id_column(keys, count, "key"), batch, marks)
-    if given.ids is not None:
-        _refuse_repeated(held, policy, new)
-    return new
+    first, numbered = held.next_id(), given.ids is None
+    ids: Any = np.arange(first, first + count) if numbered else id_column(given.ids, count)
+    weights = np.ones(count) if weights is None else weights
+    owners = as_owners(given.owners, count)
+    new = Arrivals(X, y, ids, times, numbered, weights, owners, untils)
+    return checked_arrivals(held, policy, id_column(keys, count, "key"), new)
 
 
 def checked_arrivals(
     held: KeyedRows, policy: Policy, keys: IdColumn, new: Arrivals
 ) -> KeyedArrivals:
-    """The same for rows that were checked; times of other kinds and repeated ids are refused."""
+    """Codes for the names of checked rows; times of other kinds and repeated ids are refused."""
     if len(new):
-        refuse_kinds(held, policy, kind_of(new.times), kind_of(new.untils))
-    marks = RowMarksGiven(new.ids, new.times, new.owners, new.untils)
-    coded = _coded(held, keys, (new.X, new.y, new.weights), marks)
-    _refuse_repeated(held, policy, coded)
+        kind, end = kind_of(new.times), kind_of(new.untils)
+        policy.refuse_time(kind)
+        if held.n_rows:
+            refuse_other_kind(kind, held.kind)
+        if end is not None:
+            refuse_end_kind(end, kind, held.end_kind)
+    ids = held.ids.encode(new.ids)
+    owners = held.owners.encode([] if new.owners is None else new.owners)
+    codes = None if new.owners is None else owners.codes
+    rows = RowTable(new.X, new.y, new.weights, ids.codes, new.times, codes, new.untils)
+    coded = KeyedArrivals(held.keys.encode(keys), rows, ids.new, owners.new)
+    if not new.numbered:
+        _refuse_repeated(held, policy, new, coded)
     return coded
 
 
-def _coded(
-    held: KeyedRows,
-    keys: IdColumn,
-    batch: tuple[Matrix, Vector, Vector | None],
-    marks: RowMarksGiven,
-) -> KeyedArrivals:
-    """Checked rows, with codes for their names."""
-    X, y, weights = batch
-    ids = held.ids.encode(marks.ids)
-    owners = None if marks.owners is None else held.owners.encode(marks.owners)
-    rows = RowTable(
-        X,
-        y,
-        np.ones(len(y)) if weights is None else weights,
-        ids.codes,
-        marks.at,
-        None if owners is None else owners.codes,
-        marks.until,
-    )
-    new_owners = {} if owners is None else owners.new
-    return KeyedArrivals(held.keys.encode(keys), rows, ids.new, new_owners)
+def _refuse_repeated(held: KeyedRows, policy: Policy, new: Arrivals, coded: KeyedArrivals) -> None:
+    """Raise if a row comes under the id of a row that lives then, whatever its key.
 
-
-def refuse_kinds(held: KeyedRows, policy: Policy, kind: type | None, end: type | None) -> None:
-    """Raise unless rows with times and ends of these kinds may join the live rows."""
-    policy.refuse_time(kind)
-    if held.n_rows:
-        refuse_other_kind(kind, held.kind)
-    if end is not None:
-        refuse_end_kind(end, kind, held.end_kind)
-
-
-def _refuse_repeated(held: KeyedRows, policy: Policy, new: KeyedArrivals) -> None:
-    """Raise if a row comes under the id of a row that lives then, whatever its key."""
-    ids = new.rows.ids
-    known = held.slots_of_ids(ids) != ABSENT
-    if not known.any() and np.unique(ids).size == ids.size:
+    Unless all ids are new, a simulation lets the rows arrive one by one, by ids and times alone.
+    """
+    ids = coded.rows.ids
+    slots = held.slots_of_ids(ids)
+    known = np.flatnonzero(slots != ABSENT)
+    if not known.size and np.unique(ids).size == ids.size:
         return
-    arrivals = _IdSimulation(held, policy, new)
-    for row in range(len(new)):
-        arrivals.arrive(row)
-
-
-class _IdSimulation:
-    """The arrival of rows one by one, key by key, by their ids and times alone."""
-
-    def __init__(self, held: KeyedRows, policy: Policy, new: KeyedArrivals) -> None:
-        self._held, self._policy, self._new = held, policy, new
-        self._keys: dict[int, Simulation] = {}
-        self._holders: dict[Id, Simulation] = {}
-        rows, count = new.rows, len(new)
-        names = held.ids.decode(rows.ids)
-        self._names = [
-            new.new_ids[code] if name is None else name
-            for name, code in zip(names, rows.ids.tolist(), strict=True)
-        ]
-        self._times = [0.0] * count if rows.times is None else rows.times.tolist()
-        timed = rows.times is not None and rows.untils is not None
-        self._ends = rows.untils.tolist() if timed else [np.inf] * count  # type: ignore[union-attr]
-        for code, slot in zip(rows.ids.tolist(), held.slots_of_ids(rows.ids).tolist(), strict=True):
-            if slot != ABSENT:
-                (name,) = held.ids.decode(np.array([code]))
-                key = int(held.codes(np.array([slot]))[0])
-                self._holders[name] = self._key(key)  # type: ignore[index]
-
-    def arrive(self, row: int) -> None:
-        name, key = self._names[row], self._key(int(self._new.keys.codes[row]))
-        holder = self._holders.get(name)
+    names: Any = new.ids
+    names = names.tolist() if isinstance(names, np.ndarray) else names
+    of_key = cache(lambda key: _simulation(held, policy, key, timed=new.times is not None))
+    keys = held.codes(slots[known]).tolist()
+    holders = {names[row]: of_key(key) for row, key in zip(known.tolist(), keys, strict=True)}
+    rows = zip(names, coded.keys.codes.tolist(), new.since, new.ends, strict=True)
+    for name, code, time, end in rows:
+        key, holder = of_key(code), holders.get(name)
         if holder is not None and holder is not key and name in holder:
             raise repeated(name)
-        key.arrive(name, self._times[row], self._ends[row])
-        self._holders[name] = key
+        key.arrive(name, time, end)
+        holders[name] = key
 
-    def _key(self, code: int) -> Simulation:
-        if code not in self._keys:
-            held, slots = self._held, self._held.slots_of(np.array([code]))
-            rows, index = held.table.take(held.places(slots)), RowIndex()
-            ids: Any = held.ids.decode(rows.ids)
-            index.extend(ids, None if rows.times is None else rows.times.tolist())
-            timed = self._new.rows.times is not None and rows.untils is not None
-            ends = rows.untils.tolist() if timed else []  # type: ignore[union-attr]
-            phase = int(held.phases(slots)[0])
-            self._keys[code] = Simulation(index, ends, self._policy, phase)
-        return self._keys[code]
+
+def _simulation(held: KeyedRows, policy: Policy, key: int, *, timed: bool) -> Simulation:
+    """The live rows of a key, for rows that come with times or without."""
+    slots = held.slots_of(np.array([key]))
+    rows, index = held.table.take(held.places(slots)), RowIndex()
+    ids: Any = held.ids.decode(rows.ids)
+    index.extend(ids, None if rows.times is None else rows.times.tolist())
+    ends = rows.untils.tolist() if timed and rows.untils is not None else []
+    return Simulation(index, ends, policy, int(held.phases(slots)[0]))
 
 
 @final

@@ -19,7 +19,6 @@ from efface.errors import EffaceError
 from efface.inputs.ids import Id, some_ids
 from efface.inputs.times import Times, as_time, kind_of, never
 from efface.live.arrivals import Arrivals
-from efface.live.consents import refuse_end_kind
 from efface.live.departures import plan_departures
 from efface.live.index import refuse_other_kind, unknown
 from efface.live.keyed_arrivals import (
@@ -30,8 +29,8 @@ from efface.live.keyed_arrivals import (
 )
 from efface.live.keyed_rows import KeyedChange, KeyedRows
 from efface.live.live_rows import LiveRows
+from efface.live.marks import refuse_end_kind, unknown_owner
 from efface.live.names import NOBODY
-from efface.live.owners import unknown_owner
 from efface.live.policies import KeepFor
 from efface.live.range_replay import KeyFits, RangeReplay, RowRanges
 from efface.live.replays import Intervals, replay_rows
@@ -60,7 +59,7 @@ class _Part(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What a replay is to tell, on how many threads."""
+    """What a replay returns, and on how many threads it runs."""
 
     asked: Asked
     intervals: Intervals | None = None
@@ -162,14 +161,11 @@ class KeyedModels:
         """The rows of one key that live in the end, as places among its rows."""
         live, alive = self._live, int(grouped.alive[g])
         rows = grouped.rows.take(slice(grouped.bounds[g], grouped.bounds[g + 1]))
-        old, new = rows.take(slice(0, alive)), rows.take(slice(alive, None))
-        ids = list(range(len(rows)))
+        marks = list(range(len(rows))), rows.times, False, rows.weights, None, rows.untils
+        whole = Arrivals(rows.X, rows.y, *marks)
         try:
-            values = old.X, old.y, ids[:alive], old.times, phase, old.weights
-            live.restore(*values, untils=old.untils)  # type: ignore[arg-type]
-            coming = Arrivals(
-                new.X, new.y, ids[alive:], new.times, False, new.weights, None, new.untils
-            )
+            live.restore(whole.part(0, alive), phase)
+            coming = whole.part(alive)
             trace = None
             if wanted is None:
                 live.learn(coming)
@@ -194,13 +190,15 @@ class KeyedModels:
 
     def named(self, ids: list[Id], owners: list[Id], *, lenient: bool = False) -> Ints:
         """The places of the rows with these ids or owners."""
-        places = [self._named(ids, lenient)]
-        for owner in owners:
-            found = self.rows.owned(int(self.rows.owners.find([owner])[0]))
-            if not found.size and not lenient:
-                raise unknown_owner(owner)
-            places.append(found)
-        return np.unique(np.concatenate(places))
+        owned = [self._owned(owner, lenient) for owner in owners]
+        return np.unique(np.concatenate([self._named(ids, lenient), *owned]))
+
+    def _owned(self, owner: Id, lenient: bool) -> Ints:
+        """The places of the rows of an owner."""
+        found = self.rows.owned(int(self.rows.owners.find([owner])[0]))
+        if not found.size and not lenient:
+            raise unknown_owner(owner)
+        return found
 
     def _named(self, ids: list[Id], lenient: bool) -> Ints:
         """The places of the rows that have these ids."""
@@ -269,12 +267,9 @@ class KeyedModels:
 
         An owner without a live row is an error.
         """
-        held = self.rows
-        places = held.owned(int(held.owners.find([owner])[0]))
-        if not places.size:
-            raise unknown_owner(owner)
-        slots, mine = held.slots(), np.zeros(len(held.table), np.bool_)
-        mine[places] = True
+        held, slots = self.rows, self.rows.slots()
+        mine = np.zeros(len(held.table), np.bool_)
+        mine[self._owned(owner, False)] = True
         every, keys = held.places(slots), np.repeat(held.codes(slots), held.counts(slots))
         chosen = mine[every]
         return keys[chosen], held.table.take(every[chosen])
@@ -312,21 +307,14 @@ class KeyedModels:
 
 def _change(parts: list[_Part], new: KeyedArrivals) -> KeyedChange:
     """The plans for some keys, as one change."""
-    if len(parts) == 1:
-        grouped, order = parts[0].grouped, parts[0].order
-        rows, came = grouped.rows, grouped.came
-    else:
-        rows = joined([part.grouped.rows for part in parts])
-        came = np.concatenate([part.grouped.came for part in parts])
-        starts = np.cumsum([0, *(len(part.grouped.rows) for part in parts)])
-        shifted = [part.order + start for part, start in zip(parts, starts, strict=False)]
-        order = np.concatenate(shifted)
+    starts = np.cumsum([0, *(len(part.grouped.rows) for part in parts)])
+    order = [part.order + start for part, start in zip(parts, starts, strict=False)]
     return KeyedChange(
         np.concatenate([part.grouped.keys for part in parts]),
         np.concatenate([part.grouped.slots for part in parts]),
-        rows,
-        came,
-        order,
+        joined([part.grouped.rows for part in parts]),
+        np.concatenate([part.grouped.came for part in parts]),
+        np.concatenate(order),
         np.concatenate([part.counts for part in parts]),
         np.concatenate([part.phases for part in parts]),
         new.keys.new,

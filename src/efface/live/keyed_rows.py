@@ -203,7 +203,7 @@ class KeyedRows:
         spare = [self._spare_slots.pop() for _ in range(min(count, len(self._spare_slots)))]
         first, fresh = len(self._slots), count - len(spare)
         if fresh:
-            unused = first // _SPARE if first else 0
+            unused = first // _SPARE
             self._slots.resize((first + fresh + unused, 5), refcheck=False)
             self._spare_slots += range(first + fresh + unused - 1, first + fresh - 1, -1)
         return np.array([*spare, *range(first, first + fresh)], np.int64)

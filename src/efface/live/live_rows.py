@@ -7,7 +7,7 @@ refuses, it refuses before anything changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,19 +17,18 @@ from numpy.typing import NDArray
 
 from efface.inputs.ids import Id, as_id, as_ids, as_owners, some_ids
 from efface.inputs.times import Time, Times, as_time, as_times, as_untils, kind_of
+from efface.inputs.types import Matrix, Vector
 from efface.live.arrivals import Arrivals, Survivors
 from efface.live.fading import Fading
 from efface.live.half_life import HalfLife
 from efface.live.index import RowIndex, repeated
-from efface.live.marks import NO_END, UNMARKED, Mark, Owners, RowMarks
+from efface.live.marks import NO_END, UNMARKED, Mark, RowMarks, refuse_end_kind
 from efface.live.penalties import Penalty
 from efface.live.plans import Outcome, Plans
 from efface.live.policies import Policy, Schedule
 from efface.live.solver import Solver
 from efface.live.solvers import solver_for
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 Window = tuple[Matrix, Vector, Vector]  # rows, responses, weights
 
 
@@ -94,10 +93,8 @@ class LiveRows:
         """Learn a row; the rows leave that the policy says, and those that are due."""
         index = self.index
         marked = self.marks.some or owner is not None or until is not None
-        if at is not None or self.timed or index.named or index.gaps or marked:
-            self._learn_named(x, y, id, at, weight, owner, until)
-            return
-        if id is not None and as_id(id) != index.stop:
+        named = at is not None or self.timed or index.named or index.gaps or marked
+        if named or (id is not None and as_id(id) != index.stop):
             self._learn_named(x, y, id, at, weight, owner, until)
             return
         n_rows = index.stop - index.start + 1
@@ -218,7 +215,7 @@ class LiveRows:
         self._drop(min(leaving, n_rows))
         kept = new.part(max(0, leaving - n_rows))
         self._extend(kept.X, kept.y, kept.weights, kept.times)
-        self._enter(kept.ids, kept.times, kept.owners, kept.untils)
+        self._enter(kept)
         self.phase = plan.phase
 
     def outcome(self, new: Arrivals) -> Outcome:
@@ -252,7 +249,7 @@ class LiveRows:
         n_rows = len(self.index)
         self._drop_keys(min(plan.leaving, n_rows))
         kept = new.part(max(0, plan.leaving - n_rows))
-        self._enter(kept.ids, kept.times, kept.owners, kept.untils)
+        self._enter(kept)
         self.phase = plan.phase
 
     def values(self) -> Window:
@@ -262,6 +259,13 @@ class LiveRows:
     def views(self) -> Window:
         """The same without a copy if there are no gaps; valid until a row comes or leaves."""
         return self.values() if self.index.gaps else self.solver.views()
+
+    def as_arrivals(self) -> Arrivals:
+        """The live rows as rows that others can learn; valid until a row comes or leaves."""
+        X, y, weights = self.views()
+        ids, times = self.index.ids, self.index.times
+        owners, untils = self.marks.owner_of_each(ids), self.marks.until_of_each(ids)
+        return Arrivals(X, y, ids, times, False, weights, owners, untils)
 
     def scratch(self) -> Solver:
         """A solver of the same kind without rows, for rows that never leave by themselves."""
@@ -319,7 +323,7 @@ class LiveRows:
         if self.index.kind is not None:
             self.index.refuse_time(type(time))
         else:
-            self.marks.consents.refuse_kind(type(time), None)
+            refuse_end_kind(type(time), None, self.marks.consents.kind)
         expired, due = self._plans.over(time)
         oldest = self.index.occupied()[:expired] if self.index.gaps else np.arange(expired)
         return np.union1d(oldest, self.index.positions(due)).astype(np.intp)
@@ -379,24 +383,12 @@ class LiveRows:
         if left:
             self._remove(self.index.positions(left))
 
-    def restore(
-        self,
-        X: Matrix,
-        y: Vector,
-        ids: list[Id],
-        times: Times | None,
-        phase: int,
-        weights: Vector | None = None,
-        *,
-        owners: Owners | None = None,
-        untils: Times | None = None,
-    ) -> None:
-        """Take over live rows of a snapshot; nothing may have been learned before."""
-        names = as_ids(ids, len(y))
-        if names:
-            self._plans.refuse_kind(kind_of(times), kind_of(untils))
-        self._extend(X, y, np.ones(len(y)) if weights is None else weights, times)
-        self._enter(names, times, as_owners(owners, len(y)), untils)
+    def restore(self, rows: Arrivals, phase: int) -> None:
+        """Take over the live rows of others; nothing may have been learned before."""
+        if len(rows):
+            self._plans.refuse_kind(kind_of(rows.times), kind_of(rows.untils))
+        self._extend(rows.X, rows.y, rows.weights, rows.times)
+        self._enter(rows)
         self.phase = phase
 
     def residues(self) -> list[str]:
@@ -412,17 +404,11 @@ class LiveRows:
         else:
             self.fading.extend(X, y, weights, times)
 
-    def _enter(
-        self,
-        ids: Sequence[Id],
-        times: Times | None,
-        owners: Owners | None,
-        untils: Times | list[Time] | None,
-    ) -> None:
-        self.index.extend(ids, None if times is None else times.tolist())
-        if owners is not None or untils is not None:
-            ends = untils.tolist() if isinstance(untils, np.ndarray) else untils
-            self.marks.add(ids, owners, ends)
+    def _enter(self, new: Arrivals) -> None:
+        """Add rows that the solver has learned to the index and the marks."""
+        self.index.extend(new.ids, None if new.times is None else new.times.tolist())
+        if new.owners is not None or new.untils is not None:
+            self.marks.add(new.ids, new.owners, None if new.untils is None else new.untils.tolist())
 
     def _rearrange(self, new: Arrivals, survivors: Survivors) -> None:
         """Live and new rows, those that survive, as one rebuild."""
@@ -433,10 +419,10 @@ class LiveRows:
         if times is not None:
             times = np.concatenate([*([self.index.times] if names else []), times])[order]
         owners = [*self.marks.owners.of(names), *(new.owners or [None] * len(new))]
-        none = [NO_END] * len(new)
-        coming = none if new.untils is None else new.untils.tolist()
+        coming = [NO_END] * len(new) if new.untils is None else new.untils.tolist()
         untils = [*self.marks.consents.of(names), *coming]
         self.wipe()
         self._extend(X, y, weights, times)
-        self._enter(survivors.ids, times, [owners[k] for k in order], [untils[k] for k in order])
+        self.index.extend(survivors.ids, None if times is None else times.tolist())
+        self.marks.add(survivors.ids, [owners[k] for k in order], [untils[k] for k in order])
         self.phase = survivors.phase

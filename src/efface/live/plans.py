@@ -16,7 +16,7 @@ from efface.inputs.ids import Id
 from efface.inputs.times import Time
 from efface.live.arrivals import Arrivals, Simulation, Survivors, survivors_by_time
 from efface.live.index import RowIndex
-from efface.live.marks import RowMarks
+from efface.live.marks import RowMarks, refuse_end_kind
 from efface.live.policies import Policy, Schedule
 
 
@@ -50,7 +50,7 @@ class Plans:
         self.policy.refuse_time(kind)
         self.index.refuse_time(kind)
         if end is not None:
-            self.marks.consents.refuse_kind(end, kind)
+            refuse_end_kind(end, kind, self.marks.consents.kind)
 
     def over(self, now: Time | None) -> tuple[int, list[Id]]:
         """How many of the oldest rows are too old at ``now``, and the ids of rows that are due."""

@@ -21,18 +21,16 @@ from datetime import timedelta
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from efface.errors import BadTime, InvalidValue, unusable
 from efface.inputs.months import Months
 from efface.inputs.parameters import whole
 from efface.inputs.times import Time, Times, as_duration, kind_name, spell
-
-Ints = NDArray[np.int64]
+from efface.inputs.types import Ints
 
 
 class Schedule(NamedTuple):
-    """How many of the oldest rows leave around each of a row of arrivals, and the phase after."""
+    """How many of the oldest rows leave before and after each arrival, and the last phase."""
 
     before: Ints  # leave before arrival t is predicted
     after: Ints  # leave once arrival t is learned

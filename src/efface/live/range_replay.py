@@ -20,12 +20,12 @@ from efface.engine.linalg.spectrum import numerical_rank
 from efface.engine.windows.lane_fits import LaneFits
 from efface.engine.windows.ranges import ALONE, Ranges, solve_ranges
 from efface.engine.windows.systems import MOST_UNKNOWNS
+from efface.live.batches import unsafe_runs
 from efface.live.penalties import Fixed, Lemma3
 from efface.live.solver import Solver
 from efface.live.threads import share_out
 from efface.live.trace import Asked, Gauges, Trace, joined
 
-_NEAR = 32  # rows between two unsafe ranges: these are replayed with them
 _SHARE = 4096  # ranges that a thread takes at once
 
 
@@ -64,6 +64,11 @@ class RowRanges:
         """Which ranges, from the second on, end one row later than the range before them."""
         later = (self.hi[1:] == self.hi[:-1] + 1) & (self.lo[1:] <= self.hi[:-1])
         return np.asarray(later)
+
+    @property
+    def chain(self) -> Ints:
+        """The same number for all ranges that follow each other."""
+        return np.concatenate([[0], np.cumsum(~self.follows)])
 
     def shares(self) -> Ints:
         """Bounds of shares for threads: none divides ranges that follow each other."""
@@ -117,7 +122,8 @@ class RangeReplay:
         else:
             fits = self._solve(windows, windows.X, windows.hi, asked, unit=1)
             trace = self._trace(windows, fits, asked)
-            for run in self._unsafe(windows, fits.margin):
+            margin = np.where(windows.empty, np.inf, fits.margin)
+            for run in unsafe_runs(margin, windows.chain):
                 self._correct(windows, trace, asked, *run)
         if asked.diagnostics:
             trace = self._conditioned(windows, trace, marks)
@@ -127,7 +133,7 @@ class RangeReplay:
     def fit(self, windows: RowRanges) -> KeyFits:
         """The regression on each range."""
         asked = Asked(coef=True, diagnostics=False, gauges=False)
-        first = np.minimum(windows.lo, len(windows.y) - 1)  # any row: it is predicted in vain
+        first = np.minimum(windows.lo, len(windows.y) - 1)  # any row: its prediction is not used
         if self.solver.walks:
             trace = self._walk(windows, windows.X, first, asked)
             assert trace.coef is not None
@@ -234,16 +240,6 @@ class RangeReplay:
 
         share_out(work, windows.shares(), self.workers if n > _SHARE else 1)
         return joined([found[first] for first in sorted(found)])
-
-    def _unsafe(self, windows: RowRanges, margin: Vector) -> Iterator[tuple[int, int]]:
-        """Runs of ranges that are not safe, joined where only a few safe ones lie between."""
-        places = np.flatnonzero(~(margin >= SAFE) & ~windows.empty)
-        if not places.size:
-            return
-        chain = np.concatenate([[0], np.cumsum(~windows.follows)])[places]
-        apart = (np.diff(places) > _NEAR) | (np.diff(chain) > 0)
-        for run in np.split(places, np.flatnonzero(apart) + 1):
-            yield int(run[0]), int(run[-1]) + 1
 
     def _correct(
         self, windows: RowRanges, trace: Trace, asked: Asked, first: int, last: int

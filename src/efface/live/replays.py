@@ -10,11 +10,11 @@ from typing import Protocol
 
 import numpy as np
 
-from efface.engine.jit.views import Ints
+from efface.engine.jit.views import Ints, Vector
 from efface.live.arrivals import Arrivals
 from efface.live.batches import LONG, SlidingReplay
 from efface.live.fading import FadingReplay
-from efface.live.live_rows import LiveRows, Vector
+from efface.live.live_rows import LiveRows
 from efface.live.policies import Schedule
 from efface.live.trace import Asked, Gauges, RowWindows, Trace, joined
 
@@ -76,7 +76,7 @@ class _Bounded:
 
     @property
     def needed(self) -> Asked:
-        """What is to be told of each row."""
+        """What the replay must return for each row."""
         return self._asked._replace(coef=self._asked.coef or self._intervals.needs_coef)
 
     @property

@@ -1,7 +1,7 @@
 """Rows as columns: features, response, weight, code of the id, and what only some rows have.
 
-A column that no row needs is None: times, ends, owners. Free places hold the fill value of each
-column, which says nothing.
+A column that no row needs is None: times, ends, owners. A free place holds the fill value of its
+column, which carries no information.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class RowTable:
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
-        """The columns that are there."""
+        """The columns that are not None, by name."""
         found = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: values for name, values in found.items() if values is not None}
 
@@ -97,6 +97,8 @@ class RowTable:
 
 def joined(parts: Sequence[RowTable]) -> RowTable:
     """One table after the other; a column that only some have is filled."""
+    if len(parts) == 1:
+        return parts[0]
     whole = RowTable.empty(parts[0].X.shape[1])
     whole.resize(sum(map(len, parts)))
     at = 0

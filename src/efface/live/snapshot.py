@@ -1,11 +1,8 @@
 """Model files: documented, versioned, free of pickle, and the same bytes for the same live rows.
 
-A file is, in this order::
-
-    efface model 1\\n                      the format and its version, see below
-    {"arrays":...}\\n                      the header: one line of JSON, ASCII, keys sorted
-    X, y, times, weights, until, owners   the arrays that the header lists, C order, little-endian
-    32 bytes                              SHA-256 of everything before
+``file_format`` says what all files of live rows have in common. The first line here is
+``efface model 1``, or a later version, see below. The arrays are ``X``, ``y``, ``times``,
+``weights``, ``until`` and ``owners``, in this order.
 
 The header holds ``arrays`` (name, dtype and shape of each), ``features`` (names of the columns, or
 null), ``ids``, ``model`` (the class), ``parameters`` and ``phase`` (that of the policy). ``times``
@@ -19,8 +16,6 @@ and in the header ``owners``, the table of owners in the order of their first ro
 
 The version is 3 if there are ends or owners, else 2 if there are weights, else 1: a reader that
 does not know them must not overlook them.
-
-``file_format`` says what all files of live rows have in common.
 """
 
 from __future__ import annotations
@@ -35,8 +30,10 @@ from numpy.typing import NDArray
 
 from efface.inputs.ids import Id
 from efface.inputs.times import Times
-from efface.live.file_format import Arrays, FileFormat, write_file
+from efface.live.file_format import Arrays, FileFormat, check_values, write_file
 
+_FACTS = ("model", "parameters", "phase", "features", "ids")  # fields that the header holds
+_COLUMNS = ("X", "y", "times", "weights", "until")  # fields that are arrays
 _PLAIN, _WEIGHED, _MARKED = 1, 2, 3  # versions
 _FORM = FileFormat(
     "efface model", _MARKED, "is not a model of efface: pass a file written by 'save'"
@@ -84,16 +81,10 @@ def read(path: str | os.PathLike[str]) -> Snapshot:
 
 def encode(snapshot: Snapshot) -> bytes:
     """The bytes of a file."""
-    arrays = {name: getattr(snapshot, name) for name in ("X", "y", "times", "weights", "until")}
-    table, arrays["owners"] = _coded(snapshot.owners)
-    header = {
-        "features": snapshot.features,
-        "ids": snapshot.ids,
-        "model": snapshot.model,
-        "parameters": snapshot.parameters,
-        "phase": snapshot.phase,
-        **({} if snapshot.owners is None else {"owners": table}),
-    }
+    header = {name: getattr(snapshot, name) for name in _FACTS}
+    arrays = {name: getattr(snapshot, name) for name in _COLUMNS}
+    if snapshot.owners is not None:
+        header["owners"], arrays["owners"] = _coded(snapshot.owners)
     stored = {name: array for name, array in arrays.items() if array is not None}
     return b"".join(_FORM.encode(snapshot.version, header, stored))
 
@@ -104,27 +95,16 @@ def decode(content: bytes, source: str) -> Snapshot:
 
 
 def _parse(header: dict[str, Any], arrays: Arrays) -> Snapshot:
-    snapshot = Snapshot(
-        model=header["model"],
-        parameters=header["parameters"],
-        phase=header["phase"],
-        features=header["features"],
-        ids=header["ids"],
-        times=arrays.get("times"),
-        X=arrays["X"],
-        y=arrays["y"],
-        weights=arrays.get("weights"),
-        owners=_decoded(header.get("owners"), arrays.get("owners")),
-        until=arrays.get("until"),
-    )
+    facts = {name: header[name] for name in _FACTS}
+    columns: dict[str, Any] = {name: arrays.get(name) for name in _COLUMNS[2:]}
+    owners = _decoded(header.get("owners"), arrays.get("owners"))
+    snapshot = Snapshot(**facts, X=arrays["X"], y=arrays["y"], **columns, owners=owners)
     check(snapshot)
     return snapshot
 
 
-def _coded(owners: list[Id | None] | None) -> tuple[list[Id], NDArray[np.int64] | None]:
+def _coded(owners: list[Id | None]) -> tuple[list[Id], NDArray[np.int64]]:
     """The table of owners in the order of their first row, and the place of each row's owner."""
-    if owners is None:
-        return [], None
     table = list(dict.fromkeys(owner for owner in owners if owner is not None))
     place: dict[Id | None, int] = {owner: at for at, owner in enumerate(table)}
     return table, np.array([place.get(owner, -1) for owner in owners], dtype=np.int64)
@@ -146,10 +126,9 @@ def _decoded(table: list[Id] | None, codes: NDArray[np.int64] | None) -> list[Id
 
 def same(one: Snapshot, other: Snapshot) -> bool:
     """Would both be written as the same bytes?"""
-    plain = ("model", "parameters", "phase", "features", "ids", "owners")
-    arrays = ("X", "y", "times", "weights", "until")
+    plain = (*_FACTS, "owners")
     return all(getattr(one, name) == getattr(other, name) for name in plain) and all(
-        _same_bits(getattr(one, name), getattr(other, name)) for name in arrays
+        _same_bits(getattr(one, name), getattr(other, name)) for name in _COLUMNS
     )
 
 
@@ -166,14 +145,9 @@ def check(s: Snapshot) -> None:
         raise ValueError("a phase that is not a whole number")
     if s.y.shape != (n,) or len(s.ids) != n or len(set(s.ids)) != n:
         raise ValueError("rows, responses and ids differ in number")
-    if not (np.isfinite(s.X).all() and np.isfinite(s.y).all()):
-        raise ValueError("values that are not finite")
+    check_values(s.X, s.y, s.weighed)
     if s.times is not None and (s.times.shape != (n,) or (s.times[1:] < s.times[:-1]).any()):
         raise ValueError("times out of order")
-    if s.weights is not None and not (
-        s.weights.shape == (n,) and np.isfinite(s.weights).all() and (s.weights >= 0.0).all()
-    ):
-        raise ValueError("weights that are no weights")
     _check_marks(s)
     if s.features is not None and len(s.features) != width:
         raise ValueError("as many names as columns expected")

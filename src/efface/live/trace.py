@@ -1,4 +1,4 @@
-"""What a replay tells, row by row: the state that predicted each row, before it was learned."""
+"""What a replay returns, row by row: the state that predicted each row, before it was learned."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DIAGNOSTICS = ("leverage_new", "leverage_old", "frt", "phi2", "condition")
 
 
 class Asked(NamedTuple):
-    """What is to be told of each row beside its prediction."""
+    """What a replay returns for each row beside its prediction."""
 
     coef: bool
     diagnostics: bool
@@ -54,7 +54,7 @@ class RowWindows(NamedTuple):
     """New rows, the live rows that predict each of them, and their regression.
 
     >>> rows = RowWindows.alike(np.ones((3, 1)), np.ones(3), np.ones(3), np.zeros((2, 1)))
-    >>> [len(y) for _, y, _ in rows.each()]
+    >>> [len(y) for _, y, *_ in rows.each()]
     [3, 3]
     """
 
@@ -74,16 +74,15 @@ class RowWindows(NamedTuple):
         first = np.zeros(len(new), np.int64)
         return cls(X, y, weights, first, first + len(y), new)
 
-    def each(self) -> Iterator[tuple[Matrix, Vector, Vector]]:
-        """The live rows, responses and weights of each new row."""
-        for a, b in zip(self.first.tolist(), self.last.tolist(), strict=True):
-            yield self.X[a:b], self.y[a:b], self.weights[a:b]
+    def each(self) -> Iterator[tuple[Matrix, Vector, Vector, Vector | None]]:
+        """The live rows of each new row, their responses, weights and shares.
 
-    def each_shares(self) -> Iterator[Vector | None]:
-        """What is left of the weight of each live row: 1 for the newest; None if none fade."""
+        The share of a row is what is left of its weight: 1 for the newest; None if none fade.
+        """
         for a, b in zip(self.first.tolist(), self.last.tolist(), strict=True):
             halved = None if self.halvings is None else self.halvings[a:b]
-            yield None if halved is None else np.asarray(np.exp2(halved - halved[-1:]))
+            shares = None if halved is None else np.asarray(np.exp2(halved - halved[-1:]))
+            yield self.X[a:b], self.y[a:b], self.weights[a:b], shares
 
 
 class Trace(NamedTuple):
@@ -123,7 +122,7 @@ class Trace(NamedTuple):
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
-        """Those that are there."""
+        """All arrays that are not None, those of the gauges last."""
         fields: Iterable[Any] = [*self._replace(gauges=None), *(self.gauges or ())]
         return [field for field in fields if field is not None]
 

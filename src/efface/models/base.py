@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from efface.errors import InvalidValue, NotFitted
-from efface.inputs.ids import AnyId, Id, as_id, requested
+from efface.inputs.ids import AnyId, Id, as_id, as_ids, as_owners, requested
 from efface.inputs.parameters import choice
 from efface.inputs.types import Matrix, Vector
 from efface.live import snapshot as archive
@@ -43,14 +43,12 @@ class NotFittedModel(NotFitted, NotFittedError):
 class LiveEstimator(BaseEstimator, ABC, Generic[L]):
     """An estimator whose results are a function of its live rows."""
 
-    window: Any
-
     _live: L | None = None
     _parameters: dict[str, Any]  # those of the last fit, which may differ from the attributes
 
     @abstractmethod
     def _start(self, width: int) -> L:
-        """Live rows without a row, for ``width`` features and the current parameters."""
+        """New, empty live rows for ``width`` features, under the current parameters."""
 
     # -- rows enter ------------------------------------------------------------------------------
 
@@ -199,21 +197,20 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
 
     def _snapshot(self) -> archive.Snapshot:
         """The live rows and the parameters."""
-        live = self._alive()
-        X, y, weights = live.views()
-        names, ids = getattr(self, "feature_names_in_", None), live.index.ids
+        live, names = self._alive(), getattr(self, "feature_names_in_", None)
+        rows = live.as_arrivals()
         return archive.Snapshot(
             model=type(self).__name__,
             parameters=plain_parameters(self._parameters),
             phase=live.phase,
             features=None if names is None else [str(name) for name in names],
-            ids=ids,
-            times=live.index.times,
-            X=X,
-            y=y,
-            weights=None if (weights == 1.0).all() else weights,
-            owners=live.marks.owner_of_each(ids),
-            until=live.marks.until_of_each(ids),
+            ids=list(rows.ids),
+            times=rows.times,
+            X=rows.X,
+            y=rows.y,
+            weights=None if (rows.weights == 1.0).all() else rows.weights,
+            owners=None if rows.owners is None else list(rows.owners),
+            until=rows.untils,
         )
 
     @classmethod
@@ -228,10 +225,11 @@ class LiveEstimator(BaseEstimator, ABC, Generic[L]):
 
     def _restored(self, snapshot: archive.Snapshot) -> L:
         """The live rows of a snapshot, under the current parameters."""
-        live = self._start(snapshot.X.shape[1])
-        rows = snapshot.X, snapshot.y, snapshot.ids, snapshot.times
-        owners, untils = snapshot.owners, snapshot.until
-        live.restore(*rows, snapshot.phase, snapshot.weights, owners=owners, untils=untils)
+        n, width = snapshot.X.shape
+        live, s = self._start(width), snapshot
+        marks = as_owners(s.owners, n), s.until
+        ids = as_ids(s.ids, n)
+        live.restore(Arrivals(s.X, s.y, ids, s.times, False, s.weighed, *marks), s.phase)
         return live
 
     # -- state -----------------------------------------------------------------------------------

@@ -155,17 +155,21 @@ def _freedom(g: Gauges, live: LiveRows) -> Vector:
     r = min(n, d) directions have n - r + r (penalty / (s + penalty))^2; other rows of the same
     total scatter have more, by Jensen's inequality.
     """
-    n, d = g.n_rows - live.intercept, live.shape[0]
-    r = np.where(g.penalty > 0.0, np.minimum(n, d), g.rank)
+    n, r = g.n_rows - live.intercept, _directions(g, live)
     kept = (g.penalty / np.maximum(_mean_scatter(g, live) + g.penalty, _TINY)) ** 2
     return np.asarray(np.where(g.n_rows > 0, n - r + r * kept, 0.0))
 
 
 def _mean_scatter(g: Gauges, live: LiveRows) -> Vector:
     """The mean of the eigenvalues of Phi that can differ from 0."""
-    n = np.minimum(g.n_rows - live.intercept, live.shape[0])
-    r = np.where(g.penalty > 0.0, n, g.rank)
+    r = _directions(g, live)
     return np.where(r > 0, g.scatter, 0.0) / np.maximum(r, 1)
+
+
+def _directions(g: Gauges, live: LiveRows) -> Vector:
+    """How many eigenvalues of Phi can differ from 0."""
+    most = np.minimum(g.n_rows - live.intercept, live.shape[0])
+    return np.where(g.penalty > 0.0, most, g.rank)
 
 
 def noise_level(g: Gauges, live: LiveRows) -> Vector:
@@ -227,8 +231,7 @@ class SelfNormalized(Method):
         scatter, n = _mean_scatter(g, live), np.where(g.n_rows > 0, g.total_weight, 1.0)
         penalised = g.penalty > 0.0
         lam = np.where(penalised, g.penalty, scatter)
-        r = np.where(penalised, np.minimum(g.n_rows - live.intercept, live.shape[0]), g.rank)
-        volume = r * np.log1p(scatter / np.maximum(lam, _TINY))
+        volume = _directions(g, live) * np.log1p(scatter / np.maximum(lam, _TINY))
         away = g.leverage - live.intercept / n
         away = np.where(penalised, away, away + lam * g.image_square)
         undone = (scatter + lam) / np.maximum(scatter, _TINY)
@@ -262,10 +265,8 @@ class Conformal(Method):
         bounds = np.column_stack([windows.first, windows.last])
         changed = (np.diff(bounds, axis=0, prepend=-1) != 0).any(axis=1)
         quantiles = [
-            self._quantile(scratch, *window, shares)
-            for window, shares, new in zip(
-                windows.each(), windows.each_shares(), changed, strict=True
-            )
+            self._quantile(scratch, *window)
+            for window, new in zip(windows.each(), changed, strict=True)
             if new
         ]
         scratch.rebuild()

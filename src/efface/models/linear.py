@@ -11,15 +11,16 @@ SwitchingRidge    that of AdaptiveRidge up to ``switch_at * d`` rows, none beyon
 The intercept is never penalised. With an intercept, max|x| is that of the centred features. The
 paper uses sd(y) for sigma and 1 for max|theta|; ``noise`` and ``theta_max`` choose other estimates.
 
-A new model is a subclass of ``Model`` and an entry in ``MODELS``. Its options and their defaults
-are ``get_params()`` of an instance: ``MODELS["Ridge"]().get_params()``.
+A new model is a subclass of ``Model`` and an entry in ``MODELS``. Models are data classes: the
+options of a model are its fields and those of ``Model``. ``MODELS["Ridge"]().get_params()`` gives
+the options of Ridge with their defaults.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
-from typing import Any, final
+from dataclasses import dataclass, replace
+from typing import final
 
 from efface.errors import DamagedFile
 from efface.inputs.parameters import boolean, choice, error_probability, non_negative, positive
@@ -31,6 +32,7 @@ from efface.models.scaler import WindowScaler
 
 
 @final
+@dataclass(eq=False, repr=False, kw_only=True)
 class AutoRidge(Model):
     """Ridge regression whose penalty is selected by the live rows: the model to begin with.
 
@@ -52,24 +54,11 @@ class AutoRidge(Model):
     array([999.98])
     """
 
+    average: bool = False
+
     short_name = "auto"
     _shrinks_by_units = False
     scale_power = 0.5
-
-    def __init__(
-        self,
-        window: Any = None,
-        *,
-        average: bool = False,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        halflife: Any = None,
-    ) -> None:
-        self.window = window
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.halflife = halflife
 
     def _penalty(self) -> Selected:
         return Selected(boolean("average", self.average))
@@ -87,24 +76,12 @@ class OLS(Model):
     short_name = "ols"
     _shrinks_by_units = False
 
-    def __init__(
-        self,
-        window: Any = None,
-        *,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        halflife: Any = None,
-    ) -> None:
-        self.window = window
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.halflife = halflife
-
     def _penalty(self) -> Fixed:
         return Fixed()
 
 
 @final
+@dataclass(eq=False, repr=False, kw_only=True)
 class Ridge(Model):
     """Ridge regression with the penalty ``alpha``.
 
@@ -112,22 +89,9 @@ class Ridge(Model):
     array([2.])
     """
 
-    short_name = "ridge"
+    alpha: float = 1.0
 
-    def __init__(
-        self,
-        window: Any = None,
-        *,
-        alpha: float = 1.0,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        halflife: Any = None,
-    ) -> None:
-        self.window = window
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.halflife = halflife
+    short_name = "ridge"
 
     def _penalty(self) -> Fixed:
         return Fixed(non_negative("alpha", self.alpha))
@@ -136,8 +100,23 @@ class Ridge(Model):
 _NOISE = {"residual": RESIDUAL, "response": RESPONSE}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class _Lemma3Ridge(Model):
+    """Ridge regression with the penalty of the paper's Lemma 3, see ``AdaptiveRidge``."""
+
+    delta: float = 0.05
+    noise: str = "response"
+    theta_max: float | str = 1.0
+
+    def _penalty(self) -> Lemma3:
+        noise = _NOISE[choice("noise", self.noise, tuple(_NOISE))]
+        auto = isinstance(self.theta_max, str) and self.theta_max == "auto"
+        theta_max = AUTO if auto else positive("theta_max", self.theta_max, 'or "auto"')
+        return Lemma3(error_probability("delta", self.delta), theta_max, noise)
+
+
 @final
-class AdaptiveRidge(Model):
+class AdaptiveRidge(_Lemma3Ridge):
     """Ridge regression whose penalty is computed from the live rows (FIFD-Adaptive Ridge).
 
     The penalty is that of the paper's Lemma 3 at confidence 1 - ``delta``. It needs the noise
@@ -158,31 +137,10 @@ class AdaptiveRidge(Model):
 
     short_name = "adaptive"
 
-    def __init__(
-        self,
-        window: Any = None,
-        *,
-        delta: float = 0.05,
-        noise: str = "response",
-        theta_max: float | str = 1.0,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        halflife: Any = None,
-    ) -> None:
-        self.window = window
-        self.delta = delta
-        self.noise = noise
-        self.theta_max = theta_max
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.halflife = halflife
-
-    def _penalty(self) -> Lemma3:
-        return _lemma_3(self)
-
 
 @final
-class SwitchingRidge(Model):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SwitchingRidge(_Lemma3Ridge):
     """The penalty of AdaptiveRidge up to ``switch_at`` live rows per feature, none beyond.
 
     ``delta``, ``noise`` and ``theta_max`` have the meaning and defaults of AdaptiveRidge.
@@ -194,46 +152,19 @@ class SwitchingRidge(Model):
     0.0
     """
 
+    switch_at: float = 2.0
+
     short_name = "switching"
 
-    def __init__(
-        self,
-        window: Any = None,
-        *,
-        delta: float = 0.05,
-        noise: str = "response",
-        theta_max: float | str = 1.0,
-        switch_at: float = 2.0,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        halflife: Any = None,
-    ) -> None:
-        self.window = window
-        self.delta = delta
-        self.noise = noise
-        self.theta_max = theta_max
-        self.switch_at = switch_at
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.halflife = halflife
-
     def _penalty(self) -> Lemma3:
-        return replace(_lemma_3(self), switch_at=non_negative("switch_at", self.switch_at))
+        return replace(super()._penalty(), switch_at=non_negative("switch_at", self.switch_at))
 
 
-def _lemma_3(model: AdaptiveRidge | SwitchingRidge) -> Lemma3:
-    noise = _NOISE[choice("noise", model.noise, tuple(_NOISE))]
-    auto = isinstance(model.theta_max, str) and model.theta_max == "auto"
-    theta_max = AUTO if auto else positive("theta_max", model.theta_max, 'or "auto"')
-    return Lemma3(error_probability("delta", model.delta), theta_max, noise)
-
-
+AnyModel = AutoRidge | OLS | Ridge | AdaptiveRidge | SwitchingRidge
 MODELS = {model.__name__: model for model in (AutoRidge, OLS, Ridge, AdaptiveRidge, SwitchingRidge)}
 
 
-def load(
-    path: str | os.PathLike[str],
-) -> AutoRidge | OLS | Ridge | AdaptiveRidge | SwitchingRidge | WindowScaler:
+def load(path: str | os.PathLike[str]) -> AnyModel | WindowScaler:
     """Read a model or scaler that ``save`` wrote; it continues with the same bits."""
     snapshot = archive.read(path)
     try:
@@ -246,8 +177,6 @@ def load(
         ) from error
 
 
-def from_snapshot(
-    snapshot: archive.Snapshot,
-) -> AutoRidge | OLS | Ridge | AdaptiveRidge | SwitchingRidge:
+def from_snapshot(snapshot: archive.Snapshot) -> AnyModel:
     """A new model with the live rows of a snapshot."""
     return MODELS[snapshot.model]._from_snapshot(snapshot)

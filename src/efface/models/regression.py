@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from math import isfinite, sqrt
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -35,7 +36,7 @@ from efface.live.arrivals import Arrivals
 from efface.live.half_life import remembering
 from efface.live.live_rows import LiveRows
 from efface.live.penalties import Penalty
-from efface.models.base import Batch, Keys, LiveEstimator
+from efface.models.base import Batch, Keys, LiveEstimator, checked_arrivals
 from efface.models.coefficient_errors import CoefficientErrors, coefficient_errors
 from efface.models.coefficient_plots import plot_coefficients
 from efface.models.intervals import Interval, MethodName, as_method
@@ -45,6 +46,7 @@ from efface.models.units import ROWS, warn_of_uneven_features
 T = TypeVar("T")
 
 
+@dataclass(eq=False, repr=False)
 class Model(RegressorMixin, LiveEstimator[LiveRows]):
     """A linear regression on the live rows.
 
@@ -73,9 +75,12 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
     ``fit``. Invalid input is refused before any state changes. A model is not thread-safe.
     """
 
-    fit_intercept: bool
-    standardize: bool
-    halflife: Any
+    window: Any = None
+    _: KW_ONLY
+    fit_intercept: bool = True  #: Does the regression have an intercept?
+    standardize: bool = False  #: Is the regression on standardised features?
+    halflife: Any = None  #: The age at which a row counts half. Without one, rows do not fade.
+
     short_name: ClassVar[str]  # the value of the option --model
     _shrinks_by_units: ClassVar[bool] = True  # do units decide how much a feature is shrunk?
     _units_seen = False  # are the first rows looked at? See ``units``
@@ -203,9 +208,7 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         if batch[0].shape[1:] != live.shape:
             expected = f"{live.shape[0]} columns"
             raise invalid("X", batch[0].shape, expected, "pass one column per feature")
-        return live.arrivals(
-            *batch[:2], keys.ids, keys.at, batch[2], owners=keys.owners, until=keys.until
-        )
+        return checked_arrivals(live, batch, keys)
 
     def predict(self, X: Any) -> Any:
         """The predictions for the rows of X: an array, unless ``set_output`` changes that."""
@@ -213,7 +216,8 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         rows = as_matrix(X)
         self._name_features(X, reset=False)
         prediction = np.asarray(rows @ live.solver.coef + live.solver.intercept)
-        frame = FrameColumns.of(X) if self._output_kind() == "native" else None
+        kind = self._output_config().get("predict", "default")
+        frame = FrameColumns.of(X) if kind == "native" else None
         return prediction if frame is None else frame.series("prediction", prediction)
 
     def set_output(self, *, predict: str | None = None) -> Self:
@@ -239,9 +243,6 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
     def _output_config(self) -> dict[str, str]:
         """Stored under the name that ``sklearn.base.clone`` copies."""
         return getattr(self, "_sklearn_output_config", {})
-
-    def _output_kind(self) -> str:
-        return self._output_config().get("predict", "default")
 
     def predict_interval(
         self,

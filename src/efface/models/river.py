@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -212,11 +213,9 @@ class Regressor(base.MiniBatchRegressor):
         """A copy of the live rows with these columns."""
         live, old = self.model._start(len(features)), self._live
         if old is not None:
-            X, y, weights = old.values()
-            wide = _with_columns(X, self._features, features)
-            ids, rest = old.index.ids, (old.index.times, old.phase, weights)
-            owners, untils = old.marks.owner_of_each(ids), old.marks.until_of_each(ids)
-            live.restore(wide, y, ids, *rest, owners=owners, untils=untils)
+            rows = old.as_arrivals()
+            wide = _with_columns(rows.X, self._features, features)
+            live.restore(replace(rows, X=wide), old.phase)
         return live
 
     def _install(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Self, final
 
@@ -36,11 +36,7 @@ class ScaledRows(LiveRows):
         self.with_std = with_std
         fresh: Any = partial(FeatureMoments, width, shrinks=policy.shrinks)
         self._begin(fresh, width, policy)
-
-    @property
-    def moments(self) -> FeatureMoments:
-        moments: FeatureMoments = self.solver
-        return moments
+        self.moments: FeatureMoments = self.solver
 
     def scaled(self, X: Matrix) -> Matrix:
         """Rows scaled by the live rows; NaN if there is no live row."""
@@ -71,6 +67,7 @@ class ScaledRows(LiveRows):
 
 
 @final
+@dataclass(eq=False, repr=False)
 class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledRows]):
     """Features minus the mean of the live rows, divided by their standard deviation.
 
@@ -88,12 +85,10 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledR
     array([7.])
     """
 
-    def __init__(
-        self, window: Any = None, *, with_mean: bool = True, with_std: bool = True
-    ) -> None:
-        self.window = window
-        self.with_mean = with_mean
-        self.with_std = with_std
+    window: Any = None
+    _: KW_ONLY
+    with_mean: bool = True
+    with_std: bool = True
 
     # -- rows enter ------------------------------------------------------------------------------
 
@@ -223,11 +218,9 @@ class WindowScaler(OneToOneFeatureMixin, TransformerMixin, LiveEstimator[ScaledR
         return live
 
     def _start(self, width: int) -> ScaledRows:
-        with_mean, with_std = (
-            boolean(name, getattr(self, name)) for name in ("with_mean", "with_std")
-        )
-        policy = as_policy(self.window)
-        return ScaledRows(width, policy, with_mean=with_mean, with_std=with_std)
+        with_mean = boolean("with_mean", self.with_mean)
+        with_std = boolean("with_std", self.with_std)
+        return ScaledRows(width, as_policy(self.window), with_mean=with_mean, with_std=with_std)
 
 
 def _batch(X: Any) -> Batch:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from efface.live.policies import Ints
+from efface.inputs.types import Ints
 from efface.paper.experiments import DELTA, DIMENSION, Experiment, Numbers
 from efface.paper.methods import START, Line, MethodPath, constant_memory, growing_memory
 from efface.paper.simulate import linear_stream

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from efface.batch.rolling import rolling
-from efface.live.policies import Ints
+from efface.inputs.types import Ints
 from efface.models.linear import OLS
 from efface.paper.methods import Line, model_of, replayed
 from efface.paper.simulate import Reading, Simulated, linear_stream, unit_vectors
