@@ -147,8 +147,9 @@ def _infer(
             found.base[t] = _base_variance(core, d) if intercept else 0.0
             rows, responses = part(x, a, t + 1), part(y, a, t + 1)
             around = _scatter(sums, responses, d, intercept)
-            fit = sums, core, rows, responses, coef[t], level[t], around
-            found.unexplained[t] = _unexplained(*fit)
+            found.unexplained[t] = _unexplained(
+                sums, core, rows, responses, coef[t], level[t], around
+            )
             found.total[t] = around + _square_of_mean(sums, d) if uncentred else around
 
 
