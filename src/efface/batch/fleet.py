@@ -9,14 +9,8 @@ from typing import Any, Self, final
 import numpy as np
 from sklearn.base import clone
 
-from efface.batch.fleet_content import (
-    fleet_snapshot,
-    held_by_keys,
-    key_snapshot,
-    known,
-    restored,
-)
-from efface.batch.results import Replay
+from efface.batch.fleet_content import fleet_snapshot, held_by_keys, key_snapshot, known, restored
+from efface.batch.results import Replay, replay_result
 from efface.engine.hashing.hash_table import ABSENT
 from efface.errors import UnknownKey, invalid
 from efface.inputs.arrays import as_matrix
@@ -157,10 +151,7 @@ class Fleet:
         plan = self._plan(roles, Wanted(asked, chosen, self._threads))
         assert plan.trace is not None
         self.apply(plan)
-        trace = plan.trace._asdict()
-        del trace["gauges"]
-        result = Replay(**trace, keys=roles.keys)
-        return result if roles.features is None else roles.features.convert(result)
+        return replay_result(plan.trace, roles)
 
     def _plan(self, roles: ColumnRoles, wanted: Wanted | None) -> Plan:
         X = roles.X if roles.features is None else roles.features.native
@@ -168,22 +159,15 @@ class Fleet:
         first = self._held is None
         self._model._name_features(X, reset=first)
         if self._held is None:
-            self._held = self._start(batch[0].shape[1])
+            self._held = KeyedModels(self._model._start(batch[0].shape[1]))
         held = self._held
         try:
             given = RowMarksGiven(*(roles.one(role) for role in RowMarksGiven._fields))
             return held.plan(held.arrivals(roles.one("keys"), batch, given), wanted)
         except Exception:
-            if first:
-                self._unstart()
+            if first:  # nothing was learned: the next rows decide the number of features
+                self._held, self._model = None, clone(self._model)
             raise
-
-    def _start(self, width: int) -> KeyedModels:
-        return KeyedModels(self._model._start(width))
-
-    def _unstart(self) -> None:
-        """Nothing was learned: the next rows decide the number of features."""
-        self._held, self._model = None, clone(self._model)
 
     # -- rows leave ------------------------------------------------------------------------------
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from efface.batch.fleet import Fleet
-from efface.batch.results import Replay
+from efface.batch.results import Replay, replay_result
 from efface.errors import invalid
 from efface.inputs.roles import column_roles
-from efface.live.arrivals import Arrivals
-from efface.live.live_rows import LiveRows
 from efface.live.replays import replay_rows
-from efface.live.trace import Trace
 from efface.models.base import Keys
 from efface.models.intervals import MethodName, as_method
 
@@ -73,13 +71,8 @@ def replay(
     limits: Any = {"lower": lower, "upper": upper, "subject": "interval"}
     intervals = None if interval is None else as_method(interval, method, **limits)
     wanted: Any = {"coef": bool(coef), "diagnostics": bool(diagnostics), "intervals": intervals}
-
-    def run(live: LiveRows, new: Arrivals) -> Trace:
-        return replay_rows(live, new, **wanted)
-
+    run = partial(replay_rows, **wanted)
     rows = X if roles.features is None else roles.features.native
     keys = Keys(*(roles.one(role) for role in Keys._fields))
-    trace = model._process(run, rows, roles.one("y"), roles.one("sample_weight"), keys)._asdict()
-    del trace["gauges"]
-    result = Replay(**trace, keys=roles.keys)
-    return result if roles.features is None else roles.features.convert(result)
+    trace = model._process(run, rows, roles.one("y"), roles.one("sample_weight"), keys)
+    return replay_result(trace, roles)

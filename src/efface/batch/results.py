@@ -11,6 +11,8 @@ import numpy as np
 
 from efface.errors import InvalidValue, invalid
 from efface.inputs.frames import joined
+from efface.inputs.roles import ColumnRoles
+from efface.live.trace import Trace
 from efface.models.coefficient_plots import COLOURS, axes, plot_path, tidy
 from efface.models.summary_tables import SummaryTable
 
@@ -92,7 +94,7 @@ def _parts(result: Any) -> list[tuple[str, Any]]:
     return parts
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rolling(BatchResult):
     """Regressions on the window that ends at each row; None for outputs that were not requested.
 
@@ -113,8 +115,6 @@ class Rolling(BatchResult):
     upper: Any = None
     singular: Any = None  # whether the rank is below the number of features; None without the rank
 
-    __repr__ = BatchResult.__repr__
-
     def summary(self) -> SummaryTable:
         """How the coefficients moved.
 
@@ -128,7 +128,7 @@ class Rolling(BatchResult):
               last  mean  min  max
           x0   2.6   2.3    2  2.6
         """
-        facts = {"rows": f"{_length(self):,}"}
+        facts = {"rows": f"{len(_parts(self)[0][1]):,}"}
         if self.coef is None:
             return SummaryTable("Rolling", facts, (), {})
         found = ~np.isnan(np.asarray(self.coef, dtype=float)).any(axis=1)
@@ -149,7 +149,7 @@ class Rolling(BatchResult):
         return _plot_coefficients(self.coef, errors, features, x, ax)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Replay(BatchResult):
     """A stream, row by row: entry t is the state that predicted row t, before row t was learned.
 
@@ -173,8 +173,6 @@ class Replay(BatchResult):
     condition: Any  # sqrt(lambda_max(Phi) / lambda_min(Phi))
     lower: Any  # as ``predict_interval`` gives for row t
     upper: Any
-
-    __repr__ = BatchResult.__repr__
 
     def summary(self) -> SummaryTable:
         """What happened on the way: live rows, penalties, falls of the rank, costly deletions.
@@ -223,8 +221,12 @@ class Replay(BatchResult):
         return tidy(ax)
 
 
-def _length(result: BatchResult) -> int:
-    return len(next(value for _, value in _parts(result)))
+def replay_result(trace: Trace, roles: ColumnRoles) -> Replay:
+    """What a replay traced, as columns of the kind of the frame that was passed."""
+    values = trace._asdict()
+    del values["gauges"]
+    result = Replay(**values, keys=roles.keys)
+    return result if roles.features is None else roles.features.convert(result)
 
 
 def _plot_coefficients(coef: Any, errors: Any, features: Any, x: Any, ax: Any) -> Any:

@@ -257,20 +257,21 @@ class _Report(NamedTuple):
         rows, _, upto, before = self.grouped
         lower, upper = self._at_row(self.fits.lower), self._at_row(self.fits.upper)
         if upto is not None and before is not None:
-            starts = window_starts(self.task.policy, self.grouped)
+            starts = self._starts()
             for t in np.flatnonzero((upto == before) & ~np.isnan(prediction)):
                 window = rows.at(slice(starts[before[t]], before[t] + 1))
                 way = self.task.regression, method, self.task.halflife
-                bounds = interval_after(self.X[t], window, *way)
-                lower[t], upper[t] = bounds
+                lower[t], upper[t] = interval_after(self.X[t], window, *way)
         for bound in (lower, upper):
             bound[np.isnan(prediction)] = np.nan
         return lower, upper
 
+    def _starts(self) -> Ints:
+        return window_starts(self.task.policy, self.grouped.rows, self.grouped.bounds)
+
     def _statistics(self, coef: Matrix, intercept: Vector) -> Statistics:
         assert self.fits.inference is not None
-        starts = window_starts(self.task.policy, self.grouped)
-        nobs = self._at_row(_weighted_rows(self.grouped.rows, starts))
+        nobs = self._at_row(_weighted_rows(self.grouped.rows, self._starts()))
         nobs = np.where(np.isnan(intercept) | (nobs < 0), 0, nobs)
         inference = Inference(*map(self._at_row, self.fits.inference))
         robust = None

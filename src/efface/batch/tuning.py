@@ -22,8 +22,7 @@ from efface.models.regression import Model
 from efface.models.summary_tables import SummaryTable
 
 _ROWS = (50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
-_DURATIONS = {"1d": 1, "3d": 3, "7d": 7, "14d": 14, "30d": 30, "60d": 60, "90d": 90}
-_DURATIONS |= {"180d": 180, "365d": 365, "730d": 730, "1825d": 1825}
+_DURATIONS = {f"{days}d": days for days in (1, 3, 7, 14, 30, 60, 90, 180, 365, 730, 1_825)}
 _DAY = 86_400_000_000_000  # in nanoseconds
 _HALFLIFE_ROWS = (20, 50, *_ROWS[1:])  # in rows
 _SHORTEST = {"6h": 0.25, **_DURATIONS}
@@ -156,19 +155,16 @@ def tune(
     if n - first < 20:
         raise invalid("X", f"{n} rows", f"at least {first + 20}", "pass more rows")
     memories = _memories(windows, halflives, n, d, at)
+    defaults: list[Model] = [AutoRidge(), Ridge(standardize=True), OLS()]
     candidates = [
         clone(model).set_params(**memory)
-        for model in (_default_models() if models is None else models)
+        for model in (defaults if models is None else models)
         for memory in memories
     ]
     if not candidates:
         raise invalid("windows", "empty", "at least one model and window", "name some")
     found = [_errors(model, rows, responses, at, sample_weight, first) for model in candidates]
     return _compared(candidates, found, n - first)
-
-
-def _default_models() -> list[Model]:
-    return [AutoRidge(), Ridge(standardize=True), OLS()]
 
 
 def _memories(windows: Any, halflives: Any, n: int, d: int, at: Any) -> list[dict[str, Any]]:
@@ -233,16 +229,10 @@ def _compared(
     for model, (errors, alive, counted) in zip(models, found, strict=True):
         excess = errors - found[best][0]
         figures = *mean_with_error(errors), *mean_with_error(excess)
-        trials.append(Trial(_unfitted(model), alive, counted, *figures))
+        trials.append(Trial(clone(model), alive, counted, *figures))
     near = [trial for trial in trials if trial.excess <= trial.excess_error]
     shortest = min(near, key=lambda trial: (trial.live_rows, trial.mae))
     return Tuning(tuple(trials), trials[best], shortest, scored)
-
-
-def _unfitted(model: Model) -> Model:
-    """The model without its rows."""
-    found: Model = clone(model)
-    return found
 
 
 def mean_with_error(values: Vector) -> tuple[float, float]:

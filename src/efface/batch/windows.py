@@ -20,7 +20,7 @@ from efface.engine.windows.every_window import slide_windows, solve_windows
 from efface.engine.windows.inference import Inference, infer_windows
 from efface.engine.windows.robust_errors import RobustErrors, RobustVariances, robust_variances
 from efface.engine.windows.systems import MOST_UNKNOWNS
-from efface.inputs.types import Ints, Matrix, Vector
+from efface.inputs.types import Ints
 from efface.live.departures import plan_departures
 from efface.live.half_life import HalfLife
 from efface.live.policies import FIFD, KeepAll, Policy
@@ -114,31 +114,24 @@ def _many_short(task: Task, grouped: GroupedRows) -> bool:
 def _fit_groups(task: Task, rows: RowArrays, bounds: Ints) -> WindowFits:
     """Fit the windows of many short groups at once."""
     alpha, intercept, _ = task.regression
-    (X, y, weights, _), starts = rows, _all_starts(task.policy, rows, bounds)
-    least, ends = task.min_rows, np.arange(1, len(y) + 1)
-    too_short, rank = ends - starts < least, None
+    (X, y, weights, _), starts = rows, window_starts(task.policy, rows, bounds)
+    least, ends, rank = task.min_rows, np.arange(1, len(y) + 1), None
     if alpha is None:
         ranges = RowRanges(X, y, np.ones(len(y)) if weights is None else weights, starts, ends)
         solver = task.regression.start(X.shape[1], KeepAll()).solver
         coef, level, _ = RangeReplay(solver).fit(ranges)
-        coef[too_short], level[too_short] = np.nan, np.nan
     else:
         coef, level, rank = solve_windows(X, y, starts, alpha, intercept, least, weights)
     if task.rank and task.regression.penalised:
         rank = solve_windows(X, y, starts, 0.0, intercept, least, weights)[2]
-    inference = _inference(task, rows, starts, coef, level, rank)
-    for values in (*(inference or ()), *(() if rank is None else (rank,))):
-        values[too_short] = -1 if values.dtype.kind == "i" else np.nan
-    robust = _robust(task, rows, starts, inference)
-    return WindowFits(coef, level, rank if task.rank else None, None, None, inference, robust)
+    return _with_statistics(task, rows, starts, WindowFits(coef, level, rank, None, None))
 
 
-def window_starts(policy: Policy, grouped: GroupedRows) -> Ints:
-    """The first row of the window that ends at each row, as an index into all grouped rows."""
-    return _all_starts(policy, grouped.rows, grouped.bounds)
+def window_starts(policy: Policy, rows: RowArrays, bounds: Ints) -> Ints:
+    """The first row of the window that ends at each row, as an index into the rows of all groups.
 
-
-def _all_starts(policy: Policy, rows: RowArrays, bounds: Ints) -> Ints:
+    ``bounds`` are those of the groups.
+    """
     none = np.zeros(len(bounds) - 1, np.int64)
     return plan_departures(policy, np.asarray(bounds), none, none, rows.times).after
 
@@ -178,62 +171,40 @@ def _fit_half_life(task: Task, halflife: HalfLife, rows: RowArrays) -> WindowFit
 
 def _fit_fixed(task: Task, rows: RowArrays, window: int, alpha: float) -> WindowFits:
     _, intercept, standardize = task.regression
-    first, (X, y, weights, _) = task.min_rows - 1, rows
+    (X, y, weights, _), starts = rows, _starts(task.policy, rows)
     solve = slide_standardized if standardize else slide_windows
+    first, lower, upper = task.min_rows - 1, None, None
     coef, level, rank = solve(X, y, window, alpha, intercept, first, weights=weights)
-    lower, upper, inference = None, None, None
-    if task.rank:
-        if alpha > 0:  # the solver with a penalty does not compute the rank
-            rank = solve(X, y, window, 0.0, intercept, first, weights=weights)[2]
-        rank[:first] = -1
-    if task.method or task.stats:
-        starts = _starts(task.policy, rows)
-        inference = _inference(task, rows, starts, coef, level, rank)
-        if task.method:
-            fits = fit_varying_windows(X, y, starts, task.regression, task.method, weights)
-            lower, upper = fits.lower, fits.upper
-    robust = _robust(task, rows, _starts(task.policy, rows), inference)
-    return WindowFits(coef, level, rank if task.rank else None, lower, upper, inference, robust)
+    if task.rank and alpha > 0:  # the solver with a penalty does not compute the rank
+        rank = solve(X, y, window, 0.0, intercept, first, weights=weights)[2]
+    if task.method:
+        fits = fit_varying_windows(X, y, starts, task.regression, task.method, weights)
+        lower, upper = fits.lower, fits.upper
+    return _with_statistics(task, rows, starts, WindowFits(coef, level, rank, lower, upper))
 
 
 def _fit_varying(task: Task, rows: RowArrays) -> WindowFits:
     (X, y, weights, _), starts = rows, _starts(task.policy, rows)
     fits = fit_varying_windows(X, y, starts, task.regression, task.method, weights)
-    rank = fits.rank
-    if task.rank and rank is None:
+    if task.rank and fits.rank is None:
         plain = task.regression._replace(alpha=0.0)
-        rank = fit_varying_windows(X, y, starts, plain, None, weights).rank
-    inference = _inference(task, rows, starts, fits.coef, fits.intercept, rank)
+        fits = fits._replace(rank=fit_varying_windows(X, y, starts, plain, None, weights).rank)
+    return _with_statistics(task, rows, starts, fits)
+
+
+def _with_statistics(task: Task, rows: RowArrays, starts: Ints, fits: WindowFits) -> WindowFits:
+    """The fits of windows that have enough rows, with the statistics that the task asks for."""
+    (X, y, weights, _), intercept = rows, task.regression.fit_intercept
+    coef, level, rank = fits[:3]
+    inference, robust = None, None
+    if task.stats and rank is not None:  # statistics need a penalty of 0, which gives the rank
+        fitted = task.min_rows - 1, coef, level, rank
+        inference = infer_windows(X, y, starts, intercept, *fitted, weights)
     too_short = np.arange(1, len(y) + 1) - starts < task.min_rows
-    for values in (fits.coef, fits.intercept, rank, *(inference or ())):
+    for values in (coef, level, rank, *(inference or ())):
         if values is not None:
             values[too_short] = -1 if values.dtype.kind == "i" else np.nan
-    robust = _robust(task, rows, starts, inference)
+    if task.robust is not None and inference is not None:
+        ends = np.flatnonzero(~np.isnan(inference.unexplained))
+        robust = robust_variances(X, y, starts, ends, intercept, task.robust, weights)
     return fits._replace(rank=rank if task.rank else None, inference=inference, robust=robust)
-
-
-def _robust(
-    task: Task, rows: RowArrays, starts: Ints, inference: Inference | None
-) -> RobustVariances | None:
-    """Robust variances of the windows that have an inference."""
-    if task.robust is None or inference is None:
-        return None
-    X, y, weights, _ = rows
-    ends = np.flatnonzero(~np.isnan(inference.unexplained))
-    intercept = task.regression.fit_intercept
-    return robust_variances(X, y, starts, ends, intercept, task.robust, weights)
-
-
-def _inference(
-    task: Task,
-    rows: RowArrays,
-    starts: Ints,
-    coef: Matrix,
-    intercept: Vector,
-    rank: Ints | None,
-) -> Inference | None:
-    if not task.stats or rank is None:  # statistics need a penalty of 0, which gives the rank
-        return None
-    X, y, weights, _ = rows
-    first, with_intercept = task.min_rows - 1, task.regression.fit_intercept
-    return infer_windows(X, y, starts, with_intercept, first, coef, intercept, rank, weights)

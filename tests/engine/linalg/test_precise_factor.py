@@ -11,8 +11,8 @@ from twins import regression as twin
 
 from efface.engine.jit.compilation import KERNEL
 from efface.engine.jit.views import weighed
-from efface.engine.linalg.dense import copy
-from efface.engine.linalg.precise_factor import AROUND, LEFT, divided_square, invert_factor
+from efface.engine.linalg.dense import copy, invert_upper
+from efface.engine.linalg.precise_factor import AROUND, LEFT, divided_square
 from efface.engine.linalg.precise_solve import Window, clear_system
 from efface.engine.sums.precise_sums import allocate_precise, factor_range, open_precise
 
@@ -27,7 +27,7 @@ def _factor(store, x, y, penalty, intercept, factor, target, squares, inverse, o
         copy(s.system.factor[i], factor[i])
     squares[0], squares[1] = s.system.residual[LEFT], s.system.residual[AROUND]
     if rank == target.size:
-        invert_factor(s.system)
+        invert_upper(s.system.factor, s.system.null)
         for i in range(target.size):
             copy(s.system.null[i], inverse[i])
         squares[2] = divided_square(s.system, ones)

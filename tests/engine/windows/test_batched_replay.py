@@ -8,7 +8,9 @@ from twins.diagnostics import Window
 from efface.engine.events.leverage import GAUGES
 from efface.engine.events.pilot import AUTO, RESIDUAL, RESPONSE
 from efface.engine.events.state import FIXED, LEMMA_3, PILOT, Rule
+from efface.engine.jit.views import weighed
 from efface.engine.linalg.dense import SAFE
+from efface.engine.windows import batched_replay
 from efface.engine.windows.batched_replay import replay_windows
 
 ADAPTED = {"delta": 0.05, "theta_max": 2.0, "noise": "response"}
@@ -175,3 +177,12 @@ def test_coefficients_and_gauges_are_optional():
     margin = replay_windows(X, y, 10, Rule(), True, states, np.empty((0, 2)), np.empty((GAUGES, 0)))
     assert (states == replay(X, y, 10, "OLS", True)[0]).all()
     assert (margin >= SAFE).all()
+
+
+def test_nothing_before_the_first_row_is_read(monkeypatch):
+    def behind_nan(y):
+        return np.vstack([np.full((1, 3), np.nan), weighed(y)])[1:]
+
+    monkeypatch.setattr(batched_replay, "weighed", behind_nan)
+    X, y = stream(24, 1)
+    assert (replay(X, y, 3, "adaptive", False)[3] >= SAFE).all()

@@ -103,7 +103,7 @@ def test_windows_without_weight_have_zero_coefficients(d, intercept, penalty):
     rng = np.random.default_rng(3)
     X, y, w = rng.normal(size=(40, d)), rng.normal(size=40), np.ones(40)
     w[10:30] = 0.0
-    coef, level, rank = slide_windows(X, y, 8, penalty, intercept, 2, 0, w)
+    coef, level, rank = slide_windows(X, y, 8, penalty, intercept, 2, w)
     assert np.isnan(coef[:2]).all()
     assert (coef[17:30] == 0.0).all()
     assert (level[17:30] == 0.0).all()

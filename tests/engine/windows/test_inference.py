@@ -76,7 +76,7 @@ def test_weighted_windows_agree_with_dense_algebra(noise, intercept):
     y = X @ [1.0, 2.0] + noise * rng.normal(size=40)
     w = rng.uniform(0.1, 5.0, size=40)
     w[20], X[20] = 0.0, 1e6
-    coef, level, rank = slide_windows(X, y, 12, 0.0, intercept, 0, 0, w)
+    coef, level, rank = slide_windows(X, y, 12, 0.0, intercept, 0, w)
     starts = np.maximum(np.arange(40) - 11, 0)
     found = infer_windows(X, y, starts, intercept, 0, coef, level, rank, w)
     for t in range(11, 40):

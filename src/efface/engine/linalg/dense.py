@@ -147,6 +147,20 @@ def solve(a: Matrix, b: Vector) -> None:
         b[i] -= dot(part(a[i], i + 1, n), part(b, i + 1, n))
 
 
+@numba.njit(**INNER)
+def invert_upper(r: Matrix, out: Matrix) -> None:
+    """out <- the inverse of the leading upper triangle of ``r`` that has its size."""
+    n = out.shape[0]
+    fill(out, 0.0)
+    for i in range(n - 1, -1, -1):
+        out[i, i] = 1.0
+        for k in range(i + 1, n):
+            add_row(-r[i, k], part(out[k], k, n), part(out[i], k, n))
+        inverse = 1.0 / r[i, i]
+        for k in range(i, n):
+            out[i, k] *= inverse
+
+
 @shared()
 def invert(a: Matrix, scale: Vector, scratch: Vector) -> float:
     """a <- a^-1, full, from the lower triangle of a positive definite matrix; return the margin.

@@ -15,18 +15,8 @@ import numba
 import numpy as np
 
 from efface.engine.jit.compilation import FAST, INNER, KERNEL, carving, shared
-from efface.engine.jit.views import (
-    ROOT,
-    VALUE,
-    WEIGHT,
-    Ints,
-    Matrix,
-    Responses,
-    Vector,
-    part,
-    take,
-)
-from efface.engine.linalg.dense import EPS, add_row, copy, dot, fill
+from efface.engine.jit.views import ROOT, VALUE, WEIGHT, Matrix, Responses, Vector, part, take
+from efface.engine.linalg.dense import EPS, add_row, copy, dot, fill, invert_upper
 from efface.engine.linalg.double_double import two_product, two_sum
 
 _DOUBT = 64.0  # by this factor, a condition number must be below the largest that shows full rank
@@ -120,7 +110,7 @@ def orthogonalise(f: Factor) -> bool:
             other = f.columns[k]
             r[i, k] = dot(column, other)
             add_row(-r[i, k], column, other)
-    _invert_upper(r, f.inverse)
+    invert_upper(r, f.inverse)
     return True
 
 
@@ -128,17 +118,6 @@ def orthogonalise(f: Factor) -> bool:
 def _divide(column: Vector, by: float) -> None:
     for i in range(column.size):
         column[i] /= by
-
-
-@numba.njit(**INNER)
-def _invert_upper(r: Matrix, out: Matrix) -> None:
-    for i in range(out.shape[0]):
-        out[i, i] = 1.0 / r[i, i]
-        for j in range(i + 1, out.shape[0]):
-            total = 0.0
-            for k in range(i, j):
-                total -= out[i, k] * r[k, j]
-            out[i, j] = total / r[j, j]
 
 
 @shared()
@@ -227,33 +206,20 @@ def lay_out_solution(store: Vector, at: int, p: int, n: int) -> tuple[Solution, 
 
 
 @numba.njit(**KERNEL, nogil=True)
-def refit_full_rank(
-    x: Matrix,
-    y: Responses,
-    starts: Ints,
-    ends: Ints,
-    intercept: bool,
-    coef: Matrix,
-    level: Vector,
-    store: Vector,
-) -> None:
-    """Least squares of each range of rows; the level is NaN where full rank is not certain.
+def refit_full_rank(x: Matrix, y: Responses, intercept: bool, coef: Vector, store: Vector) -> float:
+    """Write the coefficients of the rows; return the intercept, NaN where full rank is uncertain.
 
-    ``store`` has room for the longest range.
+    ``store`` has room for a factor and a solution.
     """
-    d, first = x.shape[1], 1 if intercept else 0
-    for k in range(ends.size):
-        a, b = starts[k], ends[k]
-        f, end = lay_out_factor(store, 0, d, d + first, b - a)
-        s = lay_out_solution(store, end, d + first, b - a)[0]
-        place_columns(f, part(x, a, b), part(y, a, b), intercept)
-        copy(take(f.columns, 0, 1, f.columns.size)[0], take(s.columns, 0, 1, f.columns.size)[0])
-        level[k] = np.nan
-        if orthogonalise(f) and has_full_rank(f, intercept, b - a) and _refine(f, s, intercept):
-            copy(part(s.theta, first, d + first), coef[k])
-            level[k] = 0.0
-            if intercept:
-                level[k] = f.centre[d] + s.theta[0] - dot(part(f.centre, 0, d), coef[k])
+    (n, d), first = x.shape, 1 if intercept else 0
+    f, end = lay_out_factor(store, 0, d, d + first, n)
+    s = lay_out_solution(store, end, d + first, n)[0]
+    place_columns(f, x, y, intercept)
+    copy(take(f.columns, 0, 1, f.columns.size)[0], take(s.columns, 0, 1, f.columns.size)[0])
+    if not (orthogonalise(f) and has_full_rank(f, intercept, n) and _refine(f, s, intercept)):
+        return np.nan
+    copy(part(s.theta, first, d + first), coef)
+    return f.centre[d] + s.theta[0] - dot(part(f.centre, 0, d), coef) if intercept else 0.0
 
 
 @numba.njit(**INNER)
@@ -309,15 +275,10 @@ def _set_residuals(s: Solution) -> None:
     copy(s.columns[p], high)
     fill(low, 0.0)
     for j in range(p):
-        _subtract(s.theta[j], s.columns[j], high, low)
-
-
-@numba.njit(**INNER)
-def _subtract(factor: float, column: Vector, high: Vector, low: Vector) -> None:
-    for i in range(column.size):
-        product, error = two_product(-column[i], factor)
-        high[i], lost = two_sum(high[i], product)
-        low[i] += error + lost
+        for i in range(high.size):
+            product, error = two_product(-s.columns[j, i], s.theta[j])
+            high[i], lost = two_sum(high[i], product)
+            low[i] += error + lost
 
 
 @numba.njit(**INNER)

@@ -17,15 +17,7 @@ from efface.engine.jit.views import Matrix, Vector, part, take
 from efface.engine.linalg.dense import add_row, dot, fill
 from efface.engine.linalg.double_double import over, plus, times, two_sum
 from efface.engine.linalg.exact_products import add_precise_products, padded_columns
-from efface.engine.linalg.precise_solve import (
-    OFF_CENTRE,
-    UNSOLVED,
-    PreciseSystem,
-    Window,
-    eliminate_mean,
-    off_centre,
-    set_metric,
-)
+from efface.engine.linalg.precise_solve import UNSOLVED, PreciseSystem, Window, set_metric
 
 LEFT, AROUND = range(2)  # places in ``residual``: what R leaves of the responses; their squares
 LEAST_LEFT = 1e-20  # of AROUND: with less, LEFT has lost too many digits
@@ -33,23 +25,17 @@ _NOTHING = 1e-28  # of the square of a feature: what is left is rounding
 
 
 @numba.njit(**INNER)
-def factorise_precisely(
-    s: PreciseSystem, total: Vector, centre: Vector, asked: Window, settled: bool
-) -> int:
-    """factor <- R of the features, target <- Q'y; return the rank, or UNSOLVED, or OFF_CENTRE.
+def factorise_precisely(s: PreciseSystem, total: Vector, centre: Vector, asked: Window) -> int:
+    """factor <- R of the features, target <- Q'y; return the rank, or UNSOLVED.
 
-    ``total``, ``centre`` and ``settled`` are those of ``solve_precisely``. A feature that is
-    dependent on those before it has zeros in its row of R; one without spread in its column, too.
+    ``total`` and ``centre`` are those of ``solve_precisely``. A feature that is dependent on those
+    before it has zeros in its row of R; one without spread in its column, too.
     With a penalty, R is that of the rows and of one more row per feature. Then ``residual`` has
     LEFT, the squares that the features leave of the responses, and AROUND, all squares.
     """
     d = s.theta.size
     q, w = d + 2, padded_columns(d + 2)
     high, low = take(total, 0, q, w), take(total, q * w, q, w)
-    if asked.intercept or asked.standardized:
-        eliminate_mean(high, low, d)
-        if not settled and off_centre(high, d):
-            return OFF_CENTRE
     if not set_metric(s, high, centre, asked):
         return UNSOLVED
     _place(s, high, low, asked.penalty)
@@ -94,14 +80,8 @@ def _eliminate(s: PreciseSystem) -> int:
         rank += 1
         inverse, lack = over(1.0, 0.0, pivot)
         inverse, lack = two_sum(inverse, lack - inverse * inverse * rest)
-        _set_product(
-            -inverse,
-            -lack,
-            part(s.high[p], p, d),
-            part(s.low[p], p, d),
-            part(s.null[p], p, d),
-            part(s.factor[p], p, d),
-        )
+        for j in range(p, d):
+            s.null[p, j], s.factor[p, j] = times(-inverse, -lack, s.high[p, j], s.low[p, j])
     return rank
 
 
@@ -109,15 +89,6 @@ def _eliminate(s: PreciseSystem) -> int:
 def _offsets(d: int, w: int) -> tuple[int, int]:
     """Where ``null`` and ``factor`` begin in the scratch of a system."""
     return 2 * d * w + 4 * w + d * d, 2 * d * w + 4 * w
-
-
-@numba.njit(**INNER)
-def _set_product(
-    number: float, lack: float, high: Vector, low: Vector, out: Vector, rest: Vector
-) -> None:
-    """out + rest <- (number + lack) (high + low)."""
-    for j in range(out.size):
-        out[j], rest[j] = times(number, lack, high[j], low[j])
 
 
 @numba.njit(**INNER)
@@ -145,22 +116,8 @@ def _set_factor(s: PreciseSystem, high: Matrix, low: Matrix) -> None:
 
 
 @numba.njit(**INNER)
-def invert_factor(s: PreciseSystem) -> None:
-    """null <- the inverse of R, which has full rank."""
-    r, out, d = s.factor, s.null, s.theta.size
-    fill(out, 0.0)
-    for i in range(d - 1, -1, -1):
-        out[i, i] = 1.0
-        for k in range(i + 1, d):
-            add_row(-r[i, k], part(out[k], k, d), part(out[i], k, d))
-        inverse = 1.0 / r[i, i]
-        for k in range(i, d):
-            out[i, k] *= inverse
-
-
-@numba.njit(**INNER)
 def divided_square(s: PreciseSystem, u: Vector) -> float:
-    """|R'^-1 u|^2, for the inverse of R in ``null``."""
+    """|R'^-1 u|^2, for the inverse of R in ``null``: see ``dense.invert_upper``."""
     d = u.size
     fill(s.theta, 0.0)
     for i in range(d):

@@ -35,7 +35,7 @@ _FAR = 1e4  # variances: beyond, the square of the mean's distance from the cent
 _LOPSIDED = 1e-20  # of the largest square: with less, the rank depends on the units
 _MOST_STEPS = 12
 _ABREAST = 4  # rows of the factor that are subtracted at once
-UNSOLVED, OFF_CENTRE = -2, -3  # instead of a rank
+UNSOLVED = -2  # instead of a rank
 
 
 class PreciseSystem(NamedTuple):
@@ -94,29 +94,14 @@ def lay_out_system(f: Vector, at: int, d: int) -> tuple[PreciseSystem, int]:
 
 @numba.njit(**INNER)
 def solve_precisely(
-    s: PreciseSystem, total: Vector, centre: Vector, asked: Window, settled: bool, coef: Vector
-) -> tuple[float, int]:
-    """coef <- the coefficients; return the intercept and the rank, or UNSOLVED, or OFF_CENTRE.
-
-    ``total`` is the Gram matrix of the rows q (x - c, 1, y - cy), as ``sums.precise_sums`` has it,
-    and is overwritten. OFF_CENTRE: the mean is too far from the centre, unless that is
-    ``settled``. With a penalty the rank is -1. The system remains, until ``clear_system``.
-    """
-    d = coef.size
-    q, w = d + 2, padded_columns(d + 2)
-    high, low = take(total, 0, q, w), take(total, q * w, q, w)
-    if asked.intercept or asked.standardized:
-        eliminate_mean(high, low, d)
-        if not settled and off_centre(high, d):
-            return 0.0, OFF_CENTRE
-    return solve_centred(s, total, centre, asked, coef)
-
-
-@numba.njit(**INNER)
-def solve_centred(
     s: PreciseSystem, total: Vector, centre: Vector, asked: Window, coef: Vector
 ) -> tuple[float, int]:
-    """``solve_precisely`` after ``eliminate_mean``, which ``factorise_precisely`` begins with."""
+    """coef <- the coefficients; return the intercept and the rank, or UNSOLVED.
+
+    ``total`` is the Gram matrix of the rows q (x - c, 1, y - cy), as ``sums.precise_sums`` has it,
+    after ``eliminate_mean`` if features are centred. It is overwritten. With a penalty the rank is
+    -1. The system remains, until ``clear_system``.
+    """
     d = coef.size
     q, w = d + 2, padded_columns(d + 2)
     high, low = take(total, 0, q, w), take(total, q * w, q, w)
@@ -153,47 +138,30 @@ def clear_system(s: PreciseSystem, total: Vector) -> None:
 
 
 @numba.njit(**INNER)
-def eliminate_mean(high: Matrix, low: Matrix, d: int) -> None:
-    """The Gram matrix around the mean: A_ij - A_id A_dj / A_dd. Row d, the sums, is kept."""
-    n, rest = high[d, d], low[d, d]
-    for i in range(d + 2):
+def eliminate_mean(total: Vector, d: int) -> bool:
+    """The Gram matrix around the mean: A_ij - A_id A_dj / A_dd. Row d, the sums, is kept.
+
+    False where the mean of a feature is so far from the centre that digits are missing.
+    """
+    q, w = d + 2, padded_columns(d + 2)
+    high, low = take(total, 0, q, w), take(total, q * w, q, w)
+    n, rest, far = high[d, d], low[d, d], 0
+    for i in range(q):
         if i == d:
             continue
         first, lack = (high[d, i], low[d, i]) if i < d else (high[i, d], low[i, d])
         mean, lack = over(first, lack, n)
         mean, lack = plus(mean, lack, -mean * rest / n, 0.0)
-        size = min(i + 1, d)
-        _subtract_multiple(
-            mean,
-            lack,
-            part(high[d], 0, size),
-            part(low[d], 0, size),
-            part(high[i], 0, size),
-            part(low[i], 0, size),
-        )
+        for j in range(min(i + 1, d)):
+            product, error = two_product(mean, high[d, j])
+            error += mean * low[d, j] + lack * high[d, j]
+            high[i, j], low[i, j] = plus(high[i, j], low[i, j], -product, -error)
         if i > d:
             product, error = times(mean, lack, high[i, d], low[i, d])
             high[i, i], low[i, i] = plus(high[i, i], low[i, i], -product, -error)
-
-
-@numba.njit(**INNER)
-def _subtract_multiple(
-    number: float, lack: float, row: Vector, less: Vector, high: Vector, low: Vector
-) -> None:
-    """high + low -= (number + lack) (row + less)."""
-    for j in range(high.size):
-        product, error = two_product(number, row[j])
-        error += number * less[j] + lack * row[j]
-        high[j], low[j] = plus(high[j], low[j], -product, -error)
-
-
-@numba.njit(**INNER)
-def off_centre(high: Matrix, d: int) -> bool:
-    """Is the mean of a feature so far from the centre that digits are missing?"""
-    n, far = high[d, d], 0
     for j in range(d):
         far += high[d, j] * high[d, j] > _FAR * n * high[j, j]
-    return far > 0
+    return far == 0
 
 
 @numba.njit(**INNER)

@@ -18,7 +18,7 @@ import numpy as np
 from efface.engine.jit.blas import add_gram
 from efface.engine.jit.compilation import INNER, KERNEL
 from efface.engine.jit.records import words
-from efface.engine.jit.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, take
+from efface.engine.jit.views import ROOT, VALUE, WEIGHT, Matrix, Responses, Vector, part, take
 from efface.engine.linalg.dense import (
     EPS,
     add_row,
@@ -71,10 +71,11 @@ def refit(
         if done:
             return level, d if penalty == 0.0 else -1
     if penalty == 0.0 and n - intercept > d:
-        found = refit_ranges(x, y, np.zeros(1, np.int64), np.array([n]), intercept)
-        if not np.isnan(found[1][0]):
-            coef[:] = found[0][0]
-            return float(found[1][0]), d
+        p = d + int(intercept)
+        store = np.empty(words(lay_out_factor, d, p, n) + words(lay_out_solution, p, n))
+        level = float(refit_full_rank(x, y, intercept, coef, store))
+        if not np.isnan(level):
+            return level, d
     return _spectral(x, y, penalty, intercept, coef)
 
 
@@ -82,18 +83,6 @@ def _lift(x: Matrix) -> int:
     """The exponent of two that brings tiny values, whose squares would underflow, to about 1."""
     exponent = math.frexp(float(np.abs(x).max(initial=0.0)))[1]
     return -exponent if exponent < _TINY_EXPONENT else 0
-
-
-def refit_ranges(
-    x: Matrix, y: Responses, starts: Ints, ends: Ints, intercept: bool
-) -> tuple[Matrix, Vector]:
-    """Least squares of ranges of rows; the level is NaN where full rank is not certain."""
-    d, n = x.shape[1], int((ends - starts).max(initial=0))
-    p = d + int(intercept)
-    coef, level = np.empty((ends.size, d)), np.empty(ends.size)
-    store = np.empty(words(lay_out_factor, d, p, n) + words(lay_out_solution, p, n))
-    refit_full_rank(x, y, starts, ends, intercept, coef, level, store)
-    return coef, level
 
 
 def _with_even_lengths(x: Matrix, y: Responses, intercept: bool) -> Responses:

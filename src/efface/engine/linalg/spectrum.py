@@ -115,17 +115,13 @@ class WeightedSystem(NamedTuple):
 
 def weighted_system(X: Matrix, y: Vector, weights: Vector, intercept: bool) -> WeightedSystem:
     """The rows around their mean, if there is an intercept, times the roots of their weights."""
-    around, first, total_weight = (
-        centred(X, weights, intercept),
-        int(weights.argmax()),
-        weights.sum(),
-    )
-    roots = np.sqrt(weights)
+    around, roots = centred(X, weights, intercept), np.sqrt(weights)
+    first, total_weight = int(weights.argmax()), float(weights.sum())
     rows, mean = roots[:, np.newaxis] * around, X[first] - around[first]
     responses = roots * (y - mean_of(y, weights, intercept))
-    base = 1.0 / float(total_weight) if intercept and total_weight > 0.0 else 0.0
+    base = 1.0 / total_weight if intercept and total_weight > 0.0 else 0.0
     most = _most(weights, intercept)
-    return WeightedSystem(rows, responses, mean, base, float(total_weight), len(X), most)
+    return WeightedSystem(rows, responses, mean, base, total_weight, len(X), most)
 
 
 def spectrum(system: WeightedSystem, penalty: float, rank: int) -> Spectrum:

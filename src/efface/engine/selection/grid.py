@@ -27,7 +27,7 @@ from efface.engine.jit.compilation import FAST, INNER, carving
 from efface.engine.jit.records import as_ints
 from efface.engine.jit.views import Ints, Matrix, Vector, part, take
 from efface.engine.linalg.dense import EPS, dot, fill
-from efface.engine.linalg.tridiagonal import tridiagonalise
+from efface.engine.linalg.householder import tridiagonalise
 
 FIRST, STEP, COUNT = -30, 2, 21  # exponents of two
 LAST = FIRST + STEP * (COUNT - 1)

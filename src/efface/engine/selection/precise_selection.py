@@ -14,9 +14,9 @@ from efface.engine.events.rows import Rows, open_rows
 from efface.engine.events.stream import note_solved
 from efface.engine.jit.compilation import INNER, KERNEL
 from efface.engine.jit.views import Ints, Matrix, Responses, Vector, part
-from efface.engine.linalg.bidiagonal import bidiagonalise
 from efface.engine.linalg.dense import fill
 from efface.engine.linalg.exact_products import padded_columns
+from efface.engine.linalg.householder import bidiagonalise
 from efface.engine.linalg.precise_factor import AROUND, LEFT
 from efface.engine.linalg.precise_solve import UNSOLVED, Window, clear_system
 from efface.engine.selection.few_rows import clear_few

@@ -31,7 +31,7 @@ from efface.engine.events.stream import (
 from efface.engine.jit.compilation import INNER, KERNEL
 from efface.engine.jit.views import Ints, Matrix, Responses, Vector, take
 from efface.engine.linalg.dense import SAFE, copy, dot, factorise, fill, solve
-from efface.engine.linalg.tridiagonal import from_basis
+from efface.engine.linalg.householder import from_basis
 from efface.engine.selection.few_rows import clear_few, select_few
 from efface.engine.selection.grid import (
     COUNT,

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from efface.engine.jit.compilation import INNER, KERNEL
+from efface.engine.jit.compilation import INNER, KERNEL, shared
 from efface.engine.jit.records import record
 from efface.engine.jit.views import Ints, Matrix, Vector
 from efface.engine.linalg.dense import EPS, copy, fill
@@ -87,9 +87,12 @@ def _turn_over(r: MomentRange) -> None:
     state.turn, state.seen = turn, turn
 
 
-@numba.njit(**INNER)
-def _update(r: MomentRange) -> int:
-    """``update_moments`` for compiled callers."""
+@shared()
+def update_moments(r: MomentRange) -> int:
+    """Compute mean and variance of the live rows; DOUBTFUL if a last digit is uncertain.
+
+    There must be a live row.
+    """
     state = range_state(r.state)
     if state.known == 1:
         return DONE
@@ -143,15 +146,6 @@ def _rounded(high: float, low: float, error: float) -> tuple[float, bool]:
     below = high * (1.0 - 0.5 * EPS)
     boundary = (SECTION - 1.0) * (high - below)
     return sign * (below if low < boundary else high), abs(low - boundary) > error or error == 0.0
-
-
-@numba.njit(**KERNEL)
-def update_moments(r: MomentRange) -> int:
-    """Compute mean and variance of the live rows; DOUBTFUL if a last digit is uncertain.
-
-    There must be a live row.
-    """
-    return _update(r)
 
 
 @numba.njit(**KERNEL)
@@ -213,7 +207,7 @@ def scale_rows(
             if joined:
                 _append(r, rows[t])
                 drop_oldest(r, after[t])
-            if state.end > state.head and _update(r) == DOUBTFUL:
+            if state.end > state.head and update_moments(r) == DOUBTFUL:
                 return t, DOUBTFUL
         fill(scaled[t], np.nan)
         if state.end > state.head:
@@ -245,7 +239,7 @@ def learn_row(r: MomentRange, row: Vector, leaving: int) -> bool:
 @numba.njit(**KERNEL)
 def scale_row(r: MomentRange, row: Vector, with_mean: bool, with_std: bool, scaled: Vector) -> int:
     """Scale a row by the live rows, of which there must be one; or return DOUBTFUL."""
-    if _update(r) == DOUBTFUL:
+    if update_moments(r) == DOUBTFUL:
         return DOUBTFUL
     _scale(r, row, with_mean, with_std, scaled)
     return DONE

@@ -18,28 +18,17 @@ import numpy as np
 
 from efface.engine.jit.compilation import INNER, KERNEL, carving
 from efface.engine.jit.records import Record, as_ints, record, words
-from efface.engine.jit.views import (
-    ROOT,
-    VALUE,
-    WEIGHT,
-    Ints,
-    Matrix,
-    Responses,
-    Vector,
-    part,
-    take,
-)
+from efface.engine.jit.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, take
 from efface.engine.linalg.dense import copy, fill
 from efface.engine.linalg.double_double import plus
 from efface.engine.linalg.exact_products import add_exact_gram, padded_columns, row_start
 from efface.engine.linalg.precise_factor import factorise_precisely
 from efface.engine.linalg.precise_solve import (
-    OFF_CENTRE,
     UNSOLVED,
     PreciseSystem,
     Window,
+    eliminate_mean,
     lay_out_system,
-    solve_centred,
     solve_precisely,
 )
 from efface.engine.sums.sliding import NEVER, depth_for, first_weighted, stack_step, weight_of
@@ -224,15 +213,6 @@ def _reach_back(s: PreciseSums, x: Matrix, y: Responses, a: int) -> None:
     s.state.entries = depth
 
 
-@numba.njit(**INNER)
-def release_precise(s: PreciseSums, head: int) -> None:
-    """Overwrite the sums that contain a row before ``head``."""
-    if s.state.seen != NEVER:
-        _pop_before(s, head)
-        if head > s.state.anchor:
-            clear_precise(s)
-
-
 @numba.njit(**KERNEL)
 def follow_precise(store: Vector, head: int, end: int, by: int) -> bool:
     """Rows before ``head`` have left; then rows moved ``by`` places towards the front.
@@ -242,9 +222,10 @@ def follow_precise(store: Vector, head: int, end: int, by: int) -> bool:
     """
     s = open_precise(store)
     state = s.state
-    release_precise(s, head)
-    if state.seen != NEVER and end - state.seen > _UNUSED + (end - head) // 4:
-        clear_precise(s)
+    if state.seen != NEVER:
+        _pop_before(s, head)
+        if head > state.anchor or end - state.seen > _UNUSED + (end - head) // 4:
+            clear_precise(s)
     if state.seen == NEVER:
         return False
     state.seen -= by
@@ -261,33 +242,37 @@ def seen_by(store: Vector) -> int:
 
 
 @numba.njit(**INNER)
+def _sum_range(s: PreciseSums, x: Matrix, y: Responses, a: int, b: int, asked: Window) -> None:
+    """total <- the sums over [a, b), around the mean if features are centred."""
+    slide_precise(s, x, y, a, b)
+    near = True
+    if asked.intercept or asked.standardized:
+        near = eliminate_mean(s.total, x.shape[1])
+    if not near and s.state.turn != b:  # once more, around a new centre
+        turn_precise(s, x, y, a, b)
+        slide_precise(s, x, y, a, b)
+        eliminate_mean(s.total, x.shape[1])
+
+
+@numba.njit(**INNER)
 def fit_range(
     s: PreciseSums, x: Matrix, y: Responses, a: int, b: int, asked: Window, coef: Vector
 ) -> tuple[float, int]:
     """``solve_precisely`` for the rows [a, b). The caller clears the system."""
-    slide_precise(s, x, y, a, b)
-    level, rank = solve_precisely(s.system, s.total, s.centre, asked, s.state.turn == b, coef)
-    if rank == OFF_CENTRE:
-        turn_precise(s, x, y, a, b)
-        slide_precise(s, x, y, a, b)
-        level, rank = solve_precisely(s.system, s.total, s.centre, asked, True, coef)
-    return level, UNSOLVED if s.state.tiny == 1 else rank
+    _sum_range(s, x, y, a, b, asked)
+    return fit_again(s, asked, coef)
 
 
 @numba.njit(**INNER)
 def fit_again(s: PreciseSums, asked: Window, coef: Vector) -> tuple[float, int]:
     """``fit_range`` for the rows whose factor was just formed."""
-    level, rank = solve_centred(s.system, s.total, s.centre, asked, coef)
+    level, rank = solve_precisely(s.system, s.total, s.centre, asked, coef)
     return level, UNSOLVED if s.state.tiny == 1 else rank
 
 
 @numba.njit(**INNER)
 def factor_range(s: PreciseSums, x: Matrix, y: Responses, a: int, b: int, asked: Window) -> int:
     """``factorise_precisely`` for the rows [a, b). The caller clears the system."""
-    slide_precise(s, x, y, a, b)
-    rank = factorise_precisely(s.system, s.total, s.centre, asked, s.state.turn == b)
-    if rank == OFF_CENTRE:
-        turn_precise(s, x, y, a, b)
-        slide_precise(s, x, y, a, b)
-        rank = factorise_precisely(s.system, s.total, s.centre, asked, True)
+    _sum_range(s, x, y, a, b, asked)
+    rank = factorise_precisely(s.system, s.total, s.centre, asked)
     return UNSOLVED if s.state.tiny == 1 else rank

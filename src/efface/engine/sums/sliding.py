@@ -26,17 +26,7 @@ from efface.engine.jit.blas import add_gram
 from efface.engine.jit.compilation import INNER, carving, shared
 from efface.engine.jit.records import Record, as_ints, record
 from efface.engine.jit.simd import LANES, add_products
-from efface.engine.jit.views import (
-    ROOT,
-    VALUE,
-    WEIGHT,
-    Ints,
-    Matrix,
-    Responses,
-    Vector,
-    part,
-    take,
-)
+from efface.engine.jit.views import ROOT, VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, take
 from efface.engine.linalg.dense import fill
 
 CHUNK = 64
@@ -124,7 +114,7 @@ def widen(bounds: Matrix, high: Vector, low: Vector) -> None:
 
 
 @numba.njit(**INNER)
-def _widen_all(bounds: Matrix, x: Matrix, y: Responses, lo: int, hi: int) -> None:
+def widen_all(bounds: Matrix, x: Matrix, y: Responses, lo: int, hi: int) -> None:
     """Extend the bounds to the rows lo..hi that have weight."""
     for i in range(lo, hi):
         if y[i, WEIGHT] > 0.0:
@@ -254,7 +244,7 @@ def slide_to(s: Sums, x: Matrix, y: Responses, a: int, b: int, unit: int, centre
     _add_rows(x, y, s.state.seen, b, s.centre, s.rows, s.recent)
     bounded = s.state.bounded == 1
     if bounded:
-        _widen_all(s.recent_bounds, x, y, s.state.seen, b)
+        widen_all(s.recent_bounds, x, y, s.state.seen, b)
     s.state.seen = b
     _reach_back(s, x, y, a, unit)
     top = s.state.entries - 1
@@ -317,7 +307,7 @@ def _push_bounds(s: Sums, x: Matrix, y: Responses, lo: int, hi: int, depth: int)
     if depth > 0:
         below = take(s.stack_bounds, (depth - 1) * 2 * d, 2, d)
         widen(bounds, below[0], below[1])
-    _widen_all(bounds, x, y, lo, hi)
+    widen_all(bounds, x, y, lo, hi)
 
 
 @numba.njit(**INNER)

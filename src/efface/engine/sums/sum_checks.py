@@ -8,7 +8,7 @@ import numpy as np
 
 from efface.engine.jit.views import ROOT, VALUE, Matrix, Responses, Vector
 from efface.engine.linalg.exact_products import unpacked
-from efface.engine.sums.precise_sums import open_precise
+from efface.engine.sums.precise_sums import PreciseSums, open_precise
 from efface.engine.sums.sliding import NEVER, Sums
 
 _CLOSE = 1e-9  # of the product of two columns' lengths
@@ -22,16 +22,9 @@ def wrong_sums(
 
     ``summed`` is the range of ``total``, or None if that must be zero.
     """
-    state, (depth, _) = s.state, s.stack.shape
-    q, used = s.total.shape[0], int(state.entries)
-    ranges = {"total": (s.total, summed)}
-    kept = state.seen != NEVER
-    ranges["recent"] = (s.recent, (int(state.turn), int(state.seen)) if kept else None)
-    for k in range(depth):
-        span = (int(s.starts[k]), int(state.turn)) if k < used else None
-        ranges[f"stack[{k}]"] = (s.stack[k].reshape(q, q), span)
-    for name, (found, span) in ranges.items():
-        if not _follows(s.centre, x, y, head, span, found):
+    q = s.total.shape[0]
+    for name, entry, span in [("total", s.total, summed), *_kept_sums(s)]:
+        if not _follows(s.centre, x, y, head, span, entry.reshape(q, q)):
             yield f"sums.{name}"
     if s.rows.any():
         yield "sums.rows"
@@ -44,13 +37,8 @@ def wrong_sums(
 def wrong_precise_sums(store: Vector, x: Matrix, y: Responses, head: int) -> Iterator[str]:
     """``wrong_sums`` for the sums in double-double precision that lie in a store."""
     s = open_precise(store)
-    state, q, used = s.state, s.centre.size, int(s.state.entries)
-    kept, turn = state.seen != NEVER, int(state.turn)
-    ranges = {"recent": (s.recent, (turn, int(state.seen)) if kept else None)}
-    for k, entry in enumerate(s.stack):
-        ranges[f"stack[{k}]"] = (entry, (int(s.starts[k]), turn) if k < used else None)
-    for name, (entry, span) in ranges.items():
-        high, low = unpacked(entry, q)
+    for name, entry, span in _kept_sums(s):
+        high, low = unpacked(entry, s.centre.size)
         if not _follows(s.centre, x, y, head, span, high + low) or (span is None and entry.any()):
             yield f"precise sums.{name}"
     for name, scratch in (("rows", s.rows), ("total", s.total), ("system", s.system.scratch)):
@@ -58,13 +46,16 @@ def wrong_precise_sums(store: Vector, x: Matrix, y: Responses, head: int) -> Ite
             yield f"precise sums.{name}"
 
 
+def _kept_sums(s: Sums | PreciseSums) -> Iterator[tuple[str, Matrix, tuple[int, int] | None]]:
+    """The name, the content and the range of rows of each sum; no range for one not in use."""
+    turn, seen, used = int(s.state.turn), int(s.state.seen), int(s.state.entries)
+    yield "recent", s.recent, (turn, seen) if seen != NEVER else None
+    for k, entry in enumerate(s.stack):
+        yield f"stack[{k}]", entry, (int(s.starts[k]), turn) if k < used else None
+
+
 def _follows(
-    centre: Vector,
-    x: Matrix,
-    y: Responses,
-    head: int,
-    span: tuple[int, int] | None,
-    found: Matrix,
+    centre: Vector, x: Matrix, y: Responses, head: int, span: tuple[int, int] | None, found: Matrix
 ) -> bool:
     """Is this the sum of live rows in a range, or zero where there is no range?"""
     if span is None:

@@ -29,7 +29,7 @@ from efface.engine.jit.simd import (
     take_higher,
     take_lower,
 )
-from efface.engine.jit.views import VALUE, Matrix, Responses, Vector, part, take, weighed
+from efface.engine.jit.views import VALUE, Matrix, Vector, part, take, weighed
 from efface.engine.linalg.dense import SAFE, fill
 from efface.engine.sums.precise_windows import NO_DIRECTIONS
 from efface.engine.sums.sliding import Sums, depth_for, lay_out_sums, start_sums
@@ -88,33 +88,19 @@ def replay_windows(
     set_rule(state, rule)
     state.width, state.has_intercept = d, intercept
     margin, gauges[TOTAL_WEIGHT] = np.empty(y.size - s), s
-    answers = states, coef, gauges, margin
-    _replay(x, weighed(y), s, intercept, null, *answers, store, lanes, depth)
+    found = LaneFits(states, coef, gauges, margin, np.zeros(0))
+    least_penalty = rule.alpha if rule.kind == FIXED else 1.0
+    problem = Problem(x, weighed(y), s, float(least_penalty), intercept, null)
+    _replay(problem, found, store, lanes, depth)
     return margin
 
 
 @numba.njit(**KERNEL, nogil=True)
-def _replay(
-    x: Matrix,
-    y: Responses,
-    s: int,
-    intercept: bool,
-    null: Matrix,
-    states: Matrix,
-    coef: Matrix,
-    gauges: Matrix,
-    margin: Vector,
-    store: Vector,
-    lanes: int,
-    depth: int,
-) -> None:
-    n, d = x.shape
+def _replay(problem: Problem, found: LaneFits, store: Vector, lanes: int, depth: int) -> None:
+    (n, d), s, intercept = problem.x.shape, problem.s, problem.intercept
     f, at = take(store, 0, lanes // LANES, LANES), offsets_for(d, intercept, False)
     state = stream_state(part(store, lanes, store.size))
     sums = lay_out_sums(store, lanes + STATE_WORDS, d, depth)[0]
-    least_penalty = state.alpha if state.rule == FIXED else 1.0
-    problem = Problem(x, y, s, least_penalty, intercept, null)
-    found = LaneFits(states, coef, gauges, margin, part(margin, 0, 0))
     start_sums(sums, state.rule != FIXED)
     t = s
     while t < n:
@@ -130,7 +116,7 @@ def _replay(
             for i in range(batch.windows):
                 collect_lane(f, at, i, found, t - s + i, middle)
         else:
-            fill(part(margin, t - s, stop - s), 0.0)
+            fill(part(found.margin, t - s, stop - s), 0.0)
         t = stop
 
 
@@ -214,15 +200,7 @@ def first_penalty(f: Matrix, at: Offsets, state: Record, i: int, n: int, d: int)
 
 
 @numba.njit(**INNER)
-def plug_in(
-    f: Matrix,
-    at: Offsets,
-    state: Record,
-    i: int,
-    n: int,
-    d: int,
-    level: float,
-) -> float:
+def plug_in(f: Matrix, at: Offsets, state: Record, i: int, n: int, d: int, level: float) -> float:
     """The penalty of window i from its pilot fit; see ``pilot``."""
     numbers = at.numbers
     total, before = f[numbers + TOTAL, i], f[numbers + SQUARES, i]

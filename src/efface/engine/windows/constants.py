@@ -34,6 +34,10 @@ class VaryingFeatures(NamedTuple):
         full[:, ~self.varying] = level[:, np.newaxis] * self.shares
         return full, np.where(np.isnan(level), np.nan, 0.0) if self.replaced else level
 
+    def restored_variances(self, variance: Matrix, base: Vector) -> tuple[Matrix, Vector]:
+        """Variances of all coefficients, and of the intercept."""
+        return self._replace(shares=self.shares**2).restored(variance, base)
+
 
 def varying_features(x: Matrix, rows: int, penalty: float, intercept: bool) -> VaryingFeatures:
     """The design without constant features, where windows of ``rows`` rows have the same solution.
@@ -56,6 +60,14 @@ def varying_features(x: Matrix, rows: int, penalty: float, intercept: bool) -> V
     shares = _shares(values) if replaced else np.zeros(constant.size)
     kept = np.ascontiguousarray(x[:, varying])
     return VaryingFeatures(kept, intercept or replaced, varying, shares, replaced)
+
+
+def constant_as_intercept(x: Matrix, intercept: bool) -> VaryingFeatures:
+    """The design without its constant feature, if an intercept takes the place of exactly one."""
+    design = varying_features(x, len(x), 0.0, intercept)
+    if design.replaced and design.shares.size == 1:
+        return design
+    return VaryingFeatures(x, intercept, np.ones(x.shape[1], dtype=bool), np.zeros(0))
 
 
 def _constant_columns(x: Matrix) -> NDArray[np.intp]:

@@ -32,7 +32,6 @@ def slide_windows(
     penalty: float,
     intercept: bool,
     first: int,
-    length: int = 0,
     weights: Vector | None = None,
 ) -> tuple[Matrix, Vector, Ints]:
     """Coefficients, intercept and rank of the window of s rows that ends at each row.
@@ -43,7 +42,7 @@ def slide_windows(
     design = varying_features(x, min(n, s), penalty, intercept)
     responses = weighed(y, weights)
     problem = Problem(design.x, responses, s, penalty, design.intercept)
-    found = _estimates(problem, first, length)
+    found = _estimates(problem, first)
     if weights is not None:
         found.margin[first:][_weightless(weights, s)[first:]] = 0.0
     d = design.x.shape[1]
@@ -53,35 +52,32 @@ def slide_windows(
     rank[:first] = 0
     unsafe = np.flatnonzero(~(found.margin >= SAFE))
     if unsafe.size > (n - first) // 2 and s > d + int(design.intercept):
-        unsafe = _without_null_directions(unsafe, problem, first, length, found, rank)
+        unsafe = _without_null_directions(unsafe, problem, first, found, rank)
     coef, level = design.restored(found.coef, found.level)
     if not unsafe.size:
         return coef, level, rank
-    starts = np.maximum(np.arange(1, n + 1) - s, 0)
-    return _refitted(unsafe, starts, x, responses, penalty, intercept, coef, level, rank)
+    starts, given = np.maximum(np.arange(1, n + 1) - s, 0), (x, responses, penalty, intercept)
+    return _refitted(unsafe, starts, given, coef, level, rank)
 
 
 def _refitted(
     unsafe: Ints,
     starts: Ints,
-    x: Matrix,
-    y: Responses,
-    penalty: float,
-    intercept: bool,
+    given: tuple[Matrix, Responses, float, bool],
     coef: Matrix,
     level: Vector,
     rank: Ints,
 ) -> tuple[Matrix, Vector, Ints]:
     """Refit unsafe windows, from sums in double-double precision or else from their rows."""
-    given = x, y, penalty, intercept, coef, level, rank
-    for e in fit_precisely(starts[unsafe], unsafe, *given).tolist():
+    x, y, penalty, intercept = given
+    for e in fit_precisely(starts[unsafe], unsafe, *given, coef, level, rank).tolist():
         rows = slice(starts[e], e + 1)
         level[e], rank[e] = refit(x[rows], y[rows], penalty, intercept, coef[e])
     return coef, level, rank
 
 
 def _without_null_directions(
-    unsafe: Ints, problem: Problem, first: int, length: int, out: Estimates, rank: Ints
+    unsafe: Ints, problem: Problem, first: int, out: Estimates, rank: Ints
 ) -> Ints:
     """Solve the unsafe windows once more, if features depend on each other in all rows.
 
@@ -90,7 +86,7 @@ def _without_null_directions(
     null = null_directions(problem.x, problem.y, problem.s, problem.intercept)
     if not null.size:
         return unsafe
-    found = _estimates(problem._replace(null=null), first, length)
+    found = _estimates(problem._replace(null=null), first)
     safe = found.margin[unsafe] >= SAFE
     done = unsafe[safe]
     out.coef[done], out.level[done] = found.coef[done], found.level[done]
@@ -132,11 +128,11 @@ def solve_windows(
     rank = np.where(count < least, 0, np.minimum(count - int(intercept), d + design.replaced))
     coef, level = design.restored(found.coef, found.states[2].copy())
     coef[count < least], level[count < least] = np.nan, np.nan
-    unsafe = np.flatnonzero(~(margin >= SAFE))
-    return _refitted(unsafe, starts, x, responses, penalty, intercept, coef, level, rank)
+    unsafe, given = np.flatnonzero(~(margin >= SAFE)), (x, responses, penalty, intercept)
+    return _refitted(unsafe, starts, given, coef, level, rank)
 
 
-def _estimates(problem: Problem, first: int, length: int) -> Estimates:
+def _estimates(problem: Problem, first: int) -> Estimates:
     """The estimates of all windows; NaN before row ``first``."""
     n, d = problem.x.shape
     p = d + int(problem.intercept)
@@ -144,7 +140,7 @@ def _estimates(problem: Problem, first: int, length: int) -> Estimates:
     found.coef[:first], found.level[:first] = np.nan, np.nan
     # Each of the two is compiled only when windows need it.
     many = min(p, n) if p <= MOST_UNKNOWNS and problem.s > p else n
-    t = slide_many_features(problem, first, many, found, length) if first < many else first
+    t = slide_many_features(problem, first, many, found) if first < many else first
     if t < n:
         slide_few_features(problem, t, found)
     return found

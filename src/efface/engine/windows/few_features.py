@@ -10,7 +10,7 @@ import numba
 from efface.engine.jit.compilation import INNER, KERNEL
 from efface.engine.jit.records import words
 from efface.engine.jit.simd import LANES, aligned, set_all
-from efface.engine.jit.views import Matrix, Responses, Vector, part, take
+from efface.engine.jit.views import Matrix, Vector, part, take
 from efface.engine.linalg.batched_cholesky import solve_row
 from efface.engine.linalg.dense import fill
 from efface.engine.sums.sliding import depth_for, lay_out_sums, start_sums
@@ -31,30 +31,18 @@ def slide_few_features(problem: Problem, first: int, out: Estimates) -> None:
     d, depth = problem.x.shape[1], depth_for(min(problem.s, len(problem.y)), LANES)
     lanes = offsets_for(d, problem.intercept, True).size * LANES
     store = aligned(lanes + words(lay_out_sums, d, depth))
-    _slide(*problem, first, *out, store, lanes, depth)
+    _slide(problem, first, out, store, lanes, depth)
 
 
 @numba.njit(**KERNEL, nogil=True)
 def _slide(
-    x: Matrix,
-    y: Responses,
-    s: int,
-    penalty: float,
-    intercept: bool,
-    null: Matrix,
-    first: int,
-    coef: Matrix,
-    level: Vector,
-    margin: Vector,
-    store: Vector,
-    lanes: int,
-    depth: int,
+    problem: Problem, first: int, out: Estimates, store: Vector, lanes: int, depth: int
 ) -> None:
-    (n, d), problem = x.shape, Problem(x, y, s, penalty, intercept, null)
+    (n, d), s, intercept = problem.x.shape, problem.s, problem.intercept
     f, at = take(store, 0, lanes // LANES, LANES), offsets_for(d, intercept, True)
     sums = lay_out_sums(store, lanes, d, depth)[0]
     start_sums(sums, False)
-    set_all(f, at.penalty, penalty)
+    set_all(f, at.penalty, problem.penalty)
     t = first
     while t < n:
         batch = Batch(t + 1, min(min(LANES, n - t), max(1, min(t + 1, s) // 2)))
@@ -63,9 +51,9 @@ def _slide(
             solve_row(f, at, at.factor + at.m * at.step)
             if intercept:
                 set_level(f, at, sums.centre, d)
-            _collect(f, at, sums.centre[d + 1], batch, Estimates(coef, level, margin))
+            _collect(f, at, sums.centre[d + 1], batch, out)
         else:
-            fill(part(margin, t, t + batch.windows), 0.0)
+            fill(part(out.margin, t, t + batch.windows), 0.0)
         t += batch.windows
 
 

@@ -17,21 +17,10 @@ from numpy.typing import NDArray
 from efface.engine.events.core import Core, form_primal, gather, lay_out_core
 from efface.engine.jit.compilation import INNER, KERNEL
 from efface.engine.jit.records import words
-from efface.engine.jit.views import (
-    ROOT,
-    VALUE,
-    WEIGHT,
-    Ints,
-    Matrix,
-    Responses,
-    Vector,
-    part,
-    weighed,
-)
-from efface.engine.linalg.dense import SAFE, dot
+from efface.engine.jit.views import VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, weighed
+from efface.engine.linalg.dense import SAFE, dot, invert_upper
 from efface.engine.linalg.exact_products import padded_columns
 from efface.engine.linalg.gram_schmidt import (
-    Factor,
     inverse_diagonal,
     lay_out_factor,
     origin_variance,
@@ -39,13 +28,7 @@ from efface.engine.linalg.gram_schmidt import (
     place_columns,
     squared_residuals,
 )
-from efface.engine.linalg.precise_factor import (
-    AROUND,
-    LEAST_LEFT,
-    LEFT,
-    divided_square,
-    invert_factor,
-)
+from efface.engine.linalg.precise_factor import AROUND, LEAST_LEFT, LEFT, divided_square
 from efface.engine.linalg.precise_solve import Window, clear_system
 from efface.engine.sums.precise_sums import (
     PreciseSums,
@@ -59,8 +42,9 @@ from efface.engine.sums.sliding import (
     first_weighted,
     lay_out_sums,
     start_sums,
+    weight_of,
 )
-from efface.engine.windows.constants import VaryingFeatures, varying_features
+from efface.engine.windows.constants import constant_as_intercept
 
 _KEPT = 1e-6  # a difference below this share of its first term has lost too many digits
 
@@ -104,76 +88,50 @@ def infer_windows(
     The window of row t starts at row ``starts[t]``, which never decreases. From row ``first`` on;
     ``coef``, ``level`` and ``rank`` are those of the windows.
     """
-    design = varying_features(x, len(x), 0.0, intercept)
-    if design.replaced and design.shares.size == 1:
-        return _with_constant(design, y, starts, first, coef, rank, weights)
-    problem = InferenceProblem(x, weighed(y, weights), starts, intercept, False)
-    return _infer_all(problem, first, coef, level, rank == x.shape[1])
-
-
-def _with_constant(
-    design: VaryingFeatures,
-    y: Vector,
-    starts: Ints,
-    first: int,
-    coef: Matrix,
-    rank: Ints,
-    weights: Vector | None,
-) -> Inference:
-    """The inference on a design with a constant feature, which is solved as an intercept."""
-    varying, (share,) = design.varying, design.shares
-    problem = InferenceProblem(design.x, weighed(y, weights), starts, True, True)
-    others, level = np.ascontiguousarray(coef[:, varying]), coef[:, ~varying].ravel() / share
-    found = _infer_all(problem, first, others, level, rank == varying.size)
-    variance = np.empty(coef.shape)
-    variance[:, varying] = found.variance
-    variance[:, ~varying] = (found.base * share**2)[:, np.newaxis]
-    return found._replace(variance=variance, base=np.zeros_like(found.base))
+    design = constant_as_intercept(x, intercept)
+    if design.replaced:
+        level = coef[:, ~design.varying].ravel() / design.shares
+        coef = np.ascontiguousarray(coef[:, design.varying])
+    given = design.x, weighed(y, weights), starts, design.intercept
+    problem = InferenceProblem(*given, uncentred=design.replaced)
+    found = _infer_all(problem, first, coef, level, rank == x.shape[1])
+    variance, base = design.restored_variances(found.variance, found.base)
+    return found._replace(variance=variance, base=base)
 
 
 def _infer_all(
     problem: InferenceProblem, first: int, coef: Matrix, level: Vector, full: NDArray[np.bool]
 ) -> Inference:
+    """The statistics from row ``first`` on of the windows that have full rank."""
     (n, d), p = problem.x.shape, problem.x.shape[1] + int(problem.intercept)
     found = Inference(np.full((n, d), np.nan), *(np.full(n, np.nan) for _ in range(3)))
     rows = np.arange(1, n + 1) - problem.starts
     depth = depth_for(int(rows.max(initial=1)))
     size = words(lay_out_sums, d, depth) + words(lay_out_core, p, 1, 0)
-    _infer(*problem, max(first, p), coef, level, *found, np.zeros(size), depth)
-    left = _left(full & (rows >= p), max(first, p), found)
+    first = max(first, p)
+    _infer(problem, first, coef, level, found, np.zeros(size), depth)
+    left = first + np.flatnonzero((full & (rows >= p) & np.isnan(found.unexplained))[first:])
     if left.size:
         sums = allocate_precise(d, problem.intercept, int(rows[left].max()))
-        _infer_precisely(*problem, left, *found, sums)
-        left = _left(full & (rows >= p), max(first, p), found)
+        _infer_precisely(problem, left, found, sums)
+        left = left[np.isnan(found.unexplained[left])]
     if left.size:
         store = np.empty(words(lay_out_factor, d, p, int(rows[left].max())))
-        _infer_by_rows(*problem, left, coef, level, *found, store)
+        _infer_by_rows(problem, left, coef, level, found, store)
     return found
-
-
-def _left(full: NDArray[np.bool], first: int, found: Inference) -> Ints:
-    """The rows from ``first`` on whose windows have full rank, and no statistics yet."""
-    left = np.flatnonzero(full & np.isnan(found.unexplained))
-    return left[left >= first]
 
 
 @numba.njit(**KERNEL, nogil=True)
 def _infer(
-    x: Matrix,
-    y: Responses,
-    starts: Ints,
-    intercept: bool,
-    uncentred: bool,
+    problem: InferenceProblem,
     first: int,
     coef: Matrix,
     level: Vector,
-    variance: Matrix,
-    base: Vector,
-    unexplained: Vector,
-    total: Vector,
+    found: Inference,
     store: Vector,
     depth: int,
 ) -> None:
+    x, y, starts, intercept, uncentred = problem
     n, d = x.shape
     sums, end = lay_out_sums(store, 0, d, depth)
     core = lay_out_core(store, end, d + 1 if intercept else d, 1, sums.centre)[0]
@@ -185,29 +143,22 @@ def _infer(
         gather(sums, x, y, a, t + 1, 1, intercept)
         if form_primal(core, sums.total, d, 0.0, intercept) >= SAFE:
             for j in range(d):
-                variance[t, j] = core.inverse[j, j]
-            base[t] = _base_variance(core, d) if intercept else 0.0
+                found.variance[t, j] = core.inverse[j, j]
+            found.base[t] = _base_variance(core, d) if intercept else 0.0
             rows, responses = part(x, a, t + 1), part(y, a, t + 1)
             around = _scatter(sums, responses, d, intercept)
-            unexplained[t] = _unexplained(sums, core, rows, responses, coef[t], level[t], around)
-            total[t] = around + _square_of_mean(sums, d) if uncentred else around
+            found.unexplained[t] = _unexplained(
+                sums, core, rows, responses, coef[t], level[t], around
+            )
+            found.total[t] = around + _square_of_mean(sums, d) if uncentred else around
 
 
 @numba.njit(**KERNEL, nogil=True)
 def _infer_precisely(
-    x: Matrix,
-    y: Responses,
-    starts: Ints,
-    intercept: bool,
-    uncentred: bool,
-    ends: Ints,
-    variance: Matrix,
-    base: Vector,
-    unexplained: Vector,
-    total: Vector,
-    store: Vector,
+    problem: InferenceProblem, ends: Ints, found: Inference, store: Vector
 ) -> None:
     """``_infer`` for the windows that end at ``ends``, from sums in double-double precision."""
+    x, y, starts, intercept, uncentred = problem
     d, s = x.shape[1], open_precise(store)
     for e in range(ends.size):
         t = ends[e]
@@ -215,14 +166,14 @@ def _infer_precisely(
         rank = factor_range(s, x, y, starts[t], t + 1, asked)
         left, around = s.system.residual[LEFT], s.system.residual[AROUND]
         if rank == d and left > LEAST_LEFT * around:
-            invert_factor(s.system)
+            invert_upper(s.system.factor, s.system.null)
             for j in range(d):
                 row = part(s.system.null[j], j, d)
-                variance[t, j] = dot(row, row)
-            unexplained[t], total[t], base[t] = left, around, 0.0
+                found.variance[t, j] = dot(row, row)
+            found.unexplained[t], found.total[t], found.base[t] = left, around, 0.0
             if intercept:
-                base[t], square = _at_origin(s, d)
-                total[t] += square if uncentred else 0.0
+                found.base[t], square = _at_origin(s, d)
+                found.total[t] += square if uncentred else 0.0
     clear_system(s.system, s.total)
 
 
@@ -239,21 +190,15 @@ def _at_origin(s: PreciseSums, d: int) -> tuple[float, float]:
 
 @numba.njit(**KERNEL, nogil=True)
 def _infer_by_rows(
-    x: Matrix,
-    y: Responses,
-    starts: Ints,
-    intercept: bool,
-    uncentred: bool,
+    problem: InferenceProblem,
     ends: Ints,
     coef: Matrix,
     level: Vector,
-    variance: Matrix,
-    base: Vector,
-    unexplained: Vector,
-    total: Vector,
+    found: Inference,
     store: Vector,
 ) -> None:
     """``_infer`` for the windows that end at ``ends``, each from its own rows."""
+    x, y, starts, intercept, uncentred = problem
     d, first = x.shape[1], 1 if intercept else 0
     for e in range(ends.size):
         t = ends[e]
@@ -261,36 +206,29 @@ def _infer_by_rows(
         rows, responses = part(x, a, b), part(y, a, b)
         f = lay_out_factor(store, 0, d, d + first, b - a)[0]
         place_columns(f, rows, responses, intercept)
-        around = _square_around_mean(f, responses, intercept)
+        around = _squares(responses, intercept)
         if orthogonalise(f):
             for j in range(d):
-                variance[t, j] = inverse_diagonal(f, first + j)
-            base[t] = origin_variance(f) if intercept else 0.0
+                found.variance[t, j] = inverse_diagonal(f, first + j)
+            found.base[t] = origin_variance(f) if intercept else 0.0
             value = f.r[d + first, d + first] ** 2
             if not value > _KEPT * around:
                 value = squared_residuals(rows, responses, coef[t], level[t], intercept)
-            unexplained[t] = value
-            total[t] = _square(responses) if uncentred else around
+            found.unexplained[t] = value
+            found.total[t] = _squares(responses, False) if uncentred else around
 
 
 @numba.njit(**INNER)
-def _square(y: Responses) -> float:
-    """The weighted sum of squared responses."""
-    square = 0.0
+def _squares(y: Responses, centred: bool) -> float:
+    """The weighted sum of squared responses, around their mean if ``centred``."""
+    base, mean, square = 0.0, 0.0, 0.0
+    if centred:
+        base, weight = y[first_weighted(y, 0, y.shape[0]), VALUE], weight_of(y, 0, y.shape[0])
+        for i in range(y.shape[0]):
+            mean += y[i, WEIGHT] * (y[i, VALUE] - base) / weight
     for i in range(y.shape[0]):
-        square += y[i, WEIGHT] * (y[i, VALUE] * y[i, VALUE])
+        square += y[i, WEIGHT] * (y[i, VALUE] - base - mean) ** 2
     return square
-
-
-@numba.njit(**INNER)
-def _square_around_mean(f: Factor, y: Responses, intercept: bool) -> float:
-    """The sum of squared responses that were placed, around their mean with an intercept."""
-    response, square, linear, weight = f.columns[f.columns.shape[0] - 1], 0.0, 0.0, 0.0
-    for i in range(response.size):
-        square += response[i] * response[i]
-        linear += y[i, ROOT] * response[i]
-        weight += y[i, WEIGHT]
-    return square - linear * linear / weight if intercept else square
 
 
 @numba.njit(**INNER)
@@ -317,14 +255,7 @@ def _scatter(sums: Sums, y: Responses, d: int, intercept: bool) -> float:
     if not intercept:
         return square + sums.centre[d + 1] * (2.0 * first + n * sums.centre[d + 1])
     value = square - first**2 / n
-    if value > _KEPT * square:
-        return value
-    mean, value, base = 0.0, 0.0, y[first_weighted(y, 0, y.shape[0]), VALUE]
-    for i in range(y.shape[0]):
-        mean += y[i, WEIGHT] * (y[i, VALUE] - base) / n
-    for i in range(y.shape[0]):
-        value += y[i, WEIGHT] * (y[i, VALUE] - base - mean) ** 2
-    return value
+    return value if value > _KEPT * square else _squares(y, True)
 
 
 @numba.njit(**INNER)

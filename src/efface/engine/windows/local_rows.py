@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from efface.engine.jit.compilation import INNER
-from efface.engine.jit.simd import BLOCKS, LANES
+from efface.engine.jit.simd import BLOCKS, LANES, aligned
 from efface.engine.jit.views import Ints, Matrix, Vector, part
 from efface.engine.linalg.dense import EPS
 from efface.engine.sums.sliding import Sums
@@ -29,7 +29,7 @@ MEAN, CENTRE, SHIFT, DIAGONAL, COEF, PRODUCTS = range(6)  # rows of ``Room.featu
 LEVERAGE, PREDICTED = range(2)  # rows of ``Room.z`` behind the features
 SIDE = BLOCKS * LANES  # columns whose forms are computed side by side
 _FIRST, _LAST, _COUNT = range(3)
-_NUMBERS, _LINE = 12, 64  # see ``local_spread``; bytes of a cache line
+_NUMBERS = 12  # see ``local_spread``
 
 
 class Room(NamedTuple):
@@ -72,8 +72,8 @@ def room_for(d: int, rows: int) -> Room:
     rows = -(-rows // SIDE) * SIDE + LANES  # rows 4,096 bytes apart would share cache lines
     most = max(d, COLUMNS)
     return Room(
-        _aligned(d + 2, rows),
-        _aligned(_VECTORS, rows),
+        aligned((d + 2) * rows).reshape(d + 2, rows),
+        aligned(_VECTORS * rows).reshape(_VECTORS, rows),
         np.zeros(rows, np.int64),
         np.zeros(3, np.int64),
         np.zeros((d + 2, d)),
@@ -83,13 +83,6 @@ def room_for(d: int, rows: int) -> Room:
         np.zeros(_NUMBERS),
         np.zeros(most * most + 96 * most),
     )
-
-
-def _aligned(rows: int, columns: int) -> Matrix:
-    """Zeros from the start of a cache line on: a vector register is loaded from one line."""
-    flat = np.zeros(rows * columns + LANES)
-    start = -flat.ctypes.data % _LINE // flat.itemsize
-    return flat[start : start + rows * columns].reshape(rows, columns)
 
 
 @numba.njit(**INNER)

@@ -218,22 +218,44 @@ def _multiply_columns(r: Room, c: Columns) -> None:
 
 @numba.njit(**INNER)
 def _invert_products(a: Matrix) -> None:
-    """a <- the inverse of the products in its upper triangle."""
+    """a <- the inverse of the products in its upper triangle, by Gauss-Jordan elimination."""
     for k in range(COLUMNS):
         for j in range(k):
             a[k, j] = a[j, k]
         a[k, k] = a[k, k] * (1.0 + RIDGE) if a[k, k] > TINY else 1.0
-    _invert_small(a)
+    for p in range(COLUMNS):
+        pivot = 1.0 / a[p, p]
+        a[p, p] = 1.0
+        for j in range(COLUMNS):
+            a[p, j] *= pivot
+        for i in range(COLUMNS):
+            if i != p:
+                factor = a[i, p]
+                a[i, p] = 0.0
+                for j in range(COLUMNS):
+                    a[i, j] -= factor * a[p, j]
 
 
 @numba.njit(**INNER)
 def _solve_slopes(r: Room, n: int) -> None:
-    """slopes <- the regression of the target on the columns, shrunk."""
-    slopes, sums, explained = r.small[_SLOPES], r.small[_SUMS], 0.0
+    """slopes <- the regression of the target on the columns, each times max(0, 1 - 1 / t^2).
+
+    That of FIT must not be negative.
+    """
+    slopes, shrunk, sums = r.small[_SLOPES], r.small[_SHRUNK], r.small[_SUMS]
+    explained = 0.0
     for k in range(COLUMNS):
         slopes[k] = dot(r.stack[k], sums)
         explained += slopes[k] * sums[k]
-    _shrink(r, max(r.numbers[_SQUARES] - explained, 0.0) / (n - COLUMNS - 1))
+    variance = max(r.numbers[_SQUARES] - explained, 0.0) / (n - COLUMNS - 1)
+    for k in range(COLUMNS):
+        square = variance * r.stack[k, k]
+        square *= 0.5 if k == ENDS and slopes[k] > 0.0 else 1.0
+        shrunk[k] = max(0.0, 1.0 - square / max(slopes[k] * slopes[k], TINY))
+        if k == FIT and slopes[k] < 0.0:
+            shrunk[k] = 0.0
+        slopes[k] *= shrunk[k]
+    r.numbers[NOISE] = variance
 
 
 @numba.njit(**APART, fastmath=FAST)
@@ -309,37 +331,6 @@ def _folded(a: Matrix, shrunk: Vector, k: int) -> tuple[float, float, float, flo
 @numba.njit(**INNER)
 def _pair(a: Matrix, shrunk: Vector, k: int, j: int) -> float:
     return a[k, j] * (shrunk[k] if j == k else shrunk[k] + shrunk[j])
-
-
-@numba.njit(**INNER)
-def _invert_small(a: Matrix) -> None:
-    """a <- a^-1 of a positive definite matrix, by Gauss-Jordan elimination."""
-    n = a.shape[0]
-    for p in range(n):
-        pivot = 1.0 / a[p, p]
-        a[p, p] = 1.0
-        for j in range(n):
-            a[p, j] *= pivot
-        for i in range(n):
-            if i != p:
-                factor = a[i, p]
-                a[i, p] = 0.0
-                for j in range(n):
-                    a[i, j] -= factor * a[p, j]
-
-
-@numba.njit(**INNER)
-def _shrink(r: Room, variance: float) -> None:
-    """Multiply each coefficient by max(0, 1 - 1 / t^2); that of FIT must not be negative."""
-    slopes, shrunk = r.small[_SLOPES], r.small[_SHRUNK]
-    for k in range(COLUMNS):
-        square = variance * r.stack[k, k]
-        square *= 0.5 if k == ENDS and slopes[k] > 0.0 else 1.0
-        shrunk[k] = max(0.0, 1.0 - square / max(slopes[k] * slopes[k], TINY))
-        if k == FIT and slopes[k] < 0.0:
-            shrunk[k] = 0.0
-        slopes[k] *= shrunk[k]
-    r.numbers[NOISE] = variance
 
 
 # -- a new row -------------------------------------------------------------------------------------

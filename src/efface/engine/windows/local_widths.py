@@ -75,7 +75,7 @@ def local_widths(
     depth, limits = depth_for(rows), (most, alpha, normal)
     store = np.zeros(words(lay_out_sums, d, depth))
     rows_and_sums = np.ascontiguousarray(X), by_feature, weighed(y, weights), store, depth
-    _local_widths(*rows_and_sums, *fits, room, *form, *limits, out)
+    _local_widths(*rows_and_sums, fits, room, form, *limits, out)
     return out
 
 
@@ -86,33 +86,28 @@ def _local_widths(
     y: Responses,
     store: Vector,
     depth: int,
-    rows: Matrix,
-    first: Ints,
-    last: Ints,
-    coef: Matrix,
-    intercept: Vector,
-    penalty: Vector,
+    fits: Fits,
     room: Room,
-    has_intercept: bool,
-    centred: bool,
-    power: int,
+    form: Penalisation,
     most: int,
     alpha: float,
     normal: float,
     out: Vector,
 ) -> None:
+    rows, first, last, coef, intercept, penalty = fits
     count, sums = 0, lay_out_sums(store, 0, x.shape[1], depth)[0]
     start_sums(sums, False)
     for t in range(out.size):
         a, b = first[t], last[t]
         if t == 0 or a != first[t - 1] or b != last[t - 1]:
             count, lo = 0, max(a, b - most)
-            slide_to(sums, x, y, lo, b, 1, centred)
-            used, share = hold_rows(by_feature, lo, b, sums, centred, room), (b - lo) / (b - a)
-            system = room, used, sums, centred, share, penalty[t], power
+            slide_to(sums, x, y, lo, b, 1, form.centred)
+            used = hold_rows(by_feature, lo, b, sums, form.centred, room)
+            share = (b - lo) / (b - a)
+            system = room, used, sums, form.centred, share, penalty[t], form.power
             if used >= LEAST_ROWS and invert_system(*system):
                 constant, fit = share / sums.total[x.shape[1], x.shape[1]], (coef[t], intercept[t])
-                constant *= 1.0 if has_intercept else 0.0
+                constant *= 1.0 if form.intercept else 0.0
                 count = measure_errors(room, *fit, used, constant)
             if count >= LEAST_ROWS:
                 fit_spread(room, a, b, count)

@@ -15,14 +15,8 @@ import numpy as np
 from efface.engine.jit.blas import multiply, multiply_transposed
 from efface.engine.jit.compilation import FAST, INNER, KERNEL
 from efface.engine.jit.records import words
-from efface.engine.jit.simd import (
-    LANES,
-    TILE,
-    aligned,
-    set_all,
-    set_from,
-)
-from efface.engine.jit.views import ROOT, Ints, Matrix, Responses, Vector, block, part
+from efface.engine.jit.simd import LANES, TILE, aligned, set_all, set_from
+from efface.engine.jit.views import ROOT, Ints, Matrix, Vector, block, part
 from efface.engine.linalg.batched_cholesky import padded, solve_lanes
 from efface.engine.linalg.cancellation import (
     Terms,
@@ -30,15 +24,7 @@ from efface.engine.linalg.cancellation import (
     largest_keeps_digits,
     set_largest_terms,
 )
-from efface.engine.linalg.dense import (
-    CLEAR,
-    SAFE,
-    copy,
-    divide_rows,
-    dot,
-    factorise_rows,
-    fill,
-)
+from efface.engine.linalg.dense import CLEAR, SAFE, copy, divide_rows, dot, factorise_rows, fill
 from efface.engine.sums.sliding import depth_for, lay_out_sums, start_sums
 from efface.engine.windows.block_core import (
     BAND,
@@ -67,38 +53,30 @@ def slide_many_features(
     depth = depth_for(min(problem.s, len(problem.y)), length)
     ends = np.cumsum([0] + [rows * columns for rows, columns in shapes(p, length)])
     held = aligned(int(ends[-1])), np.zeros(words(lay_out_sums, d, depth)), ends
-    return int(_slide(*problem, first, stop, *out, *held, length, depth))
+    return int(_slide(problem, first, stop, out, *held, length, depth))
 
 
 @numba.njit(**KERNEL, nogil=True)
 def _slide(
-    x: Matrix,
-    y: Responses,
-    s: int,
-    penalty: float,
-    intercept: bool,
-    null: Matrix,
+    problem: Problem,
     first: int,
     stop: int,
-    coef: Matrix,
-    level: Vector,
-    margin: Vector,
+    out: Estimates,
     store: Vector,
     floats: Vector,
     ends: Ints,
     length: int,
     depth: int,
 ) -> int:
-    n, d = x.shape
-    p = d + 1 if intercept else d
-    problem, out = Problem(x, y, s, penalty, intercept, null), Estimates(coef, level, margin)
+    n, d = problem.x.shape
+    p = d + 1 if problem.intercept else d
     w = workspace(store, floats, ends, d, p, length, depth)
     start_sums(w.sums, False)
     t = first
     while t < stop:
-        b = block_at(problem, t, _windows_here(t, s, p, penalty, length, n))
+        b = block_at(problem, t, _windows_here(t, problem.s, p, problem.penalty, length, n))
         _solve_block(w, problem, b, out)
-        copy(w.margins, part(margin, t, t + b.windows))
+        copy(w.margins, part(out.margin, t, t + b.windows))
         t += b.windows
     return t
 
@@ -211,13 +189,10 @@ def _write_one(
 ) -> None:
     """Write one window's system to its lane, padded by the identity."""
     step = m + 1
-    for i in range(size):
-        for j in range(i + 1):
-            f[i * step + j, lane] = schur[lo + i, lo + j]
-    for i in range(size, m):
-        for j in range(i + 1):
-            f[i * step + j, lane] = 1.0 if i == j else 0.0
     for i in range(m):
+        for j in range(i + 1):
+            padding = 1.0 if i == j else 0.0
+            f[i * step + j, lane] = schur[lo + i, lo + j] if i < size else padding
         f[(m + TILE) * step + i, lane] = weight[lo + i] if i < size else 1.0
         for g in range(TILE):
             f[(m + g) * step + i, lane] = residual[g, lo + i] if g < 2 and i < size else 0.0

@@ -34,7 +34,7 @@ from efface.engine.jit.simd import (
     set_sum,
     subtract_product,
 )
-from efface.engine.jit.views import VALUE, WEIGHT, Ints, Matrix, Responses, Vector, part, take
+from efface.engine.jit.views import VALUE, Ints, Matrix, Responses, Vector, part, take
 from efface.engine.linalg.batched_cholesky import solve_row
 from efface.engine.linalg.dense import copy, fill
 from efface.engine.sums.sliding import (
@@ -45,7 +45,7 @@ from efface.engine.sums.sliding import (
     lay_out_sums,
     start_sums,
     turn_over,
-    widen,
+    widen_all,
 )
 from efface.engine.windows.batched_replay import first_penalty, plug_in, solve_pilot
 from efface.engine.windows.lane_fits import LaneFits, collect_lane, set_leverages
@@ -111,7 +111,7 @@ def solve_ranges(
     inner = found._replace(states=np.ascontiguousarray(states), gauges=np.ascontiguousarray(gauges))
     waiting = np.zeros(LANES, np.int64)
     shape = lanes, centres, depth, 0 if longest <= SHORT else unit
-    _solve(*ranges, *inner, waiting, store, *shape, intercept, measured)
+    _solve(ranges, inner, waiting, store, *shape, intercept, measured)
     if inner.states is not states:
         states[:], gauges[:] = inner.states, inner.gauges
 
@@ -128,17 +128,8 @@ class _Lanes(NamedTuple):
 
 @numba.njit(**KERNEL, nogil=True)
 def _solve(
-    x: Matrix,
-    y: Responses,
-    lo: Ints,
-    hi: Ints,
-    rows: Matrix,
-    at_: Ints,
-    states: Matrix,
-    coef: Matrix,
-    gauges: Matrix,
-    margin: Vector,
-    unpenalised: Vector,
+    ranges: Ranges,
+    found: LaneFits,
     waiting: Ints,
     store: Vector,
     lanes: int,
@@ -148,15 +139,14 @@ def _solve(
     intercept: bool,
     measured: bool,
 ) -> None:
+    x, y, lo, hi = ranges.x, ranges.y, ranges.lo, ranges.hi
     d = x.shape[1]
     f, at = take(store, 0, lanes // LANES, LANES), offsets_for(d, intercept, False)
     state = stream_state(part(store, lanes, lanes + STATE_WORDS))
     sums = lay_out_sums(store, lanes + STATE_WORDS, d, depth)[0]
     all_lanes = _Lanes(f, at, take(store, centres, LANES, d + 2), waiting, state)
-    ranges = Ranges(x, y, lo, hi, rows, at_)
-    found = LaneFits(states, coef, gauges, margin, unpenalised)
     start_sums(sums, state.rule != FIXED)
-    _pad(f, at, d)
+    _pad(f, at)
     centred = take(store, centres + LANES * (d + 2), _PLACES, d + 2)
     used, end, first = 0, -1, 0
     for k in range(lo.size):
@@ -209,14 +199,12 @@ def _sum_short(sums: Sums, centred: Matrix, ranges: Ranges, k: int, first: int, 
             add_products(rows, sums.total, i * q + j, j, i, q, hi - lo)
     if sums.state.bounded == 1:
         clear_bounds(sums.bounds)
-        for i in range(lo, hi):
-            if y[i, WEIGHT] > 0.0:
-                widen(sums.bounds, x[i], x[i])
+        widen_all(sums.bounds, x, y, lo, hi)
     return first
 
 
 @numba.njit(**INNER)
-def _pad(f: Matrix, at: Offsets, d: int) -> None:
+def _pad(f: Matrix, at: Offsets) -> None:
     """What never changes: the identity beside the features, zeros above the diagonal."""
     for i in range(at.m):
         for j in range(i // TILE * TILE + TILE):

@@ -18,7 +18,7 @@ from efface.engine.jit.records import words
 from efface.engine.jit.views import WEIGHT, Ints, Matrix, Responses, Vector, part, weighed
 from efface.engine.linalg.dense import EPS, add_row, dot
 from efface.engine.linalg.gram_schmidt import Factor, lay_out_factor, orthogonalise, place_columns
-from efface.engine.windows.constants import varying_features
+from efface.engine.windows.constants import constant_as_intercept
 
 HC0, HC1, HC2, HC3, HAC = range(5)
 
@@ -53,32 +53,14 @@ def robust_variances(
     >>> found.variance[3] == ((y - 3.0) ** 2).sum() / 16
     array([ True])
     """
-    design = varying_features(x, len(x), 0.0, intercept)
-    if design.replaced and design.shares.size == 1:  # a constant feature is an intercept
-        varying, (share,) = design.varying, design.shares
-        found = _variances(design.x, y, starts, ends, True, errors, weights)
-        variance = np.empty(x.shape)
-        variance[:, varying] = found.variance
-        variance[:, ~varying] = (found.base * share**2)[:, np.newaxis]
-        return RobustVariances(variance, np.zeros_like(found.base))
-    return _variances(x, y, starts, ends, intercept, errors, weights)
-
-
-def _variances(
-    x: Matrix,
-    y: Vector,
-    starts: Ints,
-    ends: Ints,
-    intercept: bool,
-    errors: RobustErrors,
-    weights: Vector | None,
-) -> RobustVariances:
-    n, d = x.shape
+    design = constant_as_intercept(x, intercept)
+    n, d = design.x.shape
     found = RobustVariances(np.full((n, d), np.nan), np.full(n, np.nan))
     longest = int((ends + 1 - starts[ends]).max(initial=1))
-    store = np.empty(words(lay_out_factor, d, d + int(intercept), longest))
-    _fill(x, weighed(y, weights), starts, ends, intercept, *errors, *found, store)
-    return found
+    store = np.empty(words(lay_out_factor, d, d + int(design.intercept), longest))
+    responses = weighed(y, weights)
+    _fill(design.x, responses, starts, ends, design.intercept, errors, found, store)
+    return RobustVariances(*design.restored_variances(*found))
 
 
 @numba.njit(**KERNEL, nogil=True)
@@ -88,10 +70,8 @@ def _fill(
     starts: Ints,
     ends: Ints,
     intercept: bool,
-    kind: int,
-    lags: int,
-    variance: Matrix,
-    base: Vector,
+    errors: RobustErrors,
+    found: RobustVariances,
     store: Vector,
 ) -> None:
     d, first = x.shape[1], 1 if intercept else 0
@@ -102,15 +82,15 @@ def _fill(
         place_columns(f, rows, responses, intercept)
         if not orthogonalise(f):
             continue
-        _scale_residuals(f, responses, kind)
-        count = _newey_west_lags(rows.shape[0], lags) if kind == HAC else 0
+        _scale_residuals(f, responses, errors.kind)
+        count = _newey_west_lags(rows.shape[0], errors.lags) if errors.kind == HAC else 0
         for j in range(first + d):
             _influence(f, j)
         for j in range(d):
-            variance[t, j] = _long_run(f.columns[first + j], count)
+            found.variance[t, j] = _long_run(f.columns[first + j], count)
             if intercept:  # the intercept is the prediction at 0, not at the centre
                 add_row(-f.centre[j], f.columns[first + j], f.columns[0])
-        base[t] = _long_run(f.columns[0], count) if intercept else 0.0
+        found.base[t] = _long_run(f.columns[0], count) if intercept else 0.0
 
 
 @numba.njit(**INNER)

@@ -249,7 +249,8 @@ def add_moments(f: Matrix, at: Offsets, sums: Sums, problem: Problem, batch: Bat
     for i in range(OWN):
         new = min(batch.first + i, batch.first + batch.windows - 2)
         present = 1.0 if i < batch.windows - 1 else 0.0
-        before, after = y[new - s, VALUE] - middle, y[new, VALUE] - middle
+        old = max(new - s, 0)  # row -1 does not exist, and NaN times 0 is NaN
+        before, after = y[old, VALUE] - middle, y[new, VALUE] - middle
         set_split(f, around + i, present * before, present * after, i)
     add_dot(f, numbers + SQUARES, response, response, OWN)
     add_dot(f, numbers + TOTAL, around, one, OWN)
