@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,7 @@ from efface.engine.events.state import STATE_WORDS, Rule, mark_unsolved, stream_
 from efface.engine.events.stream import DONE, append_row
 from efface.engine.jit.records import Record
 from efface.engine.jit.views import Ints, Matrix, Vector, weighed
-from efface.engine.linalg.spectrum import (
-    conditioning,
-    numerical_rank,
-)
+from efface.engine.linalg.spectrum import conditioning, numerical_rank
 from efface.engine.windows.local_widths import Penalisation
 from efface.engine.windows.ranges import Ranges
 from efface.live.departures import departures
@@ -50,6 +47,18 @@ def _place_of_unit() -> int:
 _UNIT = _place_of_unit()
 
 
+class Kernels(NamedTuple):
+    """What the engine does with a store of one kind of solver."""
+
+    open: Callable[[Vector], Any]  # gives names to the parts of a store
+    reset: Callable[[Vector, Rule], None]  # overwrites everything but the shape
+    learn: Callable[..., bool]  # appends a row and drops the oldest
+    release: Callable[[Ints, Vector], None]  # overwrites what was derived from rows that have left
+    disturb: Callable[[Vector, int], None]  # clears what was built from the rows behind a place
+    shift: Callable[[Vector, int], None]  # follows rows that have moved towards the front
+    residues: Callable[..., list[str]]  # names the parts that do not follow from the live rows
+
+
 class Solver(SpectralMeasures):
     """Coefficients, penalty, rank and predictions of the rows in a row store.
 
@@ -61,10 +70,8 @@ class Solver(SpectralMeasures):
     gaps_from: int | None = None  # from how many rows on ``blank`` may leave gaps between rows
     walls: Walls | None = None  # says which rows are walls of the tree of sums
     stores: tuple[Vector, ...]  # the arrays that hold what was derived from the live rows
-    _predict: Callable[..., tuple[float, int]]  # the kernel that predicts
-    _learn: Callable[..., bool]  # the kernel that appends a row and drops the oldest
-    _centred: bool  # is the rank that of the rows around their mean?
-    _scaling = 0  # the penalty of a feature is multiplied by its deviation to this power
+    standardizes = False  # are features divided by their deviations?
+    _kernels: ClassVar[Kernels]
 
     def __init__(
         self,
@@ -84,30 +91,21 @@ class Solver(SpectralMeasures):
         self.fades = fades
         self.unit = 1.0  # the weight that counts as one row, see ``fading``
         self.rows = RowStore(width, fades=fades)
-        self._precise = PreciseFits(width, centred=intercept)  # where float64 is not enough
+        self._centred = intercept or self.standardizes  # is the rank that of centred rows?
+        self._precise = PreciseFits(width, centred=self._centred)  # where float64 is not enough
+        self._predict, self._learn = self._predictor, self._kernels.learn
         self._allocate()
 
     # -- what a kind of solver must know ---------------------------------------------------------
 
+    @property
     @abstractmethod
-    def _allocate(self) -> None:
-        """Allocate the state for as many rows as the row store has places, and reset it."""
+    def _predictor(self) -> Callable[..., tuple[float, int]]:
+        """The kernel that predicts."""
 
     @abstractmethod
-    def _reset(self) -> None:
-        """Overwrite the state; no row is solved."""
-
-    @abstractmethod
-    def _release(self) -> None:
-        """Overwrite all that was derived from rows that have left."""
-
-    @abstractmethod
-    def _disturb(self, place: int) -> None:
-        """A row was put in at ``place``: clear what was built from the rows behind it."""
-
-    @abstractmethod
-    def _shift(self, by: int) -> None:
-        """Follow rows that have moved towards the front of their array."""
+    def _new_stores(self) -> tuple[Vector, ...]:
+        """Stores for the state of as many rows as the row store has places."""
 
     @abstractmethod
     def _answer(self, code: int) -> None:
@@ -124,6 +122,82 @@ class Solver(SpectralMeasures):
     @abstractmethod
     def _gauge(self, X: Matrix, columns: Matrix) -> bool:
         """Solve and fill gauges; False where singular values are needed."""
+
+    # -- the stores ------------------------------------------------------------------------------
+
+    @property
+    def _rules(self) -> tuple[Rule, ...]:
+        """The rule of the penalty for each store."""
+        return (self.penalty.rule,)
+
+    @property
+    def _scaling(self) -> int:
+        """The penalty of a feature is multiplied by its deviation to this power."""
+        return 0
+
+    @property
+    def _store(self) -> Vector:
+        return self.stores[0]
+
+    @property
+    def _state(self) -> Record:
+        return stream_state(self._store)
+
+    @property
+    def _coef(self) -> Vector:
+        coef: Vector = self._kernels.open(self._store).coef
+        return coef
+
+    def _allocate(self) -> None:
+        """Allocate the state for as many rows as the row store has places, and reset it."""
+        self.stores = self._new_stores()
+        self._reset()
+
+    def _reset(self) -> None:
+        """Overwrite the state; no row is solved."""
+        self._precise.clear()
+        self._note_releases()
+        for store, rule in zip(self.stores, self._rules, strict=True):
+            self._kernels.reset(store, rule._replace(unit=self.unit))
+
+    def _release(self) -> None:
+        """Overwrite all that was derived from rows that have left."""
+        span = self.rows.arrays[2]
+        for store in self.stores:
+            self._kernels.release(span, store)
+        if self._precise.active:
+            self._precise.release(*self.rows.span)
+            self._note_releases()
+
+    def _disturb(self, place: int) -> None:
+        """A row was put in at ``place``: clear what was built from the rows behind it."""
+        for store in self.stores:
+            self._kernels.disturb(store, place)
+        self._precise.disturb(place)
+
+    def _shift(self, by: int) -> None:
+        """Follow rows that have moved towards the front of their array."""
+        for store in self.stores:
+            self._kernels.shift(store, by)
+
+    def residues(self) -> list[str]:
+        """The names of parts of the state that do not follow from the live rows: none, if sound."""
+        rows = self.rows
+        found = [
+            name for each in self.stores for name in self._kernels.residues(*rows.arrays, each)
+        ]
+        return [*found, *self._precise.residues(rows)]
+
+    def _note_releases(self) -> None:
+        """Note whether more than the first store depends on rows."""
+        self._releases = len(self.stores) > 1 or self._precise.active
+
+    def _sums_for_refit(self) -> Vector | None:
+        """Sums in double-double precision, if they can determine the coefficients."""
+        if not self._precise.serve(self.rows):
+            return None
+        self._releases = True
+        return self._precise.store_for(self.rows)
 
     # -- rows come and leave ---------------------------------------------------------------------
 
@@ -181,10 +255,6 @@ class Solver(SpectralMeasures):
 
     def _set_unit(self, unit: float) -> None:
         self.unit = self.stores[0][_UNIT] = unit  # a pilot fit takes it from there
-
-    def _ruled(self, rule: Rule) -> Rule:
-        """A rule with the present unit."""
-        return rule._replace(unit=self.unit)
 
     def drop(self, count: int) -> None:
         """The oldest rows leave."""
@@ -245,16 +315,6 @@ class Solver(SpectralMeasures):
         by = self.rows.compact()
         self._precise.release(by, by + self.rows.span[1], by)
         self._shift(by)
-
-    def _release_precise(self) -> None:
-        """Overwrite the sums in double-double precision that contain rows that have left."""
-        if self._precise.active:
-            self._precise.release(*self.rows.span)
-            self._note_releases()
-
-    def _note_releases(self) -> None:
-        """Note whether more than the first store depends on rows."""
-        self._releases = len(self.stores) > 1 or self._precise.active
 
     # -- the solution ----------------------------------------------------------------------------
 
@@ -399,10 +459,6 @@ class Solver(SpectralMeasures):
         rows = self.rows.n_rows * (self.width + 3) * 8
         stores = sum(store.nbytes for store in self.stores) + self._precise.nbytes
         return self.rows.nbytes + stores - rows
-
-    @abstractmethod
-    def residues(self) -> list[str]:
-        """The names of parts of the state that do not follow from the live rows: none, if sound."""
 
     def _prepare(self, before: Ints, after: Ints) -> Ints:
         """Make room for a replay; how many rows leave once each row is learned."""

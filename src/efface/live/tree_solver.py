@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from efface.engine.jit.views import Vector
 from efface.engine.tree.tree_checks import wrong_nodes
+from efface.engine.tree.walls import fold_from
 from efface.live.solver import Solver
 from efface.live.summation import SummationTree, Walls
 
@@ -31,6 +32,11 @@ class TreeSolver(Solver):
     @property
     def working_store(self) -> int:
         return super().working_store + (0 if self._tree is None else self._tree.store.nbytes)
+
+    def _allocate(self) -> None:
+        super()._allocate()
+        self.gaps_from = fold_from(self.width)
+        self._discard_tree()
 
     def use_walls(self, walls: Walls | None) -> None:
         super().use_walls(walls)
@@ -64,6 +70,7 @@ class TreeSolver(Solver):
         assert self._tree is not None
         rows = self.rows
         self._blank_rows(self._tree.store, positions)
+        self._precise.clear()
         oldest, newest = cut
         if oldest:
             rows.drop(oldest)
@@ -72,26 +79,28 @@ class TreeSolver(Solver):
             rows.drop_newest(newest)
             self._tree.cut(rows.span[1])
 
-    def _wrong_nodes(self) -> list[str]:
-        """The names of nodes that do not follow from the live rows."""
+    def residues(self) -> list[str]:
         (x, y, _), span = self.rows.arrays, self.rows.span
         tree = np.zeros(0) if self._tree is None else self._tree.store
-        return list(wrong_nodes(tree, x, y, span[0]))
+        return [*super().residues(), *wrong_nodes(tree, x, y, span[0])]
 
-    def _release_tree(self) -> None:
+    def _reset(self) -> None:
+        if self._tree is not None:
+            self._tree.clear()
+        super()._reset()
+
+    def _release(self) -> None:
+        super()._release()
         if self._tree is not None:
             self._tree.release(self.rows.span[0])
 
-    def _insert_in_tree(self, place: int) -> None:
-        """A row was put in at ``place``."""
+    def _disturb(self, place: int) -> None:
+        super()._disturb(place)
         if self._tree is not None:
             head = self.rows.span[0]
             self._tree.insert(place - head, head, self.walls)
 
-    def _shift_tree(self, by: int) -> None:
+    def _shift(self, by: int) -> None:
+        super()._shift(by)
         if self._tree is not None:
             self._tree.shift(by)
-
-    def _clear_tree(self) -> None:
-        if self._tree is not None:
-            self._tree.clear()
