@@ -6,7 +6,7 @@ Where many rows are alive, a tree of sums lets rows leave from anywhere (see ``s
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,22 +23,14 @@ from efface.engine.events.pilot import (
     refit_pilot,
 )
 from efface.engine.events.precise_refit import refit_precisely
-from efface.engine.events.state import Rule, allocate, open_stream, reset, shift, tail_for
+from efface.engine.events.state import Rule, allocate, disturb, tail_for
 from efface.engine.events.state_checks import residues
 from efface.engine.events.stream import COMPACT, FOLD, FORM, FORM_DUAL, REFIT
 from efface.engine.jit.views import Ints, Matrix, Vector
 from efface.engine.linalg.spectrum import interpolated, rank_of
-from efface.live.solver import Kernels
+from efface.live.solver_state import Kernels
 from efface.live.trace import Asked
 from efface.live.tree_solver import TreeSolver
-
-
-class _Notes(NamedTuple):
-    """What is known at a row of a replay with diagnostics."""
-
-    measured: int = -1  # this row is measured already
-    certain: int = -1  # the rows from this place on have full rank for sure
-    refitted: bool = False
 
 
 @final
@@ -53,16 +45,7 @@ class EventSolver(TreeSolver):
     """
 
     batched = True
-
-    _kernels = Kernels(
-        open_stream,
-        reset,
-        stream.learn_row,
-        stream.release_rows,
-        stream.disturb_rows,
-        shift,
-        residues,
-    )
+    _kernels = Kernels(stream.learn_row, stream.release_rows, disturb, residues)
 
     @property
     def _predictor(self) -> Callable[..., tuple[float, int]]:
@@ -82,10 +65,6 @@ class EventSolver(TreeSolver):
     @property
     def _pilot(self) -> Vector | None:
         return self.stores[1] if len(self.stores) > 1 else None
-
-    @property
-    def _bounded(self) -> bool:
-        return self.penalty.adapts
 
     def _blank_rows(self, tree: Vector, positions: NDArray[np.intp]) -> None:
         blank_rows(*self.rows.arrays, self._store, tree, positions)
@@ -124,24 +103,25 @@ class EventSolver(TreeSolver):
         self._serve(step, *step(0))
 
     def _measure_until(self, end: int, row: int, events: Events, asked: Asked) -> int:
-        room, count, notes = self._room(), 2 if asked.diagnostics else 1, _Notes()
+        room, count = self._room(), 2 if asked.diagnostics else 1
+        measured = certain = -1  # a row that is measured; rows from this place on have full rank
+        refitted = False
 
         def step(row: int) -> tuple[int, int]:
-            bounds, last = (row, end, notes.measured), (count, self._watched)
+            bounds, last = (row, end, measured), (count, self._watched)
             rows, stores = self.rows.arrays, (self._store, self._pilot)
-            return diagnose_rows(*rows, *stores, events, room, bounds, notes.certain, *last)  # type: ignore[no-any-return]
+            return diagnose_rows(*rows, *stores, events, room, bounds, certain, *last)  # type: ignore[no-any-return]
 
         def note(row: int, code: int) -> None:
-            nonlocal notes
-            certain = notes.certain
+            nonlocal measured, certain, refitted
             if code == SPECTRAL:
-                self._measure_apart(row, events, notes.refitted)
+                self._measure_apart(row, events, refitted)
             elif code == UNRANKED:
                 certain = self._rank_at(row, events.counts)
             elif code == COMPACT:
                 certain = max(certain - self.rows.span[0], -1)
-            measured = code in (SPECTRAL, UNRANKED, COMPACT)
-            notes = _Notes(row if measured else notes.measured, certain, code == REFIT)
+            measured = row if code in (SPECTRAL, UNRANKED, COMPACT) else measured
+            refitted = code == REFIT
 
         return int(self._serve(step, *step(row), note)) if row < end else row
 

@@ -29,6 +29,7 @@ class ScaledKernels(NamedTuple):
 class ScaledSolver(Solver):
     """A solver whose kernels solve, measure and learn one row after the other."""
 
+    _bounded = True
     _scaled_kernels: ClassVar[ScaledKernels]
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,9 +18,9 @@ from efface.engine.selection.selection_fit import predict_selection
 from efface.engine.selection.selection_replay import gauge_selection, replay_selection
 from efface.engine.standardized.standardized_replay import DIAGNOSED, GAUGED, NOTHING
 from efface.engine.windows.ranges import Ranges
+from efface.live.penalties import Selected
 from efface.live.scaled_solver import ScaledKernels, ScaledSolver
-from efface.live.selected_penalty import Selected
-from efface.live.solver import Kernels
+from efface.live.solver_state import Kernels
 from efface.live.trace import Asked, Trace
 from efface.live.tree_solver import TreeSolver
 
@@ -36,20 +38,19 @@ class SelectionSolver(ScaledSolver, TreeSolver):
     """
 
     walks = True
-    _bounded = True
-    _predictor = staticmethod(predict_selection)
     _kernels = Kernels(
-        kernels.open_selection,
-        kernels.reset_selection,
         kernels.learn_selection,
         kernels.release_selection,
         kernels.disturb_selection,
-        kernels.shift_selection,
         selection_residues,
     )
     _scaled_kernels = ScaledKernels(
         replay_selection, gauge_selection, refit_selection, refit_selection_precisely
     )
+
+    @property
+    def _predictor(self) -> Callable[..., tuple[float, int]]:
+        return predict_selection  # type: ignore[no-any-return]
 
     def _new_stores(self) -> tuple[Vector, ...]:
         shape = self.width, self.intercepts, self.rows.capacity

@@ -10,7 +10,7 @@ from efface.engine.standardized import standardized_fit as kernels
 from efface.engine.standardized.standardized_checks import standard_residues
 from efface.engine.standardized.standardized_replay import gauge_standard, replay_standard
 from efface.live.scaled_solver import ScaledKernels, ScaledSolver
-from efface.live.solver import Kernels
+from efface.live.solver_state import Kernels
 
 
 @final
@@ -31,12 +31,9 @@ class StandardizedSolver(ScaledSolver):
     standardizes = True
     _scaling = 2
     _kernels = Kernels(
-        kernels.open_standard,
-        kernels.reset_standard,
         kernels.learn_standard,
         kernels.release_standard,
         kernels.disturb_standard,
-        kernels.shift_standard,
         standard_residues,
     )
     _scaled_kernels = ScaledKernels(

@@ -20,11 +20,6 @@ class TreeSolver(Solver):
     _tree: SummationTree | None = None
     _forgets = False  # has a row left from the middle? Then the tree is kept
 
-    @property
-    @abstractmethod
-    def _bounded(self) -> bool:
-        """Must the tree know the largest and the smallest value of each feature?"""
-
     @abstractmethod
     def _blank_rows(self, tree: Vector, positions: NDArray[np.intp]) -> None:
         """Overwrite rows, their nodes of the tree, and all else that was derived from them."""

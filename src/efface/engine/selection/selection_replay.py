@@ -109,14 +109,14 @@ def _move_to(s: SelectionStream, r: Rows, places: Ints, t: int) -> None:
     """Let the live rows be those of the t-th range; sums start anew if it shares no row."""
     if places[t, 0] >= r.span.end or places[t, 0] < r.span.head:
         s.sums.state.seen, s.state.solved_end = NEVER, -1
-    s.state.fold_from, s.options.folded = NEVER, 0
+    s.state.fold_from, s.state.folded = NEVER, 0
     r.span.head, r.span.end, r.span.weightless = places[t, 0], places[t, 1], places[t, 2]
 
 
 @numba.njit(**INNER)
 def _correct_residuals(s: SelectionStream, r: Rows, gauge: Vector) -> None:
     """Averaged coefficients solve no single system: their residuals are summed by row."""
-    if s.options.averages == 1:
+    if s.state.averages == 1:
         gauge[UNEXPLAINED] = residuals_by_row(s.frame, s.sums, r, s.state.has_intercept == 1)
 
 

@@ -46,6 +46,7 @@ class Frame(NamedTuple):
     scale: Vector  # (d,)
     row: Vector  # (d,) scratch
     scratch: Vector  # (d^2 + 96 d,)
+    everything: Vector  # all of it, as one array
 
 
 @carving
@@ -68,6 +69,7 @@ def lay_out_frame(store: Vector, at: int, d: int) -> tuple[Frame, int]:
         part(f, o + 6 * d, o + 7 * d),
         part(f, o + 7 * d, scratch),
         part(f, scratch, end),
+        part(f, at, end),
     )
     return frame, end
 
