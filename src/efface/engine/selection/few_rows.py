@@ -276,12 +276,11 @@ def _solve(few: FewRows, state: Record, coef: Vector) -> None:
     fill(coef, 0.0)
     f.unexplained, f.length = 0.0, 0.0
     for i in range(f.count):
-        kept = penalty / (few.squares[i] + penalty) if few.squares[i] > 0.0 else 1.0
-        along = (
-            few.pull[i] * np.sqrt(few.squares[i]) / (few.squares[i] + penalty)
-            if kept < 1.0
-            else 0.0
-        )
+        kept, along = 1.0, 0.0
+        if few.squares[i] > 0.0:
+            kept = penalty / (few.squares[i] + penalty)
+        if kept < 1.0:
+            along = few.pull[i] * np.sqrt(few.squares[i]) / (few.squares[i] + penalty)
         f.unexplained += (few.pull[i] * kept) ** 2
         f.length += along * along
         add_row(along, few.directions[i], coef)
