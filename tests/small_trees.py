@@ -14,9 +14,8 @@ def small_trees(fold_from=FOLD_FROM, leaf_bits=LEAF_BITS):
     """Let models that are made inside use the tree from ``fold_from`` live rows on."""
     values = {
         "efface.engine.events.state.fold_from": fold_from,
-        "efface.live.event_solver.fold_from": fold_from,
         "efface.engine.selection.selection_state.fold_from": fold_from,
-        "efface.live.selection_solver.fold_from": fold_from,
+        "efface.live.tree_solver.fold_from": fold_from,
         "efface.live.summation.leaf_bits": leaf_bits,
     }
     with ExitStack() as stack:

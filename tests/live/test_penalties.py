@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from efface.engine.events.state import FIXED, GIVEN, LEMMA_3, PILOT, Rule
-from efface.live.penalties import AUTO, RESIDUAL, Fixed, Lemma3
+from efface.engine.events.state import FIXED, GIVEN, LEMMA_3, PILOT, SELECTED, Rule
+from efface.live.penalties import AUTO, RESIDUAL, Fixed, Lemma3, Selected
 
 
 def test_a_fixed_penalty_does_not_adapt():
@@ -36,3 +36,12 @@ def test_past_the_switch_there_is_no_penalty(theta_max):
     always = replace(penalty, switch_at=np.inf)
     assert penalty.for_rows(6, 3) == always.for_rows(6, 3)._replace(switch_at=2.0)
     assert penalty.for_rows(7, 3) == Rule()
+
+
+def test_a_selected_penalty_adapts_and_needs_no_pilot_fit():
+    penalty = Selected()
+    assert penalty.adapts
+    assert penalty.pilot is None
+    assert penalty.rule.kind == SELECTED
+    assert penalty.for_rows(3, 2) == penalty.rule
+    assert Selected(True) != penalty != Lemma3()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from efface.live.penalties import Fixed
-from efface.live.selected_penalty import Selected
+from efface.live.penalties import Fixed, Selected
 from efface.live.selection_solver import SelectionSolver
 from efface.live.standardized_solver import StandardizedSolver
 from efface.live.trace import Asked

@@ -12,7 +12,7 @@ from twins import regression as naive
 from twins import selection as twin
 
 from efface import AutoRidge, KeepFor, replay
-from efface.live.selected_penalty import Selected
+from efface.live.penalties import Selected
 from efface.live.selection_solver import SelectionSolver, StandardizedSelectionSolver
 
 PROMISED = 1e-9  # of the deviation of the responses

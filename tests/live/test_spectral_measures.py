@@ -10,8 +10,7 @@ from efface.engine.events.event_replay import Events
 from efface.engine.events.leverage import GAUGES
 from efface.live import spectral_measures
 from efface.live.event_solver import EventSolver
-from efface.live.penalties import Fixed
-from efface.live.selected_penalty import Selected
+from efface.live.penalties import Fixed, Selected
 from efface.live.selection_solver import SelectionSolver, StandardizedSelectionSolver
 from efface.live.spectral_measures import SpectralMeasures
 from efface.live.standardized_solver import StandardizedSolver

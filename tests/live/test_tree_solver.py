@@ -7,8 +7,7 @@ import pytest
 from small_trees import FOLD_FROM, small_trees
 
 from efface.live.event_solver import EventSolver
-from efface.live.penalties import Fixed
-from efface.live.selected_penalty import Selected
+from efface.live.penalties import Fixed, Selected
 from efface.live.selection_solver import SelectionSolver
 
 KINDS = {"event": (EventSolver, Fixed(1.0)), "selection": (SelectionSolver, Selected())}

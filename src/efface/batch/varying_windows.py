@@ -19,10 +19,9 @@ from efface.inputs.times import Times
 from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.half_life import HalfLife
 from efface.live.live_rows import LiveRows
-from efface.live.penalties import Fixed, Penalty
+from efface.live.penalties import Fixed, Penalty, Selected
 from efface.live.policies import KeepAll, Policy, Schedule
 from efface.live.replays import replay_rows
-from efface.live.selected_penalty import Selected
 from efface.models.intervals import Method
 
 

@@ -5,7 +5,8 @@ Where many rows are alive, a tree of sums lets rows leave from anywhere (see ``s
 
 from __future__ import annotations
 
-from typing import NamedTuple, final
+from collections.abc import Callable
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,30 +23,14 @@ from efface.engine.events.pilot import (
     refit_pilot,
 )
 from efface.engine.events.precise_refit import refit_precisely
-from efface.engine.events.state import (
-    allocate,
-    open_stream,
-    reset,
-    shift,
-    stream_state,
-    tail_for,
-)
+from efface.engine.events.state import Rule, allocate, disturb, tail_for
 from efface.engine.events.state_checks import residues
 from efface.engine.events.stream import COMPACT, FOLD, FORM, FORM_DUAL, REFIT
-from efface.engine.jit.records import Record
 from efface.engine.jit.views import Ints, Matrix, Vector
 from efface.engine.linalg.spectrum import interpolated, rank_of
-from efface.engine.tree.walls import fold_from
+from efface.live.solver_state import Kernels
 from efface.live.trace import Asked
 from efface.live.tree_solver import TreeSolver
-
-
-class _Notes(NamedTuple):
-    """What is known at a row of a replay with diagnostics."""
-
-    measured: int = -1  # this row is measured already
-    certain: int = -1  # the rows from this place on have full rank for sure
-    refitted: bool = False
 
 
 @final
@@ -60,68 +45,31 @@ class EventSolver(TreeSolver):
     """
 
     batched = True
+    _kernels = Kernels(stream.learn_row, stream.release_rows, disturb, residues)
 
-    def _allocate(self) -> None:
+    @property
+    def _predictor(self) -> Callable[..., tuple[float, int]]:
+        if self.penalty.pilot is not None:
+            return predict_piloted  # type: ignore[no-any-return]
+        return predict_adaptive if self.penalty.adapts else predict_fixed  # type: ignore[no-any-return]
+
+    def _new_stores(self) -> tuple[Vector, ...]:
         shape = self.width, self.intercepts, self._shrinks, self.rows.capacity
-        self._store = allocate(*shape)
-        self._pilot = None if self.penalty.pilot is None else allocate(*shape)
-        self._predict = predict_adaptive if self.penalty.adapts else predict_fixed
-        if self._pilot is not None:
-            self._predict = predict_piloted
-        self._learn = stream.learn_row
-        self.stores = (self._store,) if self._pilot is None else (self._store, self._pilot)
-        self._centred = self.intercepts
-        self.gaps_from = fold_from(self.width)
-        self._discard_tree()
-        self._reset()
-
-    def _reset(self) -> None:
-        self._precise.clear()
-        self._clear_tree()
-        reset(self._store, self._ruled(self.penalty.applied))
-        if self._pilot is not None and self.penalty.pilot is not None:
-            reset(self._pilot, self._ruled(self.penalty.pilot))
+        return tuple(allocate(*shape) for _ in self._rules)
 
     @property
-    def _state(self) -> Record:
-        return stream_state(self._store)
+    def _rules(self) -> tuple[Rule, ...]:
+        pilot = self.penalty.pilot
+        return (self.penalty.applied,) if pilot is None else (self.penalty.applied, pilot)
 
     @property
-    def _coef(self) -> Vector:
-        coef: Vector = open_stream(self._store).coef
-        return coef
-
-    def residues(self) -> list[str]:
-        found = [name for store in self.stores for name in residues(*self.rows.arrays, store)]
-        return [*found, *self._precise.residues(self.rows), *self._wrong_nodes()]
-
-    @property
-    def _bounded(self) -> bool:
-        return self.penalty.adapts
+    def _pilot(self) -> Vector | None:
+        return self.stores[1] if len(self.stores) > 1 else None
 
     def _blank_rows(self, tree: Vector, positions: NDArray[np.intp]) -> None:
         blank_rows(*self.rows.arrays, self._store, tree, positions)
-        self._precise.clear()
         if self._pilot is not None:
             discard_rows(self._pilot)
-
-    def _release(self) -> None:
-        span = self.rows.arrays[2]
-        for store in self.stores:
-            stream.release_rows(span, store)
-        self._release_tree()
-        self._release_precise()
-
-    def _disturb(self, place: int) -> None:
-        for store in self.stores:
-            stream.disturb_rows(store, place)
-        self._precise.disturb(place)
-        self._insert_in_tree(place)
-
-    def _shift(self, by: int) -> None:
-        for store in self.stores:
-            shift(store, by)
-        self._shift_tree(by)
 
     def _answer(self, code: int) -> None:
         rows, store, watched = self.rows.arrays, self._store, self._watched
@@ -143,12 +91,9 @@ class EventSolver(TreeSolver):
     def _refit(self, store: Vector) -> None:
         """Refit from the sums in double-double precision, or else from the rows."""
         rows, pilot = self.rows.arrays, store is self._pilot
-        if self._precise.serve(self.rows):
-            sums = self._precise.store_for(self.rows)
-            self._releases = True
-            if refit_precisely(*rows, store, sums, pilot):
-                return
-        (refit_pilot if pilot else stream.refit_rows)(*rows, store)
+        sums = self._sums_for_refit()
+        if sums is None or not refit_precisely(*rows, store, sums, pilot):
+            (refit_pilot if pilot else stream.refit_rows)(*rows, store)
 
     def _run(self, events: Events) -> None:
         def step(row: int) -> tuple[int, int]:
@@ -158,24 +103,25 @@ class EventSolver(TreeSolver):
         self._serve(step, *step(0))
 
     def _measure_until(self, end: int, row: int, events: Events, asked: Asked) -> int:
-        room, count, notes = self._room(), 2 if asked.diagnostics else 1, _Notes()
+        room, count = self._room(), 2 if asked.diagnostics else 1
+        measured = certain = -1  # a row that is measured; rows from this place on have full rank
+        refitted = False
 
         def step(row: int) -> tuple[int, int]:
-            bounds, last = (row, end, notes.measured), (count, self._watched)
+            bounds, last = (row, end, measured), (count, self._watched)
             rows, stores = self.rows.arrays, (self._store, self._pilot)
-            return diagnose_rows(*rows, *stores, events, room, bounds, notes.certain, *last)  # type: ignore[no-any-return]
+            return diagnose_rows(*rows, *stores, events, room, bounds, certain, *last)  # type: ignore[no-any-return]
 
         def note(row: int, code: int) -> None:
-            nonlocal notes
-            certain = notes.certain
+            nonlocal measured, certain, refitted
             if code == SPECTRAL:
-                self._measure_apart(row, events, notes.refitted)
+                self._measure_apart(row, events, refitted)
             elif code == UNRANKED:
                 certain = self._rank_at(row, events.counts)
             elif code == COMPACT:
                 certain = max(certain - self.rows.span[0], -1)
-            measured = code in (SPECTRAL, UNRANKED, COMPACT)
-            notes = _Notes(row if measured else notes.measured, certain, code == REFIT)
+            measured = row if code in (SPECTRAL, UNRANKED, COMPACT) else measured
+            refitted = code == REFIT
 
         return int(self._serve(step, *step(row), note)) if row < end else row
 

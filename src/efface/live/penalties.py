@@ -12,9 +12,9 @@ from math import inf
 from typing import final
 
 from efface.engine.events.pilot import AUTO, RESIDUAL, RESPONSE
-from efface.engine.events.state import FADING, FIXED, GIVEN, LEMMA_3, PILOT, Rule
+from efface.engine.events.state import FADING, FIXED, GIVEN, LEMMA_3, PILOT, SELECTED, Rule
 
-__all__ = ["AUTO", "RESIDUAL", "RESPONSE", "Fixed", "Lemma3", "Penalty"]
+__all__ = ["AUTO", "RESIDUAL", "RESPONSE", "Fixed", "Lemma3", "Penalty", "Selected"]
 
 
 class Penalty(ABC):
@@ -110,3 +110,23 @@ class Lemma3(Penalty):
 
     def for_rows(self, rows: int, width: int) -> Rule:
         return Rule() if rows > self.switch_at * width else self.pilot or self.rule
+
+
+@final
+@dataclass(frozen=True)
+class Selected(Penalty):
+    """The penalty that the live rows select by restricted likelihood and cross-validation.
+
+    It is that of the mean exponent over a grid whose penalties the rows weigh.
+
+    With ``average``, coefficients are averaged over the grid and over two scalings instead.
+
+    >>> Selected().adapts, Selected().unpenalised
+    (True, False)
+    """
+
+    average: bool = False
+
+    @property
+    def rule(self) -> Rule:
+        return Rule(SELECTED)

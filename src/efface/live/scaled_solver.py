@@ -4,43 +4,67 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from typing import ClassVar, NamedTuple
 
 from efface.engine.events.event_replay import Events
 from efface.engine.events.leverage import SPECTRAL, UNRANKED
 from efface.engine.events.stream import COMPACT
-from efface.engine.jit.views import Matrix
+from efface.engine.jit.views import Ints, Matrix
+from efface.engine.selection.direct import scaled_rows
 from efface.engine.standardized.standardized_replay import DIAGNOSED, GAUGED, NOTHING
+from efface.engine.standardized.zscores import Scores
 from efface.live.solver import Solver
 from efface.live.trace import Asked
 
-Bounds = tuple[int, int, int]  # from, up to, and the row that is measured already
-ReplayKernel = Callable[[Bounds], tuple[int, int]]  # the row that was reached, and a code
+
+class ScaledKernels(NamedTuple):
+    """How the engine replays, measures and refits the rows of one kind of solver."""
+
+    replay: Callable[..., tuple[int, int]]  # the row that was reached, and a code
+    gauge: Callable[..., bool]  # gauges of rows of a stream that is up to date; False if refitted
+    refit: Callable[..., None]
+    refit_precisely: Callable[..., bool]  # False where the rows must be refitted
 
 
 class ScaledSolver(Solver):
     """A solver whose kernels solve, measure and learn one row after the other."""
 
-    @abstractmethod
-    def _kernel(self, events: Events, wanted: int) -> ReplayKernel:
-        """What replays events, and measures as much as is wanted."""
+    _bounded = True
+    _scaled_kernels: ClassVar[ScaledKernels]
 
+    @property
     @abstractmethod
-    def _gauge_rows(self, X: Matrix, columns: Matrix) -> bool:
-        """Gauges of rows of a stream that is up to date; False if it was refitted."""
+    def _refits_precisely(self) -> bool:
+        """Can sums in double-double precision take the place of rows in a refit?"""
+
+    def _answer(self, code: int) -> None:
+        if code == COMPACT:
+            self._compact()
+            return
+        rows, store, kernels = self.rows.arrays, self._store, self._scaled_kernels
+        sums = self._sums_for_refit() if self._refits_precisely else None
+        if sums is None or not kernels.refit_precisely(*rows, store, sums):
+            kernels.refit(*rows, store)
 
     def _run(self, events: Events) -> None:
-        self._replay(events, 0, len(events.responses), self._kernel(events, NOTHING))
+        self._replay(events, 0, len(events.responses), NOTHING)
 
     def _measure_until(self, end: int, row: int, events: Events, asked: Asked) -> int:
-        wanted = DIAGNOSED if asked.diagnostics else GAUGED
-        return self._replay(events, row, end, self._kernel(events, wanted))
+        return self._replay(events, row, end, DIAGNOSED if asked.diagnostics else GAUGED)
 
-    def _replay(self, events: Events, row: int, end: int, kernel: ReplayKernel) -> int:
-        """Serve a kernel from a row on; the row that it has reached."""
-        measured = -1
+    def _replay(
+        self, events: Events, row: int, end: int, wanted: int, places: Ints | None = None
+    ) -> int:
+        """Replay events from a row on, and measure as much as is wanted; the row that was reached.
+
+        ``places`` are those of the rows that predict each row, for a kernel that walks.
+        """
+        measured, last = -1, places if self.walks else self._watched
 
         def step(row: int) -> tuple[int, int]:
-            return kernel((row, end, measured))
+            stores, bounds = (self._store, self._precise.kept), (row, end, measured)
+            kernel, rows = self._scaled_kernels.replay, self.rows.arrays
+            return kernel(*rows, *stores, events, bounds, wanted, last)
 
         def note(row: int, code: int) -> None:
             nonlocal measured
@@ -57,4 +81,14 @@ class ScaledSolver(Solver):
         self._settle()
         if self.rows.n_rows == self.rows.weightless:
             return True  # NaN
-        return self._gauge_rows(X, columns)
+        return bool(self._scaled_kernels.gauge(*self.rows.arrays, self._store, X, columns))
+
+    @property
+    def _scaled(self) -> tuple[bool, bool]:
+        return self.standardizes, not self.standardizes
+
+    def _scores(self) -> Scores:
+        rows, halved = self.rows, self._scaling == 1
+        if not rows.weights.any():
+            return super()._scores()
+        return scaled_rows(rows.features, rows.weights, centred=self._centred, halved=halved)

@@ -7,31 +7,23 @@ routine is compiled once, and only when it is needed.
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from efface.engine.events.event_replay import Events
 from efface.engine.events.leverage import GAUGES, SPECTRAL, UNRANKED
-from efface.engine.events.state import STATE_WORDS, Rule, mark_unsolved, stream_state
 from efface.engine.events.stream import DONE, append_row
 from efface.engine.jit.records import Record
 from efface.engine.jit.views import Ints, Matrix, Vector, weighed
-from efface.engine.linalg.spectrum import (
-    conditioning,
-    numerical_rank,
-)
+from efface.engine.linalg.spectrum import conditioning, numerical_rank
 from efface.engine.windows.local_widths import Penalisation
 from efface.engine.windows.ranges import Ranges
 from efface.live.departures import departures
-from efface.live.penalties import Penalty
-from efface.live.precise_fits import PreciseFits
-from efface.live.rows import RowStore
-from efface.live.spectral_measures import SpectralMeasures
+from efface.live.solver_state import SolverState
 from efface.live.summation import Walls
 from efface.live.trace import Asked, Gauges, Trace, in_units
 
@@ -40,17 +32,7 @@ Step = Callable[[Any], tuple[Any, int]]  # what was reached -> what is reached n
 Note = Callable[[int, int], None]  # (row, code)
 
 
-def _place_of_unit() -> int:
-    """Where the unit lies in a store: it is set with every row, and names take longer."""
-    probe = np.zeros(STATE_WORDS)
-    stream_state(probe).unit = 1.0
-    return int(probe.argmax())
-
-
-_UNIT = _place_of_unit()
-
-
-class Solver(SpectralMeasures):
+class Solver(SolverState):
     """Coefficients, penalty, rank and predictions of the rows in a row store.
 
     Rows come and leave through it. It trusts what it is given.
@@ -59,55 +41,8 @@ class Solver(SpectralMeasures):
     batched = False  # can windows be solved side by side, see ``batches``?
     walks = False  # can ``walk`` go through ranges of rows?
     gaps_from: int | None = None  # from how many rows on ``blank`` may leave gaps between rows
-    walls: Walls | None = None  # says which rows are walls of the tree of sums
-    stores: tuple[Vector, ...]  # the arrays that hold what was derived from the live rows
-    _predict: Callable[..., tuple[float, int]]  # the kernel that predicts
-    _learn: Callable[..., bool]  # the kernel that appends a row and drops the oldest
-    _centred: bool  # is the rank that of the rows around their mean?
-    _scaling = 0  # the penalty of a feature is multiplied by its deviation to this power
-
-    def __init__(
-        self,
-        width: int,
-        penalty: Penalty,
-        *,
-        intercept: bool,
-        shrinks: bool = True,
-        fades: bool = False,
-    ) -> None:
-        self.width = width
-        self.penalty = penalty
-        self.intercepts = intercept
-        self._shrinks = shrinks
-        self._watched = True if penalty.adapts else None
-        self._releases = False  # does more than the first store depend on rows?
-        self.fades = fades
-        self.unit = 1.0  # the weight that counts as one row, see ``fading``
-        self.rows = RowStore(width, fades=fades)
-        self._precise = PreciseFits(width, centred=intercept)  # where float64 is not enough
-        self._allocate()
 
     # -- what a kind of solver must know ---------------------------------------------------------
-
-    @abstractmethod
-    def _allocate(self) -> None:
-        """Allocate the state for as many rows as the row store has places, and reset it."""
-
-    @abstractmethod
-    def _reset(self) -> None:
-        """Overwrite the state; no row is solved."""
-
-    @abstractmethod
-    def _release(self) -> None:
-        """Overwrite all that was derived from rows that have left."""
-
-    @abstractmethod
-    def _disturb(self, place: int) -> None:
-        """A row was put in at ``place``: clear what was built from the rows behind it."""
-
-    @abstractmethod
-    def _shift(self, by: int) -> None:
-        """Follow rows that have moved towards the front of their array."""
 
     @abstractmethod
     def _answer(self, code: int) -> None:
@@ -179,13 +114,6 @@ class Solver(SpectralMeasures):
         self.unit = float(fades[-1]) if fades.size else 1.0
         self._reset()
 
-    def _set_unit(self, unit: float) -> None:
-        self.unit = self.stores[0][_UNIT] = unit  # a pilot fit takes it from there
-
-    def _ruled(self, rule: Rule) -> Rule:
-        """A rule with the present unit."""
-        return rule._replace(unit=self.unit)
-
     def drop(self, count: int) -> None:
         """The oldest rows leave."""
         self.rows.drop(count)
@@ -235,26 +163,6 @@ class Solver(SpectralMeasures):
     def views(self) -> tuple[Matrix, Vector, Vector]:
         """The rows, their responses and own weights, where they lie."""
         return self.rows.features, self.rows.y, self.rows.own_weights
-
-    def copy(self) -> Self:
-        """A copy of the state, which can be asked for a solution; the rows are shared."""
-        shared = (self.rows, self._predict, self._learn, self.walls)
-        return copy.deepcopy(self, {id(each): each for each in shared})
-
-    def _compact(self) -> None:
-        by = self.rows.compact()
-        self._precise.release(by, by + self.rows.span[1], by)
-        self._shift(by)
-
-    def _release_precise(self) -> None:
-        """Overwrite the sums in double-double precision that contain rows that have left."""
-        if self._precise.active:
-            self._precise.release(*self.rows.span)
-            self._note_releases()
-
-    def _note_releases(self) -> None:
-        """Note whether more than the first store depends on rows."""
-        self._releases = len(self.stores) > 1 or self._precise.active
 
     # -- the solution ----------------------------------------------------------------------------
 
@@ -393,17 +301,6 @@ class Solver(SpectralMeasures):
         """How the regression is penalised."""
         return Penalisation(self.intercepts, self._centred, self._scaling)
 
-    @property
-    def working_store(self) -> int:
-        """Bytes kept beside the live rows."""
-        rows = self.rows.n_rows * (self.width + 3) * 8
-        stores = sum(store.nbytes for store in self.stores) + self._precise.nbytes
-        return self.rows.nbytes + stores - rows
-
-    @abstractmethod
-    def residues(self) -> list[str]:
-        """The names of parts of the state that do not follow from the live rows: none, if sound."""
-
     def _prepare(self, before: Ints, after: Ints) -> Ints:
         """Make room for a replay; how many rows leave once each row is learned."""
         came, n_rows = np.arange(1, after.size + 1), self.rows.n_rows
@@ -422,7 +319,3 @@ class Solver(SpectralMeasures):
             row = self._measure_until(end, row, events, asked)
             if asked.diagnostics and row < n:
                 events.states[6:, row] = self.conditioning()
-
-    def _unsolve(self) -> None:
-        for store in self.stores:
-            mark_unsolved(store)

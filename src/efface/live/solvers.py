@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from efface.live.event_solver import EventSolver
-from efface.live.penalties import Fixed, Lemma3, Penalty
-from efface.live.selected_penalty import Selected
+from efface.live.penalties import Fixed, Lemma3, Penalty, Selected
 from efface.live.selection_solver import SelectionSolver, StandardizedSelectionSolver
 from efface.live.solver import Solver
 from efface.live.standardized_solver import StandardizedSolver

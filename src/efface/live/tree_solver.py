@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from efface.engine.jit.views import Vector
 from efface.engine.tree.tree_checks import wrong_nodes
+from efface.engine.tree.walls import fold_from
 from efface.live.solver import Solver
 from efface.live.summation import SummationTree, Walls
 
@@ -16,21 +18,19 @@ from efface.live.summation import SummationTree, Walls
 class TreeSolver(Solver):
     """The part of a solver that keeps the tree of sums; see ``summation``."""
 
-    _tree: SummationTree | None = None
     _forgets = False  # has a row left from the middle? Then the tree is kept
-
-    @property
-    @abstractmethod
-    def _bounded(self) -> bool:
-        """Must the tree know the largest and the smallest value of each feature?"""
 
     @abstractmethod
     def _blank_rows(self, tree: Vector, positions: NDArray[np.intp]) -> None:
         """Overwrite rows, their nodes of the tree, and all else that was derived from them."""
 
+    @cached_property
+    def _tree(self) -> SummationTree:
+        return SummationTree(self.width, self._bounded)
+
     @property
     def working_store(self) -> int:
-        return super().working_store + (0 if self._tree is None else self._tree.store.nbytes)
+        return super().working_store + self._tree.store.nbytes
 
     def use_walls(self, walls: Walls | None) -> None:
         super().use_walls(walls)
@@ -42,28 +42,23 @@ class TreeSolver(Solver):
 
     def _covering_tree(self) -> Vector:
         """The store of the tree, which contains all live rows."""
-        tree = self._tree
-        if tree is None:
-            tree = SummationTree(self.width, self._bounded)
-            self._tree, self._releases = tree, True
-        if tree.covered == self.rows.arrays[2][1]:  # the frequent case
-            return tree.store
-        return tree.cover(*self.rows.span, self.walls)
+        self._releases = True
+        if self._tree.covered == self.rows.arrays[2][1]:  # the frequent case
+            return self._tree.store
+        return self._tree.cover(*self.rows.span, self.walls)
 
     def _discard_tree(self) -> None:
-        if self._tree is not None:
-            self._tree.clear()
-        self._tree = None
+        self._tree.clear()
         self._note_releases()
 
     def _note_releases(self) -> None:
         super()._note_releases()
-        self._releases = self._releases or self._tree is not None
+        self._releases = self._releases or self._tree.covered >= 0
 
     def blank(self, positions: NDArray[np.intp], cut: tuple[int, int]) -> None:
-        assert self._tree is not None
         rows = self.rows
         self._blank_rows(self._tree.store, positions)
+        self._precise.clear()
         oldest, newest = cut
         if oldest:
             rows.drop(oldest)
@@ -72,26 +67,28 @@ class TreeSolver(Solver):
             rows.drop_newest(newest)
             self._tree.cut(rows.span[1])
 
-    def _wrong_nodes(self) -> list[str]:
-        """The names of nodes that do not follow from the live rows."""
-        (x, y, _), span = self.rows.arrays, self.rows.span
-        tree = np.zeros(0) if self._tree is None else self._tree.store
-        return list(wrong_nodes(tree, x, y, span[0]))
+    def residues(self) -> list[str]:
+        (x, y, _), (head, _) = self.rows.arrays, self.rows.span
+        return [*super().residues(), *wrong_nodes(self._tree.store, x, y, head)]
 
-    def _release_tree(self) -> None:
-        if self._tree is not None:
+    def _allocate(self) -> None:
+        super()._allocate()
+        self.gaps_from = fold_from(self.width)
+
+    def _reset(self) -> None:
+        self._tree.clear()
+        super()._reset()
+
+    def _release(self) -> None:
+        super()._release()
+        if self._tree.covered >= 0:  # the place of the first row is not always needed
             self._tree.release(self.rows.span[0])
 
-    def _insert_in_tree(self, place: int) -> None:
-        """A row was put in at ``place``."""
-        if self._tree is not None:
-            head = self.rows.span[0]
-            self._tree.insert(place - head, head, self.walls)
+    def _disturb(self, place: int) -> None:
+        super()._disturb(place)
+        head = self.rows.span[0]
+        self._tree.insert(place - head, head, self.walls)
 
-    def _shift_tree(self, by: int) -> None:
-        if self._tree is not None:
-            self._tree.shift(by)
-
-    def _clear_tree(self) -> None:
-        if self._tree is not None:
-            self._tree.clear()
+    def _shift(self, by: int) -> None:
+        super()._shift(by)
+        self._tree.shift(by)

@@ -25,8 +25,7 @@ from typing import final
 from efface.errors import DamagedFile
 from efface.inputs.parameters import boolean, choice, error_probability, non_negative, positive
 from efface.live import snapshot as archive
-from efface.live.penalties import AUTO, RESIDUAL, RESPONSE, Fixed, Lemma3
-from efface.live.selected_penalty import Selected
+from efface.live.penalties import AUTO, RESIDUAL, RESPONSE, Fixed, Lemma3, Selected
 from efface.models.regression import Model
 from efface.models.scaler import WindowScaler
 

@@ -19,7 +19,7 @@ from efface.engine.sums.precise_sums import allocate_precise
 def prepared(X, rule, penalty):
     """A store whose rows ask for a refit, and the span of all rows."""
     store, span = allocate(X.shape[1], True, True, len(X)), np.zeros(SPAN, np.int64)
-    reset(store, rule)
+    reset(store, rule, rule.kind == PILOT)
     span_of(span).end = len(X)
     state = stream_state(store)
     state.penalty = penalty

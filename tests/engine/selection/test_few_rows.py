@@ -17,7 +17,7 @@ from efface.engine.events.leverage import (
 from efface.engine.selection.direct import refit_selection
 from efface.engine.selection.few_rows import MOST_FEATURES
 from efface.engine.selection.selection_state import open_selection
-from efface.live.selected_penalty import Selected
+from efface.live.penalties import Selected
 from efface.live.selection_solver import SelectionSolver, StandardizedSelectionSolver
 from efface.live.trace import Asked
 

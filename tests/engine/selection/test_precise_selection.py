@@ -9,7 +9,7 @@ from twins import selection as twin
 
 from efface.engine.selection.precise_selection import refit_selection_precisely
 from efface.engine.selection.selection_state import open_selection
-from efface.live.selected_penalty import Selected
+from efface.live.penalties import Selected
 from efface.live.selection_solver import SelectionSolver, StandardizedSelectionSolver
 
 KINDS = {"halved": SelectionSolver, "standardised": StandardizedSelectionSolver}

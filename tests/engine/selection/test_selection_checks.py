@@ -7,7 +7,7 @@ import pytest
 
 from efface.engine.selection.selection_checks import selection_residues
 from efface.engine.selection.selection_state import open_selection
-from efface.live.selected_penalty import Selected
+from efface.live.penalties import Selected
 from efface.live.selection_solver import SelectionSolver
 
 

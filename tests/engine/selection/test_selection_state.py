@@ -5,26 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from efface.engine.selection.selection_state import (
-    allocate_selection,
-    open_selection,
-    reset_selection,
-)
-from efface.live.selected_penalty import Selected
+from efface.engine.events.state import reset
+from efface.engine.selection.selection_state import allocate_selection, open_selection
+from efface.live.penalties import Selected
 from efface.live.selection_solver import SelectionSolver
 
 
 @pytest.mark.parametrize("averages", [False, True])
 def test_a_reset_keeps_the_shape_and_nothing_else(averages):
     store = allocate_selection(3, True, 50, averages=averages, standardizes=True)
-    reset_selection(store, Selected(averages).rule)
+    reset(store, Selected(averages).rule, True)
     fresh, s = store.copy(), open_selection(store)
     for part in (s.frame.products, s.grid.columns, s.other.reduced, s.sums.total, s.coef):
         part[...] = 7.0
-    s.state.rank = s.options.folded = 5
-    reset_selection(store, Selected(averages).rule)
+    s.state.rank = s.state.folded = 5
+    reset(store, Selected(averages).rule, True)
     assert store.tobytes() == fresh.tobytes()
-    assert (s.state.width, s.state.has_intercept, s.options.standardizes) == (3, 1, 1)
+    assert (s.state.width, s.state.has_intercept, s.state.standardizes) == (3, 1, 1)
     assert s.other.scale.size == 3 * averages
 
 

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from efface.engine.events.rows import SPAN, span_of
-from efface.engine.events.state import Rule
+from efface.engine.events.state import Rule, reset
 from efface.engine.jit.views import weighed
 from efface.engine.standardized.standardized_fit import (
     allocate_standard,
     open_standard,
     refit_standard,
     refit_standard_precisely,
-    reset_standard,
 )
 from efface.engine.sums.precise_sums import allocate_precise
 
@@ -21,7 +20,7 @@ from efface.engine.sums.precise_sums import allocate_precise
 def fitted(refit, X, y, alpha, *more):
     """Coefficients, intercept and rank of all rows, by one of the refits."""
     store = allocate_standard(X.shape[1], True, len(y))
-    reset_standard(store, Rule(alpha=alpha))
+    reset(store, Rule(alpha=alpha), True)
     span = np.zeros(SPAN, np.int64)
     span_of(span).end = len(y)
     done = refit(X, weighed(y), span, store, *more)

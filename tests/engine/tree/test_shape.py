@@ -42,7 +42,7 @@ class Rows:
         self.head = self.end = self.came = 0
         self.tree, self.covered = empty_tree(), 0
         self.state = allocate(2, True, False, ROOM)
-        reset(self.state, Rule())
+        reset(self.state, Rule(), False)
 
     @property
     def live(self):

@@ -39,13 +39,12 @@ def fold_rows(
     """
     s, r, t = open_stream(store), open_rows(x, y, span), open_tree(tree)
     refresh_tree(t, x, y, r.span.head)
-    root = root_of(t)
     first = s.state.core_start == r.span.head and s.state.fresh == 1
     if first:
-        take_over(s.sums, root, r, s.state.has_intercept == 1, t)
+        take_over(s.sums, r, s.state.has_intercept == 1, t)
         s.state.fresh = 0
     else:
-        stack_nodes(s.sums, root, r, s.state.has_intercept == 1, t)
+        stack_nodes(s.sums, r, s.state.has_intercept == 1, t)
         gather_core(s, r)
     form_core(s, r, watched)
     return not first
@@ -62,8 +61,9 @@ def _set_centre(s: Sums, root: Vector, intercept: bool) -> None:
 
 
 @numba.njit(**INNER)
-def take_over(s: Sums, root: Vector, r: Rows, intercept: bool, t: SumTree) -> None:
+def take_over(s: Sums, r: Rows, intercept: bool, t: SumTree) -> None:
     """The sums of all live rows. Nothing is kept for rows that come or leave later."""
+    root = root_of(t)
     _set_centre(s, root, intercept)
     s.state.anchor, s.state.seen = r.span.end - 1, NEVER
     fill(s.total, 0.0)
@@ -75,10 +75,10 @@ def take_over(s: Sums, root: Vector, r: Rows, intercept: bool, t: SumTree) -> No
 
 
 @numba.njit(**INNER)
-def stack_nodes(s: Sums, root: Vector, r: Rows, intercept: bool, t: SumTree) -> None:
+def stack_nodes(s: Sums, r: Rows, intercept: bool, t: SumTree) -> None:
     """Sliding sums whose stack has an entry at each node behind the front ones, level by level."""
     start_at(s, r.span.end)
-    _set_centre(s, root, intercept)
+    _set_centre(s, root_of(t), intercept)
     for level in range(t.state.levels - 1, 0, -1):
         front = t.front[level]
         for node in range(behind_children(t, level, front) - 1, t.front[level - 1], -1):

@@ -148,22 +148,25 @@ def _plug_in(s: Stream, r: Rows) -> float:
     state = s.state
     if state.trace_phi <= LEAST_TRACE or constant_rows(state, r.y, r.span.head, r.span.end):
         return 0.0
-    n, theta = live_weight(s, r) / state.unit, 0.0
+    n, rows, theta = live_weight(s, r) / state.unit, r.span.end - r.span.head, 0.0
     for j in range(state.width):
         theta = max(theta, abs(s.coef[j]))
     unexplained, freedom = 0.0, 1.0
     if state.noise == RESIDUAL:
-        freedom = weighted_freedom(_freedom(s, r), r.span.end - r.span.head - r.span.weightless, n)
+        freedom = _freedom(s, r)
         # y'(I - H0)y: the squared residuals and the penalty on the coefficients
         unexplained = residual_square(s, r, s.work.vectors[0], KEPT)
         unexplained += state.penalty * dot(s.coef, s.coef)
-    return state.unit * penalty_from(state, n, unexplained / state.unit, freedom, theta)
+    return penalty_of_fit(state, rows - r.span.weightless, n, unexplained, freedom, theta)
 
 
 @shared()
-def weighted_freedom(freedom: float, rows: int, n: float) -> float:
-    """Degrees of freedom of ``rows`` rows whose weights sum to n."""
-    return freedom + (n - rows) if n >= rows else freedom * (n / rows)
+def penalty_of_fit(
+    state: Record, rows: int, n: float, unexplained: float, freedom: float, theta: float
+) -> float:
+    """``penalty_from`` for ``rows`` rows whose weights sum to n units."""
+    freedom = freedom + (n - rows) if n >= rows else freedom * (n / rows)
+    return state.unit * penalty_from(state, n, unexplained / state.unit, freedom, theta)
 
 
 @numba.njit(**INNER)
@@ -234,6 +237,5 @@ def plug_in_directly(x: Matrix, y: Responses, state: Record, coef: Vector) -> fl
     left = y[:, ROOT] * (left - mean_of(left, y[:, WEIGHT], intercept))
     squares = np.linalg.svd(y[:, ROOT, np.newaxis] * rows, compute_uv=False) ** 2
     freedom = m - intercept - squares.size + (penalty / (squares + penalty)).sum()
-    unexplained = (left @ left + penalty * (coef @ coef)) / state.unit
-    freedom = weighted_freedom(freedom, m, n)
-    return float(state.unit * penalty_from(state, n, unexplained, freedom, np.abs(coef).max()))
+    unexplained = left @ left + penalty * (coef @ coef)
+    return float(penalty_of_fit(state, m, n, unexplained, freedom, np.abs(coef).max()))

@@ -8,9 +8,8 @@ from efface.engine.events.penalty import LEAST_TRACE
 from efface.engine.events.pilot import (
     ASKED_BY_PILOT,
     constant_rows,
-    penalty_from,
+    penalty_of_fit,
     refresh_both,
-    weighted_freedom,
 )
 from efface.engine.events.rows import Rows, open_rows
 from efface.engine.events.state import Stream, open_stream
@@ -88,5 +87,4 @@ def _plug_in(s: Stream, r: Rows, p: PreciseSums, asked: Window) -> float:
         present += p.system.metric[j] != 0.0
     freedom = asked.rows - state.has_intercept - present + asked.penalty * inverse_trace(p.system)
     left = unexplained_square(p.system, p.total[squares], p.total[(d + 2) * w + squares])
-    freedom = weighted_freedom(freedom, asked.rows, n)
-    return state.unit * penalty_from(state, n, left / state.unit, freedom, theta)
+    return penalty_of_fit(state, asked.rows, n, left, freedom, theta)

@@ -108,15 +108,6 @@ def _keeps_digits(theta: Matrix, d: int) -> bool:
 
 
 @numba.njit(**INNER)
-def _precondition(
-    c: Core, images: Matrix, factor: Matrix, weights: Vector, g: Vector, out: Vector
-) -> None:
-    """out = H0^-1 g, where H0 is the system of all live rows with the core's penalty."""
-    apply(c, g, out)
-    withdraw(c, images, factor, weights, g, out)
-
-
-@numba.njit(**INNER)
 def withdraw(
     c: Core, images: Matrix, factor: Matrix, weights: Vector, g: Vector, out: Vector
 ) -> None:
@@ -150,7 +141,8 @@ def _descend(
         enough = _CLOSE**2 * penalty * dot(size, size)
         if dot(r, r) <= enough * floor:  # no eigenvalue of H0 is below its penalty: energy is less
             return True
-        _precondition(c, images, factor, weights, r, z)
+        apply(c, r, z)
+        withdraw(c, images, factor, weights, r, z)
         energy = dot(r, z)
         if energy <= enough:
             return True

@@ -12,12 +12,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from efface.engine.events.core import (
-    Core,
-    Outside,
-    lay_out_core,
-    lay_out_outside,
-)
+from efface.engine.events.core import Core, Outside, lay_out_core, lay_out_outside
 from efface.engine.jit.compilation import INNER, KERNEL, carving
 from efface.engine.jit.records import Record, record, words
 from efface.engine.jit.views import Matrix, Vector, part, take
@@ -42,8 +37,9 @@ FIXED, LEMMA_3, GIVEN, PILOT, SELECTED, FADING = range(6)
 stream_state, STATE_WORDS = record(
     ints=[
         *("width", "has_intercept", "tail", "shrinks", "depth"),  # the shape, fixed at allocation
-        "outside_at",  # where the rows outside the core lie in the store
+        *("sums_at", "outside_at"),  # where the sums and the rows outside the core lie in the store
         "fold_from",  # from how many rows on the sums of a new core come from the tree
+        *("averages", "standardizes"),  # are coefficients averaged, features standardised?
         "fresh",  # is the next core the first one since ``reset``?
         *("tail_start", "core_start", "core_end"),  # tail: [tail_start, core_start)
         *("placed", "released"),  # rows before are placed outside the core; have left the tail
@@ -52,22 +48,19 @@ stream_state, STATE_WORDS = record(
         *("used", "refitted"),  # does the work space hold numbers?; was the pilot's fit a refit?
         *("solved_head", "solved_end"),  # the span of the rows that were solved last
         *("rank", "rule", "noise"),
+        *("folded", "factorised"),  # of a selected penalty: see ``efface.engine.selection``
     ],
     floats=[
         *("alpha", "delta", "theta_max", "switch_at"),  # the parameters of the penalty
         "unit",  # the weight that counts as one row; changes with every row where weights fade
         "plugged",  # the penalty that a refitted pilot fit gives
         *("intercept", "penalty"),  # solved
-        *(
-            "variance",
-            "largest",
-            "trace_phi",
-        ),  # of y, of |x|, of Phi: what the penalty follows from
+        *("variance", "largest", "trace_phi"),  # of y, of |x|, of Phi: for the penalty
     ],
 )
 
 
-_SHAPE = 7  # fields of the state, from "width" on, that ``reset`` keeps
+_SHAPE = 10  # fields of the state, from "width" on, that ``reset`` keeps
 
 
 class Stats(NamedTuple):
@@ -180,21 +173,31 @@ def allocate(width: int, intercept: bool, shrinks: bool, capacity: int) -> Vecto
     state = stream_state(store)
     state.width, state.has_intercept, state.tail = width, intercept, tail
     state.shrinks, state.depth = shrinks, depth
+    state.sums_at = STATE_WORDS + width + words(_lay_out_work, width + intercept, 2 * tail)
     outside = open_stream(store).outside.rows
     state.outside_at = (outside.ctypes.data - store.ctypes.data) // store.itemsize
     state.fold_from, state.fresh = fold_from(width), 1
     return store
 
 
-def reset(store: Vector, rule: Rule) -> None:
-    """Overwrite everything but the shape; no row is solved."""
+def reset(store: Vector, rule: Rule, bounded: bool) -> None:
+    """Overwrite everything but the shape; no row is solved. ``bounded``: sums keep bounds of rows.
+
+    For the stores of all solvers.
+    """
     state = stream_state(store)
     shape = store[:_SHAPE].copy()
     store[:] = 0.0
     store[:_SHAPE] = shape
     state.fresh = 1
     set_rule(state, rule)
-    start_sums(open_stream(store).sums, rule.kind != FIXED)
+    start_sums(_sums_in(store, state), bounded)
+
+
+@carving
+def _sums_in(store: Vector, state: Record) -> Sums:
+    """The sums that lie in the store of any solver."""
+    return lay_out_sums(store, state.sums_at, state.width, state.depth)[0]
 
 
 def set_rule(state: Record, rule: Rule) -> None:
@@ -205,9 +208,11 @@ def set_rule(state: Record, rule: Rule) -> None:
 
 @numba.njit(**KERNEL)
 def shift(store: Vector, by: int) -> None:
-    """Follow rows that have moved ``by`` places towards the front of their array."""
-    s = open_stream(store)
-    state = s.state
+    """Follow rows that have moved ``by`` places towards the front of their array.
+
+    For the stores of all solvers.
+    """
+    state = stream_state(store)
     state.tail_start -= by
     state.first_needed -= by
     state.core_start -= by
@@ -216,7 +221,7 @@ def shift(store: Vector, by: int) -> None:
     state.released -= by
     state.solved_head -= by
     state.solved_end -= by
-    shift_down(s.sums, by)
+    shift_down(_sums_in(store, state), by)
 
 
 @numba.njit(**INNER)
@@ -333,9 +338,10 @@ def mark_unsolved(store: Vector) -> None:
     stream_state(store).solved_end = -1
 
 
-@numba.njit(**INNER)
-def disturb(s: Stream, place: int) -> None:
+@numba.njit(**KERNEL)
+def disturb(store: Vector, place: int) -> None:
     """A row was put in at ``place``: clear what was built from the rows behind it."""
+    s = open_stream(store)
     clear_core(s)
     clear_solution(s)
     if place < s.sums.state.seen:

@@ -37,7 +37,6 @@ from efface.engine.events.state import (
     PILOT,
     Stream,
     clear_core,
-    disturb,
     note_first_needed,
     open_stream,
     release,
@@ -284,12 +283,6 @@ def drop_rows(x: Matrix, y: Responses, span: Ints, count: int) -> None:
 def release_rows(span: Ints, store: Vector) -> None:
     """Overwrite all that was derived from rows that have left."""
     release(store, span_of(span).head)
-
-
-@numba.njit(**KERNEL)
-def disturb_rows(store: Vector, place_: int) -> None:
-    """A row was put in at ``place_``: clear what was built from the rows behind it."""
-    disturb(open_stream(store), place_)
 
 
 def refit_rows(x: Matrix, y: Responses, span: Ints, store: Vector) -> None:

@@ -114,11 +114,13 @@ class ScaledProblem(NamedTuple):
     weight: float  # of all rows
     n: float  # the same, in weights of one row
     freedom: float
+    centred: bool  # are the features centred?
 
     @classmethod
-    def of(
-        cls, X: Matrix, y: Responses, state: Record, *, centred: bool, halved: bool
-    ) -> ScaledProblem:
+    def of(cls, X: Matrix, y: Responses, state: Record) -> ScaledProblem:
+        """The rows, scaled as the state of a stream says."""
+        halved = not (state.standardizes or state.averages)
+        centred = bool(state.has_intercept or state.standardizes)
         counted = y[:, WEIGHT] > 0.0
         X, y = X[counted], y[counted]
         weights, intercept = y[:, WEIGHT], bool(state.has_intercept)
@@ -132,7 +134,7 @@ class ScaledProblem(NamedTuple):
             if constant_rows(state, y, 0, len(y)):
                 away[:] = 0.0
         n = total / float(state.unit)
-        return cls(z, y, y[:, ROOT] * away, total, n, max(n - intercept, 0.0))
+        return cls(z, y, y[:, ROOT] * away, total, n, max(n - intercept, 0.0), centred)
 
     def candidates(self, scale: Vector | float = 1.0) -> Candidates | None:
         """Weigh the penalties of the rows multiplied by a scale."""
@@ -155,15 +157,14 @@ class Mean(NamedTuple):
     def of(cls, problem: ScaledProblem, standardizes: bool) -> Mean | None:
         raw = np.ones(problem.z.deviation.size) if standardizes else problem.z.deviation
         scales = raw, 1.0 / problem.reach()
-        found = [problem.candidates(scale) for scale in scales]
-        if found[0] is None or found[1] is None:
+        found = [each for each in map(problem.candidates, scales) if each is not None]
+        if len(found) < len(scales):
             return None
-        logs = np.array([each.log_weights for each in found if each is not None])
+        logs = np.array([each.log_weights for each in found])
         weights = np.exp(logs - logs.max())
         weights /= weights.sum()
         d, coef = raw.size, np.zeros(raw.size)
         for each, scale, share in zip(found, scales, weights, strict=True):
-            assert each is not None
             coef += scale * each.mean_coef(share)
         kept = float((weights / (1.0 + 2.0**-EXPONENTS)).sum())
         scatter = problem.weight * np.count_nonzero(problem.z.rows.any(axis=0)) / d
@@ -174,8 +175,9 @@ def refit_selection(x: Matrix, y: Responses, span: Ints, store: Vector) -> None:
     """Select and solve from the rows themselves: the answer to REFIT."""
     s, at = open_selection(store), span_of(span)
     state, rows = s.state, slice(at.head, at.end)
-    problem = problem_of(s, x[rows], y[rows])
-    (_refit_mean if s.options.averages else _refit_selected)(s, problem)
+    problem = ScaledProblem.of(x[rows], y[rows], state)
+    s.coef[:], state.penalty, state.rank = 0.0, 0.0, 0
+    (_refit_mean if state.averages else _refit_selected)(s, problem)
     s.coef[:] /= problem.z.deviation
     level = 0.0
     if state.has_intercept:
@@ -186,28 +188,18 @@ def refit_selection(x: Matrix, y: Responses, span: Ints, store: Vector) -> None:
     state.solved_head, state.solved_end, state.refit = at.head, at.end, 1
 
 
-def problem_of(s: SelectionStream, x: Matrix, y: Responses) -> ScaledProblem:
-    """The rows, scaled as the options of a stream say."""
-    halved = not (s.options.standardizes or s.options.averages)
-    centred = bool(s.state.has_intercept or s.options.standardizes)
-    return ScaledProblem.of(x, y, s.state, centred=centred, halved=halved)
-
-
 def _refit_selected(s: SelectionStream, problem: ScaledProblem) -> None:
     found = problem.candidates()
-    s.coef[:], s.state.penalty, s.state.rank = 0.0, 0.0, 0
     if found is None:
         return
     weights = np.exp(found.log_weights - found.log_weights.max())
     s.state.penalty = found.penalty(float(weights @ EXPONENTS / weights.sum()))
     s.state.rank = -1
     if problem.responses.any():
-        centred = bool(s.state.has_intercept or s.options.standardizes)
-        refit(problem.z.rows, problem.y, s.state.penalty, centred, s.coef)
+        refit(problem.z.rows, problem.y, s.state.penalty, problem.centred, s.coef)
 
 
 def _refit_mean(s: SelectionStream, problem: ScaledProblem) -> None:
-    found = Mean.of(problem, bool(s.options.standardizes))
-    s.coef[:], s.state.penalty, s.state.rank = 0.0, 0.0, 0
+    found = Mean.of(problem, bool(s.state.standardizes))
     if found is not None:
         s.coef[:], s.state.penalty, s.state.rank = found.coef, found.penalty, -1

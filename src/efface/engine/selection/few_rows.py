@@ -70,6 +70,7 @@ class FewRows(NamedTuple):
     origin: Vector  # (d,): near the mean, which is origin + shift with more digits
     shift: Vector  # (d,)
     deviation: Vector  # (d,): what features are divided by; 0 where there is no spread
+    everything: Vector  # all of it, as one array
 
 
 @carving
@@ -79,6 +80,7 @@ def lay_out_few(f: Vector, at: int, d: int) -> tuple[FewRows, int]:
     n, directions = width + 1, at + _STATE
     squares = directions + n * width
     origin = squares + 2 * n
+    end = origin + 3 * width
     few = FewRows(
         few_state(part(f, at, directions)),
         take(f, directions, n, width),
@@ -86,28 +88,21 @@ def lay_out_few(f: Vector, at: int, d: int) -> tuple[FewRows, int]:
         part(f, squares + n, origin),
         part(f, origin, origin + width),
         part(f, origin + width, origin + 2 * width),
-        part(f, origin + 2 * width, origin + 3 * width),
+        part(f, origin + 2 * width, end),
+        part(f, at, end),
     )
-    return few, origin + 3 * width
+    return few, end
 
 
 @numba.njit(**INNER)
 def clear_few(few: FewRows) -> None:
     """Overwrite everything, if there is anything."""
-    state = few.state
-    if state.kept == 1:
-        fill(few.directions, 0.0)
-        for vector in (few.squares, few.pull, few.origin, few.shift, few.deviation):
-            fill(vector, 0.0)
-        state.weight, state.level, state.scatter = 0.0, 0.0, 0.0
-        state.unexplained, state.length = 0.0, 0.0
-        state.kept, state.count, state.independent = 0, 0, 0
+    if few.state.kept == 1:
+        fill(few.everything, 0.0)
 
 
 @numba.njit(**INNER)
-def select_few(
-    few: FewRows, g: Grid, state: Record, options: Record, r: Rows, coef: Vector
-) -> bool:
+def select_few(few: FewRows, g: Grid, state: Record, r: Rows, coef: Vector) -> bool:
     """Select the penalty of the live rows and solve; False where that would cost digits.
 
     ``few`` must have been cleared.
@@ -115,8 +110,8 @@ def select_few(
     if few.origin.size != state.width:
         return False
     few.state.kept = 1
-    centred = state.has_intercept == 1 or options.standardizes == 1
-    if not (_count(few, r) and _scale(few, r, centred, options.standardizes == 0)):
+    centred = state.has_intercept == 1 or state.standardizes == 1
+    if not (_count(few, r) and _scale(few, r, centred, state.standardizes == 0)):
         return False
     if not _respond(few, state, r):
         return False
@@ -281,12 +276,11 @@ def _solve(few: FewRows, state: Record, coef: Vector) -> None:
     fill(coef, 0.0)
     f.unexplained, f.length = 0.0, 0.0
     for i in range(f.count):
-        kept = penalty / (few.squares[i] + penalty) if few.squares[i] > 0.0 else 1.0
-        along = (
-            few.pull[i] * np.sqrt(few.squares[i]) / (few.squares[i] + penalty)
-            if kept < 1.0
-            else 0.0
-        )
+        kept, along = 1.0, 0.0
+        if few.squares[i] > 0.0:
+            kept = penalty / (few.squares[i] + penalty)
+        if kept < 1.0:
+            along = few.pull[i] * np.sqrt(few.squares[i]) / (few.squares[i] + penalty)
         f.unexplained += (few.pull[i] * kept) ** 2
         f.length += along * along
         add_row(along, few.directions[i], coef)

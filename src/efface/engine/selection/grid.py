@@ -49,6 +49,7 @@ class Grid(NamedTuple):
     ratio: Matrix  # (d, COUNT): pivot rows over pivots
     forward: Matrix  # (d, COUNT): forward substitution of the pull
     columns: Matrix  # (14, COUNT): see the names below
+    everything: Vector  # all of it, as one array
 
 
 LAM, WEIGHT_OF, EXPLAINED, LENGTH, LOG_DET, TRACE, LEFT, RESIDUAL, PRODUCT = range(9)
@@ -74,19 +75,9 @@ def lay_out_grid(f: Vector, at: int, d: int) -> tuple[Grid, int]:
         take(f, ratio, d, COUNT),
         take(f, ratio + d * COUNT, d, COUNT),
         take(f, columns, _ROWS, COUNT),
+        part(f, at, end),
     )
     return grid, end
-
-
-@numba.njit(**INNER)
-def clear_grid(g: Grid) -> None:
-    """Overwrite everything."""
-    for j in range(g.order.size):
-        g.order[j] = 0
-    for kept in (g.reduced, g.vectors, g.scratch, g.images, g.ratio, g.forward):
-        fill(kept, 0.0)
-    fill(g.scale, 0.0)
-    fill(g.columns, 0.0)
 
 
 @numba.njit(**INNER)

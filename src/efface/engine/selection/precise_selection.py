@@ -46,11 +46,11 @@ def refit_selection_precisely(
 def select_precisely(s: SelectionStream, r: Rows, p: PreciseSums) -> bool:
     """``refit_selection_precisely`` for compiled callers."""
     state, head, end = s.state, r.span.head, r.span.end
-    rows, centred = end - head - r.span.weightless, state.has_intercept + s.options.standardizes > 0
-    if s.options.averages == 1 or rows - (1 if centred else 0) <= state.width:
+    rows, centred = end - head - r.span.weightless, state.has_intercept + s.state.standardizes > 0
+    if s.state.averages == 1 or rows - (1 if centred else 0) <= state.width:
         return False
     clear_few(s.few)
-    kind = state.has_intercept == 1, s.options.standardizes == 1, s.options.standardizes == 0
+    kind = state.has_intercept == 1, s.state.standardizes == 1, s.state.standardizes == 0
     level, penalty, rank = 0.0, 0.0, UNSOLVED
     if factor_range(p, r.x, r.y, head, end, Window(rows, 0.0, kind[0], kind[1], kind[2])) > 0:
         penalty = _penalty(s, r, p)
@@ -73,7 +73,7 @@ def _penalty(s: SelectionStream, r: Rows, p: PreciseSums) -> float:
     state.variance = square / n
     if square == 0.0 or constant_rows(state, r.y, r.span.head, r.span.end):
         return 0.0
-    if s.options.standardizes == 1 and intercept == 0:  # the features alone are centred
+    if s.state.standardizes == 1 and intercept == 0:  # the features alone are centred
         middle = p.centre[d + 1] + p.total[(d + 1) * w + d] / n
         left, square = left + n * middle * middle, square + n * middle * middle
     trace = _reduce(g, p)

@@ -78,8 +78,8 @@ _MOST, _LEAST = 1e200, 1e-200  # of the trace of Phi: squares beyond have lost d
 def _describe(s: SelectionStream, r: Rows) -> bool:
     """The frame of the live rows; False where digits are missing."""
     f, head, end = s.frame, r.span.head, r.span.end
-    halved = s.options.standardizes == 0 and s.options.averages == 0
-    if s.options.folded == 1:
+    halved = s.state.standardizes == 0 and s.state.averages == 0
+    if s.state.folded == 1:
         if centred_rows(s):
             return standardise_sums(f, s.sums, r.y, head, end, halved)
     elif centred_rows(s):
@@ -181,7 +181,7 @@ def _select(s: SelectionStream, r: Rows, constant: bool) -> bool:
         return True
     copy(f.pull, f.coef)
     factorise_products(f, state.penalty, f.system)
-    s.options.factorised = 1
+    s.state.factorised = 1
     solve(f.system, f.coef)
     return True
 
@@ -199,9 +199,9 @@ def _graded(f: Frame) -> bool:
 @numba.njit(**INNER)
 def factorise_frame(s: SelectionStream) -> None:
     """Let the frame hold the factors of Phi + penalty, which leverages need."""
-    if s.options.factorised == 0:
+    if s.state.factorised == 0:
         factorise_products(s.frame, s.state.penalty, s.frame.system)
-        s.options.factorised = 1
+        s.state.factorised = 1
 
 
 # -- the mean over penalties and scalings --------------------------------------------------------
@@ -212,7 +212,7 @@ def _average(s: SelectionStream, r: Rows, constant: bool) -> bool:
     """Average the solutions over both grids; False where digits are missing."""
     f, g, h, state, d = s.frame, s.grid, s.other, s.state, s.frame.pull.size
     for j in range(d):
-        unit = 1.0 if s.options.standardizes == 1 else f.deviation[j]
+        unit = 1.0 if s.state.standardizes == 1 else f.deviation[j]
         place = s.sums.centre[j] + f.shift[j]
         reach = max(s.sums.bounds[0, j] - place, place - s.sums.bounds[1, j])
         g.scale[j], h.scale[j] = unit, f.deviation[j] / reach if reach > 0.0 else 1.0
@@ -257,21 +257,21 @@ def refresh_selection(s: SelectionStream, r: Rows) -> int:
         return DONE
     if rows - r.span.weightless - state.has_intercept <= state.width:
         return _refresh_few(s, r)
-    if s.options.folded == 1 and not (
+    if s.state.folded == 1 and not (
         state.core_start == r.span.head and state.core_end == r.span.end
     ):
-        s.options.folded = 0
-    if rows >= state.fold_from and s.sums.state.seen == NEVER and s.options.folded == 0:
+        s.state.folded = 0
+    if rows >= state.fold_from and s.sums.state.seen == NEVER and s.state.folded == 0:
         return FOLD
     if not _describe(s, r):
         return REFIT
-    constant, rank, s.options.factorised = _is_constant(s, r), -1, 0
+    constant, rank, s.state.factorised = _is_constant(s, r), -1, 0
     if constant:
         fill(f.pull, 0.0)
     if f.state.spreading == 0.0:
         fill(f.coef, 0.0)
         rank, state.penalty = 0, 0.0
-    elif not (_average(s, r, constant) if s.options.averages == 1 else _select(s, r, constant)):
+    elif not (_average(s, r, constant) if s.state.averages == 1 else _select(s, r, constant)):
         return REFIT
     state.intercept = unscale(f, s.sums, state.has_intercept == 1, s.coef)
     state.refit = 0
@@ -283,7 +283,7 @@ def refresh_selection(s: SelectionStream, r: Rows) -> int:
 def _refresh_few(s: SelectionStream, r: Rows) -> int:
     """``refresh_selection`` for at most as many rows as unknowns."""
     state = s.state
-    if s.options.averages == 1 or not select_few(s.few, s.grid, state, s.options, r, s.coef):
+    if s.state.averages == 1 or not select_few(s.few, s.grid, state, r, s.coef):
         clear_few(s.few)
         return REFIT
     state.refit = 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numba
 
 from efface.engine.events.event_replay import Events, learn_event, record
-from efface.engine.events.leverage import IMAGE_2, LEVERAGE, SPECTRAL, UNEXPLAINED, UNRANKED
+from efface.engine.events.leverage import IMAGE_2, LEVERAGE, SPECTRAL, UNEXPLAINED
 from efface.engine.events.precise_refit import TRIED_EVERY
 from efface.engine.events.rows import Rows, open_rows
 from efface.engine.events.stream import COMPACT, DONE, REFIT, up_to_date
@@ -25,7 +25,6 @@ from efface.engine.standardized.standardized_replay import (
     NOTHING,
     leverage_of,
     measure_row,
-    rank_beyond_doubt,
     summarise_rows,
 )
 from efface.engine.sums.precise_sums import PreciseSums, open_precise
@@ -91,17 +90,12 @@ def _measure(s: SelectionStream, r: Rows, events: Events, t: int, wanted: int) -
             measure_few(s.few, s.state, r, events, t, s.frame.scratch)
         events.counts[1, t] = s.few.state.independent
         return DONE
-    if s.state.refit == 1:
-        return SPECTRAL
-    factorise_frame(s)
-    measure_row(s, r, events, t, wanted)
-    if events.gauges.shape[0] > 0:
+    if s.state.refit == 0:
+        factorise_frame(s)
+    code = measure_row(s, r, events, t, wanted)
+    if code != SPECTRAL and events.gauges.shape[0] > 0:
         _correct_residuals(s, r, events.gauges[t])
-    if wanted == DIAGNOSED and events.counts[1, t] < 0:
-        if not rank_beyond_doubt(s.frame):
-            return UNRANKED
-        events.counts[1, t] = int(s.frame.state.spreading)
-    return DONE
+    return code
 
 
 @numba.njit(**INNER)
@@ -109,14 +103,14 @@ def _move_to(s: SelectionStream, r: Rows, places: Ints, t: int) -> None:
     """Let the live rows be those of the t-th range; sums start anew if it shares no row."""
     if places[t, 0] >= r.span.end or places[t, 0] < r.span.head:
         s.sums.state.seen, s.state.solved_end = NEVER, -1
-    s.state.fold_from, s.options.folded = NEVER, 0
+    s.state.fold_from, s.state.folded = NEVER, 0
     r.span.head, r.span.end, r.span.weightless = places[t, 0], places[t, 1], places[t, 2]
 
 
 @numba.njit(**INNER)
 def _correct_residuals(s: SelectionStream, r: Rows, gauge: Vector) -> None:
     """Averaged coefficients solve no single system: their residuals are summed by row."""
-    if s.options.averages == 1:
+    if s.state.averages == 1:
         gauge[UNEXPLAINED] = residuals_by_row(s.frame, s.sums, r, s.state.has_intercept == 1)
 
 

@@ -46,6 +46,7 @@ class Frame(NamedTuple):
     scale: Vector  # (d,)
     row: Vector  # (d,) scratch
     scratch: Vector  # (d^2 + 96 d,)
+    everything: Vector  # all of it, as one array
 
 
 @carving
@@ -55,19 +56,15 @@ def lay_out_frame(store: Vector, at: int, d: int) -> tuple[Frame, int]:
     o = products + 2 * d * d
     scratch = o + _VECTORS * d
     end = scratch + d * d + 96 * d
+    v = take(f, o, _VECTORS, d)
+    vectors = v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
     frame = Frame(
         frame_state(part(f, at, products)),
         take(f, products, d, d),
         take(f, products + d * d, d, d),
-        part(f, o, o + d),
-        part(f, o + d, o + 2 * d),
-        part(f, o + 2 * d, o + 3 * d),
-        part(f, o + 3 * d, o + 4 * d),
-        part(f, o + 4 * d, o + 5 * d),
-        part(f, o + 5 * d, o + 6 * d),
-        part(f, o + 6 * d, o + 7 * d),
-        part(f, o + 7 * d, scratch),
+        *vectors,
         part(f, scratch, end),
+        part(f, at, end),
     )
     return frame, end
 

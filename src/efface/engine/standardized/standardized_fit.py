@@ -18,22 +18,16 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from efface.engine.events.penalty import (
-    KEPT,
-    lemma_3,
-    pilot_penalty,
-    too_few,
-)
+from efface.engine.events.penalty import KEPT, lemma_3, pilot_penalty, too_few
 from efface.engine.events.pilot import (
     AUTO,
     RESIDUAL,
     constant_rows,
-    penalty_from,
+    penalty_of_fit,
     plug_in_directly,
-    weighted_freedom,
 )
 from efface.engine.events.rows import Rows, open_rows, span_of
-from efface.engine.events.state import FADING, FIXED, STATE_WORDS, Rule, set_rule, stream_state
+from efface.engine.events.state import FADING, FIXED, STATE_WORDS, stream_state
 from efface.engine.events.stream import (
     DONE,
     REFIT,
@@ -76,8 +70,6 @@ from efface.engine.sums.sliding import (
     depth_for,
     lay_out_sums,
     release_sums,
-    shift_down,
-    start_sums,
 )
 
 _LEAST_FREE = 1e-2  # of the rows, as degrees of freedom: with less, residuals are rounding
@@ -93,8 +85,8 @@ class StandardStream(NamedTuple):
 
 
 @carving
-def _lay_out(f: Vector, at: int, size: int, d: int, depth: int) -> tuple[StandardStream, int]:
-    coef = at + size
+def _lay_out(f: Vector, at: int, d: int, depth: int) -> tuple[StandardStream, int]:
+    coef = at + STATE_WORDS
     sums, end = lay_out_sums(f, coef + d, d, depth)
     frame, end = lay_out_frame(f, end, d)
     state = stream_state(part(f, at, coef))
@@ -105,35 +97,17 @@ def _lay_out(f: Vector, at: int, size: int, d: int, depth: int) -> tuple[Standar
 def open_standard(store: Vector) -> StandardStream:
     """The stream that lies in a store; its state says its shape."""
     state = stream_state(store)
-    return _lay_out(store, 0, STATE_WORDS, state.width, state.depth)[0]
+    return _lay_out(store, 0, state.width, state.depth)[0]
 
 
 def allocate_standard(width: int, intercept: bool, capacity: int) -> Vector:
     """A store for the state of at most ``capacity`` rows."""
     depth = depth_for(capacity)
-    store = np.zeros(words(_lay_out, STATE_WORDS, width, depth))
+    store = np.zeros(words(_lay_out, width, depth))
     state = stream_state(store)
     state.width, state.has_intercept, state.depth = width, intercept, depth
+    state.sums_at = STATE_WORDS + width
     return store
-
-
-def reset_standard(store: Vector, rule: Rule) -> None:
-    """Overwrite everything but the shape; no row is solved."""
-    state = stream_state(store)
-    shape = state.width, state.has_intercept, state.depth
-    store[:] = 0.0
-    state.width, state.has_intercept, state.depth = shape
-    set_rule(state, rule)
-    start_sums(open_standard(store).sums, True)
-
-
-@numba.njit(**KERNEL)
-def shift_standard(store: Vector, by: int) -> None:
-    """Follow rows that have moved ``by`` places towards the front of their array."""
-    s = open_standard(store)
-    s.state.solved_head -= by
-    s.state.solved_end -= by
-    shift_down(s.sums, by)
 
 
 @numba.njit(**KERNEL)
@@ -147,15 +121,9 @@ def release_stream(s: StandardStream, head: int) -> None:
     """Overwrite all that was derived from rows before ``head``."""
     clear_total(s.sums)
     release_sums(s.sums, head)
-    f, state = s.frame, s.state
-    for kept in (f.products, f.system):
-        fill(kept, 0.0)
-    for vector in (f.shift, f.deviation, f.spreads, f.pull, f.inflation, f.coef, f.scale, f.row):
-        fill(vector, 0.0)
-    fill(f.scratch, 0.0)
+    fill(s.frame.everything, 0.0)
     fill(s.coef, 0.0)
-    f.state.weight, f.state.middle, f.state.scatter = 0.0, 0.0, 0.0
-    f.state.largest, f.state.spreading = 0.0, 0.0
+    state = s.state
     state.intercept, state.penalty = 0.0, 0.0
     state.variance, state.largest, state.trace_phi = 0.0, 0.0, 0.0
     state.solved_end = -1
@@ -304,8 +272,7 @@ def _plug_in(s: StandardStream, r: Rows) -> float:
     if not margin * left > KEPT * square:  # coef, and so left, lacks the digits of the margin
         left = residuals_by_row(f, s.sums, r, intercept == 1)
         left += penalty * dot(f.coef, f.coef)
-    freedom = weighted_freedom(freedom, rows, n)
-    return unit * penalty_from(state, n, left / unit, freedom, theta)
+    return penalty_of_fit(state, rows, n, left, freedom, theta)
 
 
 # -- one event -----------------------------------------------------------------------------------

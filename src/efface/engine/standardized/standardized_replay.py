@@ -74,13 +74,9 @@ def replay_standard(
         if t != measured:
             record(s.state, s.coef, r, events, t)
             if events.counts[2, t] > 0 and wanted != NOTHING:
-                if s.state.refit == 1:
-                    return t, SPECTRAL
-                measure_row(s, r, events, t, wanted)
-                if wanted == DIAGNOSED and events.counts[1, t] < 0:
-                    if not rank_beyond_doubt(s.frame):
-                        return t, UNRANKED
-                    events.counts[1, t] = int(s.frame.state.spreading)
+                code = measure_row(s, r, events, t, wanted)
+                if code != DONE:
+                    return t, code
         if not learn_event(s.state, r, events, t):
             return t, COMPACT
     return stop, DONE
@@ -95,15 +91,18 @@ def _refit(s: StandardStream, r: Rows, p: PreciseSums, watched: bool | None) -> 
 
 
 @numba.njit(**INNER)
-def rank_beyond_doubt(f: Frame) -> bool:
+def _rank_beyond_doubt(f: Frame) -> bool:
     """Are all features with a spread independent for sure?"""
     d = f.row.size
     return factorise_products(f, 0.0, take(f.scratch, 0, d, d)) >= SAFE
 
 
 @numba.njit(**INNER)
-def measure_row(s: StandardStream, r: Rows, events: Events, t: int, wanted: int) -> None:
+def measure_row(s: StandardStream, r: Rows, events: Events, t: int, wanted: int) -> int:
+    """Leverages, rank and gauges of row t; a code where they do not follow from the state."""
     gauges, states, row, f = events.gauges, events.states, events.rows[t], s.frame
+    if s.state.refit == 1:
+        return SPECTRAL
     if gauges.shape[0] > 0:
         summarise_rows(s, r, gauges[t])
         gauges[t, LEVERAGE], gauges[t, IMAGE_2] = leverage_of(s, row)
@@ -122,6 +121,11 @@ def measure_row(s: StandardStream, r: Rows, events: Events, t: int, wanted: int)
         leverage = base + dot(new, image)
         states[3, t], states[4, t] = leverage, before
         states[5, t] = forgetting_term(leverage, before, cross)
+        if events.counts[1, t] < 0:
+            if not _rank_beyond_doubt(f):
+                return UNRANKED
+            events.counts[1, t] = int(f.state.spreading)
+    return DONE
 
 
 @numba.njit(**INNER)

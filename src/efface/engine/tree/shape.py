@@ -236,8 +236,20 @@ def extend_tree(store: Vector, places: Ints, heights: Ints, head: int, end: int)
 @numba.njit(**INNER)
 def remove_from_tree(t: SumTree, place: int) -> None:
     """A row leaves from anywhere; nothing that contained it remains."""
-    if place < t.state.covered:
-        _remove(t, place + t.state.moved)
+    if place >= t.state.covered:
+        return
+    at = place + t.state.moved
+    node, level = _leaf_of(t, at), 0
+    _invalidate(t, 0, node)
+    wall = t.first[node] == at
+    while wall and node != t.front[level]:
+        _discard(t, node)
+        _invalidate(t, level, _holder(t, node))
+        if level + 1 == t.state.levels:
+            return
+        parent = t.parent[node]
+        wall = t.status[parent] != GONE and t.first[parent] == node
+        node, level = parent, level + 1
 
 
 @numba.njit(**KERNEL)
@@ -253,22 +265,6 @@ def insert_in_tree(store: Vector, place: int) -> None:
             t.first[leaf] += 1
     t.state.covered += 1
     t.state.limit = min(t.state.limit, at)
-
-
-@numba.njit(**INNER)
-def _remove(t: SumTree, place: int) -> None:
-    leaf = _leaf_of(t, place)
-    _invalidate(t, 0, leaf)
-    node, level = leaf, 0
-    wall = t.first[leaf] == place
-    while wall and node != t.front[level]:
-        _discard(t, node)
-        _invalidate(t, level, _holder(t, node))
-        if level + 1 == t.state.levels:
-            return
-        parent = t.parent[node]
-        wall = t.status[parent] != GONE and t.first[parent] == node
-        node, level = parent, level + 1
 
 
 @numba.njit(**KERNEL)
@@ -319,7 +315,6 @@ def _clear(t: SumTree) -> None:
     t.state.limit = 0
 
 
-@numba.njit(**KERNEL)
 def shift_tree(store: Vector, by: int) -> None:
     """Follow rows that have moved ``by`` places towards the front of their array."""
     state = tree_state(store)
@@ -327,7 +322,6 @@ def shift_tree(store: Vector, by: int) -> None:
     state.covered -= by
 
 
-@numba.njit(**KERNEL)
 def cut_tree(store: Vector, end: int) -> None:
     """The places from ``end`` on have no rows any more."""
     tree_state(store).covered = end
