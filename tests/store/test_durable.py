@@ -58,12 +58,15 @@ def test_results_are_those_of_the_library(tmp_path_factory, calls, model, timed)
             rows += number
         elif what == "forget":
             wanted = {"owner": f"p{number}", "missing": "ok"}
-            receipt = store.forget(**wanted)
-            assert receipt.rows == twin.forget(**wanted)
+            left = store.forget(**wanted).rows
+            assert left == len(twin.live_rows.named((), wanted["owner"], lenient=True))
+            if left:  # a store does not touch a model that none of its rows leave
+                twin.forget(**wanted)
         elif what == "expire" and timed:
-            assert sum(store.expire(float(number), force=True).values()) == twin.expire(
-                float(number)
-            )
+            left = sum(store.expire(float(number), force=True).values())
+            assert left == len(twin.live_rows.overdue(float(number)))
+            if left:
+                twin.expire(float(number))
         elif what == "reopen":
             store.close()
             store = Store(folder)
