@@ -12,6 +12,8 @@ from command_line import here
         ([], "the folder of a store"),
         (["x", "--host", "0.0.0.0"], "--behind-proxy"),
         (["x", "--tls-cert", "c.pem"], "both --tls-cert and --tls-key"),
+        (["x", "--master-key", "no.key"], "name the file of the master key"),
+        (["x", "--master-key", "a", "--master-key-command", "b"], "give only one of them"),
     ],
 )
 def test_wrong_arguments_are_told_and_nothing_is_made(

@@ -69,6 +69,14 @@ def test_a_file_is_learned_and_can_be_repeated(efface, orders):
     assert efface("store", "audit", "orders")[0] == 0
 
 
+def test_a_tab_between_values_can_be_typed_by_name(efface, orders):
+    rows = orders.parent / "rows.csv"
+    rows.write_text(rows.read_text().replace(",", "\t"))
+    code, out, _ = efface(*LEARN, "--delimiter", "tab", "--json")
+    assert code == 0
+    assert json.loads(out)["learned"] == 60
+
+
 def test_a_keyed_model_is_learned_and_predicted_by_the_column_of_keys(efface, orders):
     added = efface("store", "add", "orders", "people", "--features", "temp", "--keyed")
     assert added[0] == 0

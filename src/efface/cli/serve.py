@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from efface.cli.store_options import KeyCommand, KeyFile, read_key
+
 if TYPE_CHECKING:
     from efface.service.server import Listen
 
@@ -42,9 +44,8 @@ def serve(
         list[str] | None,
         typer.Option(help="Host name to answer for; can be repeated.", metavar="NAME"),
     ] = None,
-    master_key: Annotated[
-        Path | None, typer.Option(help="File with the master key of the store.", metavar="FILE")
-    ] = None,
+    master_key: KeyFile = None,
+    master_key_command: KeyCommand = None,
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve a new store with bicycle hires arriving live.")
     ] = False,
@@ -59,7 +60,7 @@ def serve(
     elif store is None:
         raise invalid("STORE", None, "the folder of a store", "name it, or pass --demo")
     else:
-        _serve_store(store, listen, None if master_key is None else master_key.read_bytes())
+        _serve_store(store, listen, read_key(master_key, master_key_command))
 
 
 def _serve_store(path: Path, listen: Listen, master_key: bytes | None) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from efface.cli.replay_file import as_number, one_hot_levels, split_names
+from efface.cli.replay_file import as_delimiter, as_number, one_hot_levels, split_names
 from efface.cli.store_options import (
     Folder,
     Json,
@@ -215,7 +215,7 @@ def learn(
             until=until,
             group=key,
         )
-        table = open_table(file, TextFormat(delimiter, time_format))
+        table = open_table(file, TextFormat(as_delimiter(delimiter), time_format))
         schema = resolve_schema(table, roles)
         check_features(schema, names)
         learned = skipped = 0
@@ -264,7 +264,8 @@ def predict(
 
     columns = ("prediction", "lower", "upper")
     with open_store(folder, master_key, master_key_command) as opened:
-        table, names = open_table(file, TextFormat(delimiter)), _features(opened, name)
+        table = open_table(file, TextFormat(as_delimiter(delimiter)))
+        names = _features(opened, name)
         if not json:
             print(",".join(columns))
         for X, keys in feature_rows(table, names, one_hot_levels(one_hot or []), key):
