@@ -119,9 +119,9 @@ class SolverState(SpectralMeasures):
 
     def _release(self) -> None:
         """Overwrite all that was derived from rows that have left."""
-        span = self.rows.arrays[2]
+        span, release = self.rows.arrays[2], self._kernels.release
         for store in self.stores:
-            self._kernels.release(span, store)
+            release(span, store)
         if self._precise.active:
             self._precise.release(*self.rows.span)
             self._note_releases()
