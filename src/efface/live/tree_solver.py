@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +22,6 @@ class TreeSolver(Solver):
     @abstractmethod
     def _blank_rows(self, tree: Vector, positions: NDArray[np.intp]) -> None:
         """Overwrite rows, their nodes of the tree, and all else that was derived from them."""
-
-    @cached_property
-    def _tree(self) -> SummationTree:
-        return SummationTree(self.width, self._bounded)
 
     @property
     def working_store(self) -> int:
@@ -72,8 +67,10 @@ class TreeSolver(Solver):
         return [*super().residues(), *wrong_nodes(self._tree.store, x, y, head)]
 
     def _allocate(self) -> None:
+        if self.gaps_from is None:  # the first time
+            self._tree = SummationTree(self.width, self._bounded)
+            self.gaps_from = fold_from(self.width)
         super()._allocate()
-        self.gaps_from = fold_from(self.width)
 
     def _reset(self) -> None:
         self._tree.clear()
