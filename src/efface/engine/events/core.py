@@ -359,7 +359,8 @@ def join_all(c: Core, o: Outside, k: int) -> None:
             copy(u[i], z[i])
         multiply(alpha, rows, z, -1.0, 1.0)
     multiply_transposed(z, u, block(o.schur, 0, k, 0, k), 1.0, 0.0)
-    weigh(o, c.state.rho, c.state.dual == 1, k - u.shape[0], k)
+    at = k - u.shape[0]  # 0, but no literal: Numba would compile ``weigh`` once more for that
+    weigh(o, c.state.rho, c.state.dual == 1, at, k)
 
 
 @numba.njit(**INNER)

@@ -220,7 +220,8 @@ def _enclose(s: Stream, r: Rows, margin: float) -> None:
     state.valid = 1
     note_first_needed(s)
     if state.refit == 0:
-        place(c, o, r.x, r.y, state.tail_start, tail, tail - tail, state.has_intercept == 1)
+        at = tail - tail  # 0, but no literal: Numba would compile ``place`` once more for that
+        place(c, o, r.x, r.y, state.tail_start, tail, at, state.has_intercept == 1)
         join_all(c, o, tail)
 
 
