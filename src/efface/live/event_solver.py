@@ -62,9 +62,9 @@ class EventSolver(TreeSolver):
         pilot = self.penalty.pilot
         return (self.penalty.applied,) if pilot is None else (self.penalty.applied, pilot)
 
-    @property
-    def _pilot(self) -> Vector | None:
-        return self.stores[1] if len(self.stores) > 1 else None
+    def _allocate(self) -> None:
+        super()._allocate()
+        self._pilot = self.stores[1] if len(self.stores) > 1 else None
 
     def _blank_rows(self, tree: Vector, positions: NDArray[np.intp]) -> None:
         blank_rows(*self.rows.arrays, self._store, tree, positions)

@@ -94,10 +94,6 @@ class SolverState(SpectralMeasures):
         return 0
 
     @property
-    def _store(self) -> Vector:
-        return self.stores[0]
-
-    @property
     def _state(self) -> Record:
         return stream_state(self._store)
 
@@ -108,6 +104,7 @@ class SolverState(SpectralMeasures):
     def _allocate(self) -> None:
         """Allocate the state for as many rows as the row store has places, and reset it."""
         self.stores = self._new_stores()
+        self._store = self.stores[0]
         self._reset()
 
     def _reset(self) -> None:

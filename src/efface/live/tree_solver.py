@@ -37,10 +37,10 @@ class TreeSolver(Solver):
 
     def _covering_tree(self) -> Vector:
         """The store of the tree, which contains all live rows."""
-        self._releases = True
-        if self._tree.covered == self.rows.arrays[2][1]:  # the frequent case
-            return self._tree.store
-        return self._tree.cover(*self.rows.span, self.walls)
+        tree, self._releases = self._tree, True
+        if tree.covered == self.rows.arrays[2][1]:  # the frequent case
+            return tree.store
+        return tree.cover(*self.rows.span, self.walls)
 
     def _discard_tree(self) -> None:
         self._tree.clear()
