@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo serve browser postgres java test test-slow test-spark check docs gallery bench paper lock clean
+.PHONY: help setup demo serve browser postgres java test test-slow conformance test-spark check docs gallery bench paper lock clean
 
 BIN := .venv/bin
 JOBS ?= 2
@@ -62,6 +62,9 @@ test: browser postgres .venv/test.stamp ## run the tests and doctests, then thos
 
 test-slow: .venv/test.stamp ## run the tests marked slow
 	$(BIN)/pytest -n $(JOBS) -m slow
+
+conformance: .venv/test.stamp ## check random states against exact answers (SEEDS=100:200 for other ones)
+	$(if $(SEEDS),EFFACE_SEEDS=$(SEEDS)) $(BIN)/pytest -n $(JOBS) tests/conformance
 
 test-spark: java .venv-spark/spark.stamp ## run the tests of efface.spark, in .venv-spark
 	.venv-spark/bin/pytest src/efface/spark tests/spark

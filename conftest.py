@@ -1,4 +1,4 @@
-"""Settings that must be made before NumPy and Numba are imported.
+"""Settings that must be made before NumPy and Numba are imported, and the table of conformance.
 
 The cache of compiled kernels belongs to the sources under test (see numba_cache.py).
 
@@ -15,3 +15,19 @@ use_cache_folder()
 collect_ignore = [] if find_spec("pyspark") else ["src/efface/spark/key_processor.py"]
 for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """What the conformance suite compared; the results come from all test processes."""
+    reports = (report for reports in terminalreporter.stats.values() for report in reports)
+    cells = [
+        cell
+        for report in reports
+        for name, cell in getattr(report, "user_properties", [])
+        if name == "conformance"
+    ]
+    if cells:
+        from conformance.tally import table
+
+        terminalreporter.section("conformance: error over tolerance, by path")
+        terminalreporter.write_line("\n".join(table(cells)))

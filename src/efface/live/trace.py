@@ -136,9 +136,7 @@ def in_units(
     A row that is ``weighted`` counts by its fade. A ``constant`` penalty is not rounded.
     """
     unit = np.append(past[-1:], fades[:-1])[: fades.size]
-    penalty = trace.penalty / unit
-    if constant is not None:
-        penalty = np.where(penalty > 0.0, constant, penalty)
+    penalty = trace.penalty / unit if constant is None else np.full(unit.size, constant)
     trace = trace._replace(penalty=penalty)
     old = trace.leverage_old
     if trace.leverage_new is not None and trace.frt is not None and old is not None:
