@@ -60,10 +60,10 @@ test: browser postgres .venv/test.stamp ## run the tests and doctests, then thos
 	$(BIN)/pytest -n $(JOBS)
 	$(if $(NOJIT_TESTS),NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n $(JOBS) $(NOJIT_TESTS))
 
-test-slow: .venv/test.stamp ## run the tests marked slow
+test-slow: .venv/test.stamp ## run the tests marked slow, a million states of the conformance suite included
 	$(BIN)/pytest -n $(JOBS) -m slow
 
-conformance: .venv/test.stamp ## check random states against exact answers (SEEDS=100:200 for other ones)
+conformance: .venv/test.stamp ## compare random states with exact answers (SEEDS=100:200 for other seeds)
 	$(if $(SEEDS),EFFACE_SEEDS=$(SEEDS)) $(BIN)/pytest -n $(JOBS) tests/conformance
 
 test-spark: java .venv-spark/spark.stamp ## run the tests of efface.spark, in .venv-spark

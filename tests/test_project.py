@@ -76,6 +76,9 @@ USERS = {  # the optional packages of each part: the extra that a user installs 
     "models/coefficient_plots.py": ("plot",),
     "polars.py": ("polars",),
 }
+OWN_FOLDERS = {  # of the tests: those that mirror no package hold modules that tests import
+    path.name for path in TESTS.iterdir() if path.is_dir() and not (PACKAGE / path.name).is_dir()
+}
 DEVELOPERS = {"tests": "test", "benchmarks": "bench", "examples": "test", "docs": "docs"}
 
 
@@ -87,7 +90,8 @@ def third_party_imports(path):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             names.add(node.module)
-    own = {"efface", "benchmarks", "numba_cache", "twins", *(p.stem for p in TESTS.glob("*.py"))}
+    own = {"efface", "benchmarks", "numba_cache", *OWN_FOLDERS}
+    own |= {path.stem for path in TESTS.glob("*.py")}
     return {name.split(".")[0] for name in names} - sys.stdlib_module_names - own
 
 
@@ -184,6 +188,9 @@ def has_code(path):
     return any(isinstance(node, kinds) for node in tree(path).body)
 
 
+CONTRACT = "conformance/"  # tests of the public contract, which follow no module
+
+
 def test_every_module_has_its_tests_in_the_same_folder():
     wanted = {
         path.relative_to(PACKAGE).with_name(f"test_{path.stem}.py").as_posix()
@@ -194,7 +201,14 @@ def test_every_module_has_its_tests_in_the_same_folder():
     packages = {path.parent.relative_to(PACKAGE) for path in PACKAGE.glob("*/**/__init__.py")}
     allowed = wanted | {(path / f"test_{path.name}.py").as_posix() for path in packages}
     assert wanted - there == set()
-    assert {path for path in there - allowed if "/" in path} == set(), "tests of no module"
+    others = {path for path in there - allowed if "/" in path}
+    assert {path for path in others if not path.startswith(CONTRACT)} == set(), "tests of no module"
+
+
+def test_the_tests_of_the_contract_check_their_own_independence():
+    """A folder that follows no module must not know modules: its own test enforces that."""
+    assert (TESTS / CONTRACT / "test_independence.py").exists()
+    assert not (PACKAGE / CONTRACT).exists()
 
 
 def test_the_tests_of_all_kernels_run_without_compilation_too():

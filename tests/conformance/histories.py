@@ -10,7 +10,7 @@ from zlib import crc32
 
 import numpy as np
 from conformance.designs import DESIGNS, draw
-from conformance.ledger import Ledger, Row, Window
+from conformance.expected_rows import ExpectedRows, Row, Window
 from conformance.oracle import Spec
 from conformance.subjects import SUBJECTS, Fit, ModelSubject, Setting, Subject
 from conformance.tally import Disagreement, Tally
@@ -73,8 +73,9 @@ class History:
         self.tally, self.width = tally, width
         keys = KEYS if self.subject.keyed else KEYS[:1]
         s = self.setting
-        self.ledgers = {
-            key: Ledger(s.spec, s.window, width, fades_by_time=s.fades_by_time) for key in keys
+        self.expected_by_key = {
+            key: ExpectedRows(s.spec, s.window, width, fades_by_time=s.fades_by_time)
+            for key in keys
         }
         self.names = str(
             rng.choice(["int", "text", "none"] if self.subject.numbers_rows else ["int", "text"])
@@ -104,7 +105,7 @@ class History:
             owner=f"owner {int(rng.integers(9))}.{t // 20}" if rng.random() < 0.7 else None,
             at=at,
             until=until,
-            key=str(rng.choice(list(self.ledgers))),
+            key=str(rng.choice(list(self.expected_by_key))),
         )
 
     def rows(self, most: int = 6) -> list[Row]:
@@ -113,29 +114,29 @@ class History:
 
     def named(self, row: Row) -> Row:
         """The row with its id; without one it gets the number after the largest live int."""
-        return replace(row, id=self.ledgers["a"].next_id()) if row.id is None else row
+        return replace(row, id=self.expected_by_key["a"].next_id()) if row.id is None else row
 
     def enter(self, row: Row) -> None:
-        """Write a row into its ledger."""
-        ledger = self.ledgers[row.key]
-        before = [*ledger.rows, row]
-        ledger.learn(row)
-        alive = {id(r) for r in ledger.rows}
+        """Expect a row among those of its key."""
+        expected = self.expected_by_key[row.key]
+        before = [*expected.rows, row]
+        expected.learn(row)
+        alive = {id(r) for r in expected.rows}
         self.gone += [r for r in before if id(r) not in alive]
 
-    def leave(self, change: Callable[[Ledger], int]) -> int:
-        """Let rows leave every ledger; return how many."""
+    def leave(self, change: Callable[[ExpectedRows], int]) -> int:
+        """Expect rows to leave under every key; return how many."""
         count = 0
-        for ledger in self.ledgers.values():
-            before = list(ledger.rows)
-            count += change(ledger)
-            alive = {id(r) for r in ledger.rows}
+        for expected in self.expected_by_key.values():
+            before = list(expected.rows)
+            count += change(expected)
+            alive = {id(r) for r in expected.rows}
             self.gone += [r for r in before if id(r) not in alive]
         return count
 
     @property
     def live(self) -> list[Row]:
-        return [row for ledger in self.ledgers.values() for row in ledger.rows]
+        return [row for expected in self.expected_by_key.values() for row in expected.rows]
 
     # -- steps -------------------------------------------------------------------------------------
 
@@ -159,11 +160,11 @@ class History:
         if not rows or not isinstance(self.subject, ModelSubject):
             return
         result = self.subject.replay(rows)
-        ledger = self.ledgers["a"]
+        expected = self.expected_by_key["a"]
         for t, given in enumerate(rows):
             row = self.named(given)
-            ledger.admit(row.at)
-            answer = ledger.answer()
+            expected.admit(row.at)
+            answer = expected.answer()
             fit = Fit([], result.coef[t], result.intercept[t], result.penalty[t])
             self.tally.compare(answer, fit, self.told(f"replay, row {t}"))
             self.tally.predicted(answer, row.x, result.prediction[t], self.told("replay"))
@@ -181,7 +182,7 @@ class History:
 
     def depart(self, ids: list[Any], owners: list[Any]) -> None:
         if ids or owners:
-            count = self.leave(lambda ledger: ledger.forget(ids, owners))
+            count = self.leave(lambda expected: expected.forget(ids, owners))
             said = self.subject.forget(ids, owners)
             self.tally.agree("count", said == count, self.told(f"forgot {said}, not {count}"))
             self.check_canonical()
@@ -189,7 +190,7 @@ class History:
     def expire(self) -> None:
         if self.setting.clock is not None and self.live:
             now = self.latest + float(self.rng.choice([0, 1, 3, 8]))
-            count = self.leave(lambda ledger: ledger.expire(now))
+            count = self.leave(lambda expected: expected.expire(now))
             said = self.subject.expire(self.setting.time(now))
             self.tally.agree("count", said == count, self.told(f"expired {said}, not {count}"))
             if count:
@@ -239,25 +240,25 @@ class History:
 
     def check(self) -> None:
         """R1: every model equals the right answer for its live rows."""
-        fits = self.subject.fits(self.ledgers)
-        for key, ledger in self.ledgers.items():
+        fits = self.subject.fits(self.expected_by_key)
+        for key, expected in self.expected_by_key.items():
             if key not in fits:
-                self.tally.agree("ids", not ledger.rows, self.told(f"no model for key {key}"))
+                self.tally.agree("ids", not expected.rows, self.told(f"no model for key {key}"))
                 continue
             fit = fits[key]
             self.tally.agree(
-                "ids", fit.ids == ledger.ids, self.told(f"ids {fit.ids}, not {ledger.ids}")
+                "ids", fit.ids == expected.ids, self.told(f"ids {fit.ids}, not {expected.ids}")
             )
-            answer = ledger.answer()
-            self.tally.compare(answer, fit, self.told(f"{len(ledger.rows)} rows"))
-            if self.arrived < len(self.stream.y) and ledger.rows:
+            answer = expected.answer()
+            self.tally.compare(answer, fit, self.told(f"{len(expected.rows)} rows"))
+            if self.arrived < len(self.stream.y) and expected.rows:
                 x = self.stream.X[self.arrived]
                 predicted = self.subject.predict(key, x)
                 if predicted is not None:
                     self.tally.predicted(answer, x, predicted, self.told("next row"))
 
     def bits(self, subject: Subject) -> dict[str, tuple[Any, ...]]:
-        fits = subject.fits(self.ledgers)
+        fits = subject.fits(self.expected_by_key)
         return {
             key: (f.ids, f.coef.tobytes(), np.float64(f.intercept).tobytes(), f.penalty, f.rank)
             for key, f in fits.items()
@@ -269,7 +270,9 @@ class History:
             return  # the phase of the policy counts arrivals
         path = ModelSubject if not self.subject.keyed else type(self.subject)
         fresh = path(self.setting, self.width)
-        fresh.learn_many([row for ledger in self.ledgers.values() for row in ledger.rows])
+        fresh.learn_many(
+            [row for expected in self.expected_by_key.values() for row in expected.rows]
+        )
         same = self.bits(fresh)
         ours = self.bits(self.subject)
         for key, mine in ours.items():
@@ -297,8 +300,8 @@ class History:
 
     def close_call(self) -> None:
         """A key without rows does not exist once a call has ended: its phase starts again."""
-        for ledger in self.ledgers.values() if self.subject.keyed else ():
-            ledger.arrived = ledger.arrived if ledger.rows else 0
+        for expected in self.expected_by_key.values() if self.subject.keyed else ():
+            expected.arrived = expected.arrived if expected.rows else 0
 
     # -- the whole ---------------------------------------------------------------------------------
 

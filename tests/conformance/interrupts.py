@@ -11,8 +11,8 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+from conformance.expected_rows import ExpectedRows, Row, Window
 from conformance.histories import run_seeds
-from conformance.ledger import Ledger, Row, Window
 from conformance.oracle import Spec
 from conformance.subjects import FleetSubject, ModelSubject, Setting, StoreSubject, Subject
 from conformance.tally import Disagreement, Tally
@@ -83,11 +83,11 @@ class Trial:
         spec = Spec(str(rng.choice(["OLS", "Ridge", "AutoRidge"])), intercept=bool(rng.integers(2)))
         self.setting = Setting(spec, Window(kind, {"rows": 8, "age": 20}.get(kind, 0)), clock)
         self.subject = SUBJECTS[path](self.setting, 2)
-        self.ledger = Ledger(spec, self.setting.window, 2)
+        self.expected = ExpectedRows(spec, self.setting.window, 2)
         self.arrived = 0
         for row in self.rows(6):
             self.subject.learn(row)
-            self.ledger.learn(row)
+            self.expected.learn(row)
 
     def rows(self, count: int) -> list[Row]:
         found = []
@@ -99,9 +99,9 @@ class Trial:
             found.append(Row(f"row {t}", x, y, owner=f"owner {t}", at=at))
         return found
 
-    def change(self) -> tuple[Change, Ledger]:
-        """A random call, and the ledger after it."""
-        after, rng = deepcopy(self.ledger), self.rng
+    def change(self) -> tuple[Change, ExpectedRows]:
+        """A random call, and the rows that are expected after it."""
+        after, rng = deepcopy(self.expected), self.rng
         verb = str(rng.choice(["learn", "learn many", "forget", "forget owners", "expire"]))
         if verb.startswith("learn"):
             rows = self.rows(1 if verb == "learn" else 4)
@@ -114,28 +114,28 @@ class Trial:
             now = after.rows[-1].at + 12.0  # type: ignore[operator]
             after.expire(now)
             return (lambda subject: subject.expire(now)), after
-        gone = [self.ledger.rows[i] for i in {*rng.integers(0, len(self.ledger.rows), size=2)}]
+        gone = [self.expected.rows[i] for i in {*rng.integers(0, len(self.expected.rows), size=2)}]
         ids, owners = [row.id for row in gone], [row.owner for row in gone]
         after.forget(ids)
         if verb == "forget":
             return (lambda subject: subject.forget(ids, [])), after
         return (lambda subject: subject.forget([], owners)), after
 
-    def check(self, after: Ledger, tally: Tally) -> None:
+    def check(self, after: ExpectedRows, tally: Tally) -> None:
         """The state is that of before or of after: ids, owners, rows, coefficients, audit."""
         fit = self.fit()
         ids = fit.ids if fit is not None else []
-        known = [ledger for ledger in (after, self.ledger) if ledger.ids == ids]
-        text = f"ids {ids}, neither {self.ledger.ids} nor {after.ids}"
+        known = [expected for expected in (after, self.expected) if expected.ids == ids]
+        text = f"ids {ids}, neither {self.expected.ids} nor {after.ids}"
         tally.agree("interrupt", bool(known), text)
-        self.ledger = known[0]
-        for row in self.ledger.rows:
+        self.expected = known[0]
+        for row in self.expected.rows:
             held = self.held(str(row.owner))
             tally.agree("interrupt", held == (row.id, *row.x, row.y), f"{row.owner} holds {held}")
-        if fit is not None and self.ledger.rows:
+        if fit is not None and self.expected.rows:
             told = f"{self.setting.build()!r} after an interrupt"
             try:
-                tally.compare(self.ledger.answer(), fit._replace(ids=[]), told)
+                tally.compare(self.expected.answer(), fit._replace(ids=[]), told)
             except Disagreement as found:
                 raise Disagreement("interrupt", str(found)) from found
             tally.agree("interrupt", self.audited(), f"the audit fails; {told}")
@@ -170,7 +170,7 @@ def check_interrupts(path: str, seeds: Sequence[int]) -> Tally:
         trial = Trial(path, rng)
         try:
             for _ in range(TRIALS):
-                if not trial.ledger.rows:
+                if not trial.expected.rows:
                     return
                 call, after = trial.change()
                 interrupt(trial, call, rng)

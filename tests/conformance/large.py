@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from conformance.designs import copies, giant_rows, normal, scaled
+from conformance.expected_rows import ExpectedRows, Row, Window
 from conformance.histories import run_seeds
-from conformance.ledger import Ledger, Row, Window
 from conformance.oracle import Spec, solve
 from conformance.subjects import Fit, ModelSubject, Setting
 from conformance.tally import Tally
@@ -80,7 +80,7 @@ def check_many(seeds: Sequence[int]) -> Tally:
         kind = str(rng.choice(["OLS", "Ridge", "AdaptiveRidge", "AutoRidge"]))
         window = Window("rows", n - 50) if rng.integers(2) else Window()
         setting = Setting(Spec(kind, intercept=bool(rng.integers(2))), window, clock)
-        subject, ledger = ModelSubject(setting, d), Ledger(setting.spec, window, d)
+        subject, expected = ModelSubject(setting, d), ExpectedRows(setting.spec, window, d)
         X = [normal, scaled, giant_rows][rng.integers(3)](rng, n + 60, d)
         y = (X / np.median(np.abs(X), axis=0)).sum(axis=1) + rng.normal(size=n + 60)
         weights = rng.choice([0.5, 1.0, 2.0], size=n + 60)
@@ -89,41 +89,41 @@ def check_many(seeds: Sequence[int]) -> Tally:
             Row(t, X[t], float(y[t]), float(weights[t]), f"owner {t % 700}", at[t])
             for t in range(n + 60)
         ]
-        _learn(subject, ledger, rows[:n])
-        _judge(subject, ledger, tally, f"{setting.build()!r}, {n} rows")
+        _learn(subject, expected, rows[:n])
+        _judge(subject, expected, tally, f"{setting.build()!r}, {n} rows")
         for start in range(n, n + 60, 20):
-            ids = [row.id for row in rng.choice(np.array(ledger.rows, dtype=object), size=3)]
+            ids = [row.id for row in rng.choice(np.array(expected.rows, dtype=object), size=3)]
             owners = [f"owner {int(rng.integers(700))}"]
-            gone = ledger.forget(ids, owners)
+            gone = expected.forget(ids, owners)
             tally.agree("count", subject.forget(ids, owners) == gone, f"{gone} rows leave")
-            _judge(subject, ledger, tally, f"{setting.build()!r}, forgot {ids}")
+            _judge(subject, expected, tally, f"{setting.build()!r}, forgot {ids}")
             coming = rows[start : start + 20]
             if clock is not None:
                 coming[5] = Row(coming[5].id, coming[5].x, coming[5].y, at=float(n // 5))
             for row in coming:
-                _learn(subject, ledger, [row])
-            _judge(subject, ledger, tally, f"{setting.build()!r}, learned up to {start + 20}")
+                _learn(subject, expected, [row])
+            _judge(subject, expected, tally, f"{setting.build()!r}, learned up to {start + 20}")
 
     return run_seeds(once, seeds)
 
 
-def _learn(subject: ModelSubject, ledger: Ledger, rows: list[Row]) -> None:
+def _learn(subject: ModelSubject, expected: ExpectedRows, rows: list[Row]) -> None:
     if len(rows) == 1:
         subject.learn(rows[0])
     else:
         subject.learn_many(rows)
-    if len(rows) > 100 and ledger.window.kind == "all":  # in order of time: nothing leaves
-        ledger.rows += rows
-        ledger.arrived += len(rows)
+    if len(rows) > 100 and expected.window.kind == "all":  # in order of time: nothing leaves
+        expected.rows += rows
+        expected.arrived += len(rows)
         return
     if len(rows) > 100:
-        ledger.rows = rows[-int(ledger.window.size) :]
+        expected.rows = rows[-int(expected.window.size) :]
         return
     for row in rows:
-        ledger.learn(row)
+        expected.learn(row)
 
 
-def _judge(subject: ModelSubject, ledger: Ledger, tally: Tally, told: str) -> None:
+def _judge(subject: ModelSubject, expected: ExpectedRows, tally: Tally, told: str) -> None:
     fit = subject.fits(["a"])["a"]
-    tally.agree("ids", fit.ids == ledger.ids, f"other ids; {told}")
-    tally.compare(ledger.answer(), fit, told)
+    tally.agree("ids", fit.ids == expected.ids, f"other ids; {told}")
+    tally.compare(expected.answer(), fit, told)

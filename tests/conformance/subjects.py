@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from conformance.ledger import Row, Window
+from conformance.expected_rows import Row, Window
 from conformance.oracle import Spec
 
 import efface

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from conformance.designs import Stream, draw
+from conformance.expected_rows import ExpectedRows, Row, Window
 from conformance.histories import generator, random_setting, random_spec, run_seeds, window_sizes
-from conformance.ledger import Ledger, Row, Window
 from conformance.oracle import Spec
 from conformance.subjects import Fit, Setting
 from conformance.tally import Tally
@@ -35,11 +35,13 @@ def check_fit(rng: np.random.Generator, stream: Stream, tally: Tally) -> None:
         setting = Setting(random_spec(rng), Window())
         X, y, options = setting.columns(part)
         m = setting.build().fit(X, y, **options)
-        ledger = Ledger(setting.spec, setting.window, width)
+        expected = ExpectedRows(setting.spec, setting.window, width)
         for row in part:
-            ledger.learn(row)
+            expected.learn(row)
         fit = Fit(m.ids_, m.coef_, m.intercept_, m.penalty_, m.rank_)
-        tally.compare(ledger.answer(), fit, f"{setting.build()!r}, rows {first} to {first + count}")
+        tally.compare(
+            expected.answer(), fit, f"{setting.build()!r}, rows {first} to {first + count}"
+        )
 
 
 def check_replay(rng: np.random.Generator, stream: Stream, tally: Tally) -> None:
@@ -49,16 +51,20 @@ def check_replay(rng: np.random.Generator, stream: Stream, tally: Tally) -> None
     X, y, options = setting.columns(rows)
     full = bool(rng.integers(2))
     result = efface.replay(setting.build(), X, y, coef=True, diagnostics=full, **options)
-    ledger = Ledger(setting.spec, setting.window, X.shape[1], fades_by_time=setting.fades_by_time)
+    expected = ExpectedRows(
+        setting.spec, setting.window, X.shape[1], fades_by_time=setting.fades_by_time
+    )
     for t, row in enumerate(rows):
-        ledger.admit(row.at)
-        answer, told = ledger.answer(), f"{setting.build()!r}, row {t}"
-        tally.agree("ids", result.n_rows[t] == len(ledger.rows), f"{result.n_rows[t]} rows; {told}")
+        expected.admit(row.at)
+        answer, told = expected.answer(), f"{setting.build()!r}, row {t}"
+        tally.agree(
+            "ids", result.n_rows[t] == len(expected.rows), f"{result.n_rows[t]} rows; {told}"
+        )
         rank = None if result.rank is None else int(result.rank[t])
         fit = Fit([], result.coef[t], result.intercept[t], result.penalty[t], rank)
         tally.compare(answer, fit, told)
         tally.predicted(answer, row.x, result.prediction[t], told)
-        ledger.learn(row)
+        expected.learn(row)
 
 
 def check_rolling(rng: np.random.Generator, stream: Stream, tally: Tally) -> None:
@@ -88,12 +94,12 @@ def check_rolling(rng: np.random.Generator, stream: Stream, tally: Tally) -> Non
         groups=groups if groups.any() else None,
         outputs=["coef", "intercept", "rank"],
     )
-    ledgers = {g: Ledger(spec, window, X.shape[1]) for g in range(3)}
+    expected_by_key = {g: ExpectedRows(spec, window, X.shape[1]) for g in range(3)}
     for t, row in enumerate(rows_of(stream)):
-        ledger = ledgers[int(groups[t])]
-        ledger.learn(row)
+        expected = expected_by_key[int(groups[t])]
+        expected.learn(row)
         fit = Fit([], result.coef[t], float(result.intercept[t]), None, int(result.rank[t]))
-        tally.compare(ledger.answer(), fit, f"{spec}, window {window.size}, row {t}")
+        tally.compare(expected.answer(), fit, f"{spec}, window {window.size}, row {t}")
 
 
 def _timed(row: Row, setting: Setting, rng: np.random.Generator, late: float) -> Row:

@@ -9,7 +9,7 @@ import pytest
 
 FOLDER = Path(__file__).parent
 PRIVATE = ("efface.engine", "efface.live", "efface.core", "efface.rows", "efface.diagnostics")
-ORACLE = ("oracle.py", "designs.py", "ledger.py")
+ORACLE = ("oracle.py", "designs.py", "expected_rows.py")
 
 
 def imported(path):

@@ -382,7 +382,7 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
 
     @property
     def rank_(self) -> int:
-        """The rank of the live rows; with an intercept, of the centred rows."""
+        """The exact rank of the live rows; with an intercept, of the centred rows."""
         return self._alive().solver.rank
 
     # -- checks ----------------------------------------------------------------------------------

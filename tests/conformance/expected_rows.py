@@ -35,7 +35,7 @@ class Window:
 
 
 @dataclass
-class Ledger:
+class ExpectedRows:
     """The live rows of one model, oldest first."""
 
     spec: Spec
