@@ -3,7 +3,8 @@
 Each figure is a ratio: the time on hard rows over the time on Gaussian rows of the same size.
 Growth with the window is measured on windows of the same kind: a fixed penalty grows with the rows,
 as else it would hide dependent features in short windows only. The ratios in long windows, with the
-penalty as it is, have the limits of short ones.
+penalty as it is, have the limits of short ones. The first tables are of inputs that are hard by their
+order, names, groups, windows or scales (hard_inputs.py).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from benchmarks.hard_data import CASES, WITHOUT_INTERCEPT, hard_stream
+from benchmarks.hard_inputs import add_growth
 from benchmarks.report import Goal, Report, Table, figure
 from benchmarks.settings import Settings
 from benchmarks.subject import efface, missing
@@ -115,11 +117,12 @@ Costs = dict[str, tuple[float, float]]  # µs per row of each case, and the rati
 
 
 def run(settings: Settings) -> Report:
-    """Every model, way and size; then the growth with the window."""
+    """Inputs by sizes; then every model, way and size; then the growth with the window."""
     report = Report("cliffs")
     warnings.simplefilter("ignore")  # of features in very different units, which some cases have
     if missing("rolling", "replay", "OLS", "Ridge", "AdaptiveRidge", "AutoRidge"):
         return report
+    add_growth(report, settings)
     known = {}
     for d, s in SIZES[:1] if settings.quick else SIZES:
         for way in WAYS:
