@@ -3,8 +3,8 @@
 Each figure is a ratio: the time on hard rows over the time on Gaussian rows of the same size.
 Growth with the window is measured on windows of the same kind: a fixed penalty grows with the rows,
 as else it would hide dependent features in short windows only. The ratios in long windows, with the
-penalty as it is, have the limits of short ones. The first tables are of inputs that are hard by their
-order, names, groups, windows or scales (hard_inputs.py).
+penalty as it is, have the limits of short ones. The first tables are of inputs that are hard by
+their order, names, groups, windows or scales (hard_inputs.py).
 """
 
 from __future__ import annotations
