@@ -109,9 +109,11 @@ def test_a_journal_that_the_superblock_asks_for_is_seen_everywhere(tmp_path, mon
             with pytest.raises(UnsafeStorage, match="journal"):
                 call()
         Store(place / "wrapped", master_key=b"m" * 32).close()
-        with Store(place / "wrapped", master_key=b"m" * 32) as store:
-            with pytest.raises(UnsafeStorage, match="journal"):
-                store.rotate(None)
+        with (
+            Store(place / "wrapped", master_key=b"m" * 32) as store,
+            pytest.raises(UnsafeStorage, match="journal"),
+        ):
+            store.rotate(None)
 
 
 def test_the_attribute_of_a_folder_is_seen(tmp_path):
@@ -119,6 +121,8 @@ def test_the_attribute_of_a_folder_is_seen(tmp_path):
         pytest.skip("needs chattr")
     with image(tmp_path) as place:
         filled(place / "orders").close()
-        subprocess.run(["chattr", "+j", place / "orders" / "keys"], check=True)
+        command = ["chattr", "+j", place / "orders" / "keys"]
+        if subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("the attribute cannot be set here")
         with pytest.raises(UnsafeStorage, match="attribute"):
             Store(place / "orders")

@@ -6,8 +6,10 @@ import os
 import sqlite3
 
 import pytest
+from store_cases import filled
 
-from efface.errors import DamagedStore, StorageFailure
+from efface.errors import DamagedStore, StorageFailure, StoreInUse
+from efface.store import Store
 from efface.store.row_cipher import EncryptedRows
 from efface.store.sqlite_rows import SqliteRows
 

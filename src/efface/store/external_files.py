@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import NamedTuple, final
 
 from efface.errors import DamagedStore, InvalidValue
-from efface.store.durable_files import PathLock, open_file, replace_file, sync, write_all
+from efface.store.durable_files import (
+    PathLock,
+    open_file,
+    replace_file,
+    sync,
+    unfinished_of,
+    write_all,
+)
 from efface.store.key_folder import IDENTITY
 
 KINDS = ("anchor", "destroyed", "mirror")
@@ -81,7 +88,8 @@ def refuse_foreign(path: Path, kind: str, owner: Identity) -> None:
 
 def refuse_unusable(path: Path, kind: str, owner: Identity) -> None:
     """Raise unless a new file or mirror can be made there, or is there already."""
-    used = path.exists() and (path.is_file() or any(path.iterdir()))
+    names = os.listdir(path) if path.is_dir() else []
+    used = path.is_file() or any(unfinished_of(name) is None for name in names)
     if used and (kind != "mirror" or (path / IDENTITY).exists()):
         refuse_foreign(path, kind, owner)
     elif used or not path.parent.is_dir():

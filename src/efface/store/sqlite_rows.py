@@ -63,7 +63,14 @@ class SqliteRows(RowDatabase):
                 address, uri=True, isolation_level=None, check_same_thread=False
             )
             if not frozen:
-                self._configure()
+                self._configure_or_close()
+
+    def _configure_or_close(self) -> None:
+        try:
+            self._configure()
+        except BaseException:
+            self._connection.close()
+            raise
 
     def _configure(self) -> None:
         run = self._connection.execute
