@@ -60,9 +60,8 @@ def write_backup(disk: StoreDisk, target: Path, *, keys: bool) -> None:
     if target.exists():
         raise InvalidValue(f"'{target}' already exists: expected a new folder; name another one.")
     record = disk.folder / layout.UNFINISHED
+    replace_file(record, os.fsencode(target.absolute()))
     with new_folder(target) as beside:
-        if keys:
-            replace_file(record, f"{beside}\n".encode())
         disk.about.alone(disk.about.instance).write(beside)
         names = (layout.RECEIPTS, *(_SECRET if keys else ()))
         _copy_files(disk.folder, beside, names)

@@ -378,12 +378,13 @@ def timestamp() -> str:
 
 
 def _wipe_copy(folder: Path, store: str) -> None:
-    """Overwrite and remove a copy with keys that was not finished."""
+    """Overwrite and remove a copy that was not finished; the record names where it was to be."""
     record = folder / layout.UNFINISHED
     if not record.exists():
         return
-    copy = Path(record.read_text("utf-8").strip())
-    if unfinished_of(copy.name) is not None and copy.is_dir():
+    target = Path(os.fsdecode(record.read_bytes()))
+    beside = target.parent.iterdir() if target.parent.is_dir() else ()
+    for copy in [path for path in beside if unfinished_of(path.name) == target.name]:
         names = [name for name in os.listdir(copy) if unfinished_of(name) is None]
         if not names or (layout.is_store(copy) and About.read(copy).store == store):
             wipe(copy)

@@ -8,7 +8,7 @@
       keys/                   the keys of the rows, ids that left, owners that must not come back
       receipts.jsonl          the chain of receipts
       signing.key blind.key   the secrets that sign receipts and hide names
-      unfinished              while a copy with keys is written: where
+      unfinished              while a copy is written: where
       lock                    held by the process that has the store open
 
 A new store is made beside its place and then renamed: it is there as a whole, or not at all.
