@@ -49,7 +49,10 @@ def files(folder):
 
 def traces(folder, needles):
     """Which of some bytes are in which file."""
-    content = files(folder)
+    zeros = bytes(64)  # most of a segment, in which nothing is found
+    content = {
+        name: zeros.join(filter(None, text.split(zeros))) for name, text in files(folder).items()
+    }
     return [
         (name, needle) for name, text in content.items() for needle in needles if needle in text
     ]

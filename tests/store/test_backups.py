@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 
 import pytest
 from store_cases import data, files, filled, slots, traces
 
-from efface.errors import DamagedStore, InvalidValue, WrongMasterKey
+from efface.errors import (
+    DamagedStore,
+    InvalidValue,
+    RefusedRow,
+    StoreInUse,
+    WrongMasterKey,
+)
 from efface.store import RestoreCounts, Store, restore
 from efface.store.backups import read_destroyed
+from efface.store.durable_files import PathLock
 from efface.store.layout import About
 
 PERSON_3 = [f"order-{k}" for k in range(3, 40, 8)]
@@ -30,7 +38,6 @@ def test_a_copy_of_the_rows_holds_no_key_and_no_secret(tmp_path):
             store.backup(tmp_path / "copy")
     assert set(files(tmp_path / "copy")) == {
         "receipts.jsonl",
-        "refused.bin",
         "rows.db",
         "store.json",
     }
@@ -73,8 +80,10 @@ def test_a_whole_copy_needs_the_destroyed_numbers(tmp_path):
         store.forget(owner="person 3")
         store.forget(ids=["order-0"])
     os.rename(tmp_path / "orders", tmp_path / "lost")
-    assert len(read_destroyed(log, About.read(tmp_path / "copy").store)) == 6
-    assert read_destroyed(log, "another store") == set()
+    assert len(read_destroyed(log, About.read(tmp_path / "copy"))) == 6
+    other = replace(About.read(tmp_path / "copy"), instance="other")
+    with pytest.raises(DamagedStore, match="another instance"):
+        read_destroyed(log, other)
     counts = restore(
         tmp_path / "orders", tmp_path / "copy", destroyed=log, confirm=lambda counts: False
     )
@@ -132,9 +141,86 @@ def test_wrapped_keys_are_restored_under_their_master_key(tmp_path):
 
 
 def test_a_log_of_destroyed_numbers_is_checked(tmp_path):
-    log = tmp_path / "log"
-    log.write_text("a 3 2\nb 1 1\na 9 1\na 7")  # the last line is not whole
-    assert read_destroyed(log, "a") == {3, 4, 9}
-    log.write_text("something else\n")
-    with pytest.raises(DamagedStore, match="log"):
-        read_destroyed(log, "a")
+    log, about = tmp_path / "log", About("a", "", "", instance="i")
+    log.write_text("efface destroyed 1 a i\n3 2\n9 1\n7")  # the last line is not whole
+    assert read_destroyed(log, about) == {3, 4, 9}
+    for wrong in ("something else\n", "efface destroyed 1 a i\n3 x\n", "efface anchor 1 a i\n"):
+        log.write_text(wrong)
+        with pytest.raises(DamagedStore, match="log"):
+            read_destroyed(log, about)
+
+
+def test_a_relearn_after_a_restore_does_not_bring_the_forgotten_back(tmp_path):
+    """Older rows know nothing of who left since; the keys do."""
+    folder, (X, y) = tmp_path / "orders", data(40)
+    owners = [f"person {k % 8}" for k in range(40)]
+    with filled(folder) as store:
+        store.backup(tmp_path / "copy")
+        store.forget(owner="person 3")
+        store.forget(owner="person 4", forever=True)
+    (folder / "rows.db").unlink()
+    restore(folder, tmp_path / "copy")
+    with Store(folder) as store:
+        again = [f"order-{k}" for k in range(40)]
+        mine = [k for k in range(40) if k % 8 == 3]
+        with pytest.raises(RefusedRow, match="5 ids"):
+            store.learn("demand", X[mine], y[mine], ids=[again[k] for k in mine])
+        with pytest.raises(RefusedRow, match="for ever"):
+            store.learn("demand", X[:1], y[:1], ids=["new"], owners=["person 4"])
+        others = [k for k in range(40) if k % 8 != 4]
+        about = {"ids": [again[k] for k in others], "owners": [owners[k] for k in others]}
+        found = store.learn("demand", X[others], y[others], **about, left="skip")
+        assert (found.learned, store.status()["rows"]) == (0, 30)
+
+
+def test_a_drill_leaves_production_alone(tmp_path):
+    """A restored copy is another instance: nothing elsewhere belongs to it."""
+    places = {kind: tmp_path / kind for kind in ("anchor", "destroyed", "mirror")}
+    with filled(tmp_path / "orders", **places) as store:
+        store.backup(tmp_path / "copy", keys=True)
+    before = files(tmp_path / "mirror"), *(places[k].read_bytes() for k in ("anchor", "destroyed"))
+    restore(tmp_path / "drill", tmp_path / "copy")
+    with Store(tmp_path / "drill") as drill:
+        drill.forget(owner="person 1")
+        assert not drill.status()["mirror"]
+    for kind, place in places.items():
+        with pytest.raises(DamagedStore, match="another instance"):
+            Store(tmp_path / "drill", **{kind: place})
+    assert before == (
+        files(tmp_path / "mirror"),
+        *(places[k].read_bytes() for k in ("anchor", "destroyed")),
+    )
+    with Store(tmp_path / "orders") as store:
+        assert store.status()["rows"] == 40
+
+
+def test_a_folder_copy_is_refused_before_anything_is_written(tmp_path):
+    with filled(tmp_path / "orders", mirror=tmp_path / "second") as store:
+        shutil.copytree(tmp_path / "orders", tmp_path / "copy")
+        store.learn("demand", *data(200, seed=9))
+    before = files(tmp_path / "second"), files(tmp_path / "copy")
+    with pytest.raises(DamagedStore, match="copy of a store"):
+        Store(tmp_path / "copy")
+    assert (files(tmp_path / "second"), files(tmp_path / "copy")) == before
+    restore(tmp_path / "copy")
+    with Store(tmp_path / "copy") as store:
+        assert not store.status()["mirror"]
+        assert store.status()["rows"] == 40
+    assert files(tmp_path / "second") == before[0]
+    os.rename(tmp_path / "orders", tmp_path / "moved")  # is no copy
+    with Store(tmp_path / "moved") as store:
+        assert store.status()["mirror"]
+
+
+def test_what_is_elsewhere_is_locked(tmp_path):
+    anchor = tmp_path / "anchor"
+    with filled(tmp_path / "orders", anchor=anchor), pytest.raises(StoreInUse, match="anchor"):
+        PathLock(anchor)
+
+
+def test_a_copy_has_no_address_and_no_password(tmp_path):
+    with filled(tmp_path / "orders") as store:
+        store._disk.about = replace(store._disk.about, rows="postgresql://me:secret@host/db")
+        for name, keys in (("rows", False), ("all", True)):
+            store.backup(tmp_path / name, keys=keys)
+            assert traces(tmp_path / name, [b"secret", b"postgresql"]) == []

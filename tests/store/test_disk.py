@@ -17,6 +17,7 @@ from efface import Ridge
 from efface.errors import DamagedStore, EffaceError, StorageFailure, StoreError, StoreStopped
 from efface.live.snapshot import same
 from efface.store import Store
+from efface.store.external_files import read_log
 
 TESTS = Path(__file__).parent.parent
 NOBODY = 65_534
@@ -97,7 +98,7 @@ def test_a_segment_that_does_not_fit_is_refused_before_anything_changed(tmp_path
         full_disk(None)
         assert store.learn("demand", *data(3)).learned == 3
         assert store.audit()["demand"].holds
-    assert len(list((tmp_path / "orders" / "keys").iterdir())) == 1
+    assert len(list((tmp_path / "orders" / "keys").glob("*.bin"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -190,7 +191,7 @@ def damage(fast, places, alter):
 
 def flip(draw, content, name):
     """One bit is another; in the keys, where there are keys."""
-    at = draw.randrange(57 * 32) if name.startswith("keys") else draw.randrange(len(content))
+    at = draw.randrange(57 * 32) if name.endswith(".bin") else draw.randrange(len(content))
     return content[:at] + bytes([content[at] ^ 1 << draw.randrange(8)]) + content[at + 1 :]
 
 
@@ -222,13 +223,13 @@ def test_a_database_that_lost_its_log_is_refused(tmp_path):
     assert slots(tmp_path / "copy") == before
 
 
-@pytest.mark.parametrize("name", ["receipts.jsonl", "refused.bin"])
+@pytest.mark.parametrize("name", ["receipts.jsonl", "keys/refused.owners"])
 def test_receipts_and_refused_owners_cannot_be_cut_unseen(tmp_path, name):
     crashed(tmp_path / "orders", tmp_path / "copy")
     path = tmp_path / "orders" / name
     lines = path.read_bytes()
     path.write_bytes(lines[: lines.index(b"\n") + 1])
-    with pytest.raises(DamagedStore, match=name):
+    with pytest.raises(DamagedStore, match=Path(name).name):
         Store(tmp_path / "orders")
 
 
@@ -240,16 +241,34 @@ def test_a_chain_behind_its_anchor_is_refused(tmp_path):
     copied(tmp_path / "orders", tmp_path / "earlier")
     with Store(tmp_path / "orders") as store:
         receipt = store.forget(owner="person 1")
-    assert anchor.read_text() == f"1 {receipt.head}\n"
+    assert read_log(anchor, "anchor")[1] == [f"1 {receipt.head}"]
     Store(tmp_path / "orders").close()
-    with pytest.raises(DamagedStore, match="receipts"):
+    before = files(tmp_path / "earlier")
+    with pytest.raises(DamagedStore, match="copy of a store"):
         Store(tmp_path / "earlier")
-    os.rename(anchor, tmp_path / "away")
-    with Store(tmp_path / "earlier") as store:
-        store.forget(owner="person 2")  # a fork
-    os.rename(tmp_path / "away", anchor)
+    assert files(tmp_path / "earlier") == before
+    os.rename(tmp_path / "orders", tmp_path / "later")
+    os.rename(tmp_path / "earlier", tmp_path / "orders")  # a folder of an earlier time
     with pytest.raises(DamagedStore, match="receipts"):
-        Store(tmp_path / "earlier")
+        Store(tmp_path / "orders")
+
+
+def test_an_anchor_that_was_deleted_or_emptied_is_not_accepted(tmp_path):
+    anchor = tmp_path / "anchor.txt"
+    with filled(tmp_path / "orders", anchor=anchor) as store:
+        store.forget(owner="person 1")
+    content = anchor.read_bytes()
+    anchor.unlink()
+    with pytest.raises(DamagedStore, match=r"anchor\.txt' is missing"):
+        Store(tmp_path / "orders")
+    anchor.touch()
+    with pytest.raises(DamagedStore, match=r"anchor\.txt' is no file"):
+        Store(tmp_path / "orders")
+    anchor.write_bytes(content)
+    Store(tmp_path / "orders").close()
+    anchor.unlink()
+    with Store(tmp_path / "orders", anchor=False) as store:
+        assert store.audit()["demand"].holds
 
 
 def test_times_and_models_are_kept_by_a_store_that_was_never_used(tmp_path):
@@ -259,3 +278,76 @@ def test_times_and_models_are_kept_by_a_store_that_was_never_used(tmp_path):
     with Store(tmp_path / "copy") as store:
         assert list(store.models()) == ["demand"]
         assert store.status()["rows"] == 0
+
+
+# A forked child
+
+
+def in_child(work):
+    """What a forked child says, which ends as a script does."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.write(writing, repr(work()).encode())
+        except BaseException as error:
+            os.write(writing, f"{type(error).__name__}: {error}".encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading, "rb") as pipe:
+        return pipe.read().decode()
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_may_do_nothing_and_touches_nothing(tmp_path):
+    with filled(tmp_path / "orders", mirror=tmp_path / "second") as store:
+        store.learn("demand", *data(1), ids=["drawn ahead"])
+        before = files(tmp_path)
+        calls = {
+            "learn": lambda: store.learn("demand", *data(1, seed=5)),
+            "forget": lambda: store.forget(owner="person 1"),
+            "predict": lambda: store.predict("demand", [[1.0] * 3]),
+            "status": lambda: store.status(),
+            "backup": lambda: store.backup(tmp_path / "copy"),
+            "rotate": lambda: store.rotate(None),
+            "expire": lambda: store.expire(),
+            "held": lambda: store.held("person 1"),
+        }
+        for call in calls.values():
+            assert "forked" in in_child(call)
+        assert in_child(store.close) == "None"
+        with store._writer.lock:  # a thread may have had it
+            assert "forked" in in_child(calls["predict"])
+        assert files(tmp_path) == before
+        for k in range(30):
+            store.learn("demand", *data(1, seed=10 + k))
+    with Store(tmp_path / "orders") as store:
+        assert store.status()["rows"] == 71
+        assert store.audit()["demand"].holds
+
+
+def test_a_child_that_ends_inside_of_a_store_touches_nothing(tmp_path):
+    """Also what Python does at its end: it closes databases and collects objects."""
+    script = (
+        "import gc, os, sys\n"
+        "from store_cases import data, filled\n"
+        "with filled(sys.argv[1]) as store:\n"
+        "    if not os.fork():\n"
+        "        del store\n"
+        "        gc.collect()\n"
+        "        sys.exit(0)\n"
+        "    os.wait()\n"
+        "    for k in range(20):\n"
+        "        store.learn('demand', *data(1, seed=k))\n"
+    )
+    path = os.pathsep.join([str(TESTS), *filter(None, sys.path)])
+    command = [sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "orders")]
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    with Store(tmp_path / "orders") as store:
+        assert store.status()["rows"] == 60
+        assert store.audit()["demand"].holds

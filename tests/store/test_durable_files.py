@@ -8,7 +8,7 @@ import os
 import pytest
 
 from efface.errors import StorageFailure, StoreInUse
-from efface.store.durable_files import FolderLock, failures, overwrite, replace_file, write_all
+from efface.store.durable_files import PathLock, failures, overwrite, replace_file, write_all
 
 
 def test_a_file_is_replaced_and_readable_by_its_owner_alone(tmp_path):
@@ -38,11 +38,11 @@ def test_short_writes_are_continued(tmp_path, monkeypatch):
 
 
 def test_one_process_owns_a_folder(tmp_path):
-    lock = FolderLock(tmp_path / "lock")
+    lock = PathLock(tmp_path / "lock")
     with pytest.raises(StoreInUse, match="in use"):
-        FolderLock(tmp_path / "lock")
+        PathLock(tmp_path / "lock")
     lock.release()
-    FolderLock(tmp_path / "lock").release()
+    PathLock(tmp_path / "lock").release()
 
 
 def test_errors_of_the_system_name_what_failed():

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -64,3 +68,61 @@ def test_a_store_that_was_made_elsewhere_is_refused_on_windows(tmp_path, monkeyp
     for call in (Store, restore):
         with pytest.raises(UnsafeStorage, match="Windows"):
             call(tmp_path / "orders")
+
+
+@contextmanager
+def image(folder, *options):
+    """A mounted disk with ext4, whose superblock sets options."""
+    if os.geteuid() != 0 or shutil.which("mkfs.ext4") is None:
+        pytest.skip("needs root and mkfs.ext4, to mount an image")
+    disk, place = folder / "disk.img", folder / "mounted"
+    place.mkdir()
+    with open(disk, "wb") as file:
+        file.truncate(48 << 20)
+    subprocess.run(["mkfs.ext4", "-q", disk], check=True)
+    if options:
+        subprocess.run(["tune2fs", *options, disk], check=True, capture_output=True)
+    if subprocess.run(["mount", "-o", "loop", disk, place], capture_output=True).returncode:
+        pytest.skip("loop mounts are not allowed here")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+@pytest.mark.parametrize("source", ["kernel", "superblock"])
+def test_a_journal_that_the_superblock_asks_for_is_seen_everywhere(tmp_path, monkeypatch, source):
+    if source == "superblock":  # as in a container, which does not see what the kernel lists
+        monkeypatch.setattr(file_systems, "_EXT4", tmp_path / "none")
+    with filled(tmp_path / "orders") as store:
+        store.backup(tmp_path / "copy", keys=True)
+    with image(tmp_path, "-o", "journal_data") as place:
+        shutil.copytree(tmp_path / "orders", place / "orders")
+        calls = (
+            lambda: Store(place / "new"),
+            lambda: Store(place / "orders"),
+            lambda: restore(place / "orders"),
+            lambda: restore(place / "restored", tmp_path / "copy"),
+            lambda: Store(tmp_path / "orders", mirror=place / "second"),
+        )
+        for call in calls:
+            with pytest.raises(UnsafeStorage, match="journal"):
+                call()
+        Store(place / "wrapped", master_key=b"m" * 32).close()
+        with (
+            Store(place / "wrapped", master_key=b"m" * 32) as store,
+            pytest.raises(UnsafeStorage, match="journal"),
+        ):
+            store.rotate(None)
+
+
+def test_the_attribute_of_a_folder_is_seen(tmp_path):
+    if shutil.which("chattr") is None:
+        pytest.skip("needs chattr")
+    with image(tmp_path) as place:
+        filled(place / "orders").close()
+        command = ["chattr", "+j", place / "orders" / "keys"]
+        if subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("the attribute cannot be set here")
+        with pytest.raises(UnsafeStorage, match="attribute"):
+            Store(place / "orders")

@@ -38,9 +38,9 @@ def test_keys_are_written_to_and_destroyed_in_the_mirror(tmp_path, orders):
 
 def test_a_mirror_is_synced_before_the_receipt(tmp_path, orders, monkeypatch):
     order = []
-    sync, append = KeySegments.sync, "efface.store.receipts.ReceiptChain.append"
+    synced, append = KeySegments.synced, "efface.store.receipts.ReceiptChain.append"
     monkeypatch.setattr(
-        KeySegments, "sync", lambda keys: (sync(keys), order.append(keys.folder.name))
+        KeySegments, "synced", lambda keys: (synced(keys), order.append(keys.folder.name))
     )
     with Store(orders) as store:
         order.clear()
@@ -97,7 +97,7 @@ def test_a_mirror_follows_another_master_key_and_can_stop(tmp_path, orders):
         assert segments(second) == segments(orders / "keys")
         assert list(segments(second)) == ["0002-000000.bin"]
     shutil.rmtree(second)
-    with pytest.raises(StorageFailure, match="mirror"):
+    with pytest.raises(DamagedStore, match="mirror"):
         Store(orders, master_key=b"m" * 32)
     with Store(orders, master_key=b"m" * 32, mirror=False) as store:
         assert not store.status()["mirror"]

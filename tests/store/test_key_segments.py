@@ -20,7 +20,6 @@ from efface.store.key_segments import (
     Progress,
     decode_trailer,
     encode_trailer,
-    remove_other_epochs,
     runs,
 )
 from efface.store.master_key import MasterKey
@@ -32,20 +31,27 @@ def segments(folder, master=None, epoch=1):
     return made
 
 
+def synced(keys):
+    for descriptor in keys.unsynced():
+        os.fdatasync(descriptor)
+    keys.synced()
+    assert keys.unsynced() == []
+
+
 @pytest.mark.parametrize("master", [None, b"m" * 32])
 def test_keys_are_read_back_and_zeroed_across_segments(tmp_path, master):
     keys, random = segments(tmp_path, master), os.urandom(SLOT * 6)
     first = SLOTS - 3
     keys.reserve(first + 5)
     keys.write(first, random, started=4)
-    keys.sync()
+    synced(keys)
     keys.close()
     again = segments(tmp_path, master)
     assert again.segments == [0, 1]
     assert again.read(0)[-SLOT * 3 :] + again.read(1)[: SLOT * 3] == random
     assert again.progress == Progress(4, 0)
     again.zero(range(first + 1, first + 5))
-    again.sync()
+    synced(again)
     assert [*again.occupied(0), *again.occupied(1)] == [first, first + 5]
     again.close()
 
@@ -64,7 +70,7 @@ def test_many_segments_need_few_descriptors(tmp_path, monkeypatch):
     keys.reserve(5 * SLOTS)
     for segment in range(6):
         keys.write(segment * SLOTS, bytes([segment + 1]) * SLOT, started=0)
-        keys.sync()
+        synced(keys)
         assert len(keys._open) <= 3
     assert [keys.read(segment)[0] for segment in range(6)] == [1, 2, 3, 4, 5, 6]
     keys.close()
@@ -77,14 +83,6 @@ def test_segments_without_keys_are_removed_but_never_the_newest(tmp_path):
     assert keys.segments == [1, 2]
     keys.zero([5])  # of a segment that is not there: nothing to do
     assert KeySegments(tmp_path, 1, MasterKey(None)).segments == [1, 2]
-
-
-def test_files_of_other_epochs_are_removed(tmp_path):
-    for epoch in (1, 2):
-        segments(tmp_path, epoch=epoch)
-    (tmp_path / "note.txt").touch()
-    remove_other_epochs(tmp_path, 2)
-    assert sorted(os.listdir(tmp_path)) == ["0002-000000.bin", "note.txt"]
 
 
 def test_a_segment_that_was_cut_or_altered_is_refused(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 
 import pytest
 from store_cases import files, filled
@@ -35,7 +36,8 @@ def test_folders_and_files_are_their_owners_alone(tmp_path):
     finally:
         os.umask(old)
     assert set(files(tmp_path / "orders")) == {
-        *("blind.key", "keys/0001-000000.bin", "lock", "receipts.jsonl", "refused.bin"),
+        *("blind.key", "keys/0001-000000.bin", "keys/0001.days", "keys/refused.owners"),
+        *("lock", "receipts.jsonl", f"keys/{int(time.time()) // 86_400:06d}.left"),
         *("rows.db", "signing.key", "store.json"),
     }
 

@@ -33,13 +33,13 @@ def test_rows_in_many_segments_are_read(tmp_path, monkeypatch):
     monkeypatch.setattr("efface.store.key_segments.LENGTH", 32 * 16 + 64)
     monkeypatch.setattr("efface.store.writer.KeyPool", lambda: KeyPool(ahead=8))
     filled(tmp_path / "orders").close()
-    assert len(list((tmp_path / "orders" / "keys").iterdir())) == 3
+    assert len(list((tmp_path / "orders" / "keys").glob("*.bin"))) == 3
     with Store(tmp_path / "orders") as store:
         assert store.status()["rows"] == 40
         store.forget(ids=[f"order-{k}" for k in range(17)])
-    assert len(list((tmp_path / "orders" / "keys").iterdir())) == 3
+    assert len(list((tmp_path / "orders" / "keys").glob("*.bin"))) == 3
     with Store(tmp_path / "orders") as store:  # a segment without keys is removed
-        assert len(list((tmp_path / "orders" / "keys").iterdir())) == 2
+        assert len(list((tmp_path / "orders" / "keys").glob("*.bin"))) == 2
         assert store.audit()["demand"].holds
     (tmp_path / "orders" / "keys" / "0001-000001.bin").unlink()
     with pytest.raises(DamagedStore, match="15 rows"):

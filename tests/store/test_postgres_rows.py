@@ -136,7 +136,7 @@ def test_a_client_that_is_killed_loses_nothing(tmp_path, server):
 def test_an_owner_that_was_replaced_cannot_commit(tmp_path, server):
     store = filled(tmp_path / "orders", rows=server.address)
     copied(tmp_path / "orders", tmp_path / "copy")  # another host with the same folder
-    with Store(tmp_path / "copy") as other:
+    with Store(tmp_path / "copy", rows=server.address) as other:
         with pytest.raises(StorageFailure, match="another owner"):
             store.learn("demand", *data(2))
         other.learn("demand", *data(2))

@@ -11,10 +11,10 @@ SECRET = b"b" * 32
 
 
 def refused(tmp_path):
-    path = tmp_path / "refused.bin"
+    path = tmp_path / "refused.owners"
     if not path.exists():
         path.write_bytes(HEADER)
-    return RefusedOwners(path, SECRET)
+    return RefusedOwners([tmp_path], SECRET)
 
 
 def test_owners_are_refused_after_reading_again(tmp_path):
@@ -27,13 +27,13 @@ def test_owners_are_refused_after_reading_again(tmp_path):
     assert not again.refuses(["bob", "7", None])
     assert again.has([again.hash(7)])
     assert not again.has([again.hash("bob")])
-    assert b"ann" not in (tmp_path / "refused.bin").read_bytes()
+    assert b"ann" not in (tmp_path / "refused.owners").read_bytes()
 
 
 def test_an_entry_that_is_not_whole_is_left_out_and_overwritten(tmp_path):
     owners = refused(tmp_path)
     owners.add([owners.hash("ann")])
-    path = tmp_path / "refused.bin"
+    path = tmp_path / "refused.owners"
     whole = path.read_bytes()
     for rest in (b"half", bytes(40)):
         path.write_bytes(whole + rest)
@@ -46,7 +46,7 @@ def test_an_entry_that_is_not_whole_is_left_out_and_overwritten(tmp_path):
 def test_altered_entries_do_not_count_and_another_file_is_refused(tmp_path):
     owners = refused(tmp_path)
     owners.add([owners.hash(name) for name in "abc"])
-    path = tmp_path / "refused.bin"
+    path = tmp_path / "refused.owners"
     content = bytearray(path.read_bytes())
     content[len(HEADER) + 45] ^= 1
     path.write_bytes(bytes(content))

@@ -21,7 +21,7 @@ def test_an_old_copy_of_the_keys_fails_after_rotation(tmp_path):
         store.rotate(NEW)
         store.learn("demand", *data(2, seed=4))  # it goes on
         assert store.status()["epoch"] == 2
-    assert [path.name for path in (folder / "keys").iterdir()] == ["0002-000000.bin"]
+    assert [path.name for path in (folder / "keys").glob("*.bin")] == ["0002-000000.bin"]
     with pytest.raises(WrongMasterKey):
         Store(folder, master_key=OLD)
     with Store(folder, master_key=NEW) as store:
@@ -48,9 +48,9 @@ def test_a_master_key_can_be_added_and_removed(tmp_path, monkeypatch):
             store.rotate(None)
 
 
-@pytest.mark.parametrize("broken", ["remove_other_epochs", "KeySegments"])
+@pytest.mark.parametrize("broken", ["wipe_strange", "KeySegments"])
 def test_a_rotation_that_is_interrupted_is_finished_at_open(tmp_path, monkeypatch, broken):
-    def interrupt(*_):
+    def interrupt(*_, **options):
         raise KeyboardInterrupt
 
     folder = tmp_path / "orders"
@@ -62,7 +62,7 @@ def test_a_rotation_that_is_interrupted_is_finished_at_open(tmp_path, monkeypatc
     store.close()
     with Store(folder, master_key=NEW) as store:
         assert store.status()["rows"] == 40
-    assert len(list((folder / "keys").iterdir())) == 1
+    assert len(list((folder / "keys").glob("*.bin"))) == 1
 
 
 def test_a_rotation_that_is_interrupted_early_is_undone_at_open(tmp_path, monkeypatch):
@@ -79,4 +79,6 @@ def test_a_rotation_that_is_interrupted_early_is_undone_at_open(tmp_path, monkey
     store.close()
     with Store(tmp_path / "crashed", master_key=OLD) as store:
         assert store.status()["rows"] == 40
-    assert [path.name for path in (tmp_path / "crashed" / "keys").iterdir()] == ["0001-000000.bin"]
+    assert [path.name for path in (tmp_path / "crashed" / "keys").glob("*.bin")] == [
+        "0001-000000.bin"
+    ]

@@ -6,8 +6,10 @@ import os
 import sqlite3
 
 import pytest
+from store_cases import filled
 
-from efface.errors import DamagedStore, StorageFailure
+from efface.errors import DamagedStore, StorageFailure, StoreInUse
+from efface.store import Store
 from efface.store.row_cipher import EncryptedRows
 from efface.store.sqlite_rows import SqliteRows
 
@@ -82,3 +84,16 @@ def test_a_frozen_file_is_not_touched(database, tmp_path):
     frozen.close()
     assert (tmp_path / "rows.db").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["rows.db"]
+
+
+def test_a_file_that_another_process_locks_is_not_called_damaged(tmp_path):
+    filled(tmp_path / "orders").close()
+    other = sqlite3.connect(tmp_path / "orders" / "rows.db", isolation_level=None)
+    other.execute("begin exclusive")
+    try:
+        with pytest.raises(StoreInUse, match="locked by another process") as caught:
+            Store(tmp_path / "orders")
+    finally:
+        other.close()
+    assert "restore" not in str(caught.value)
+    Store(tmp_path / "orders").close()

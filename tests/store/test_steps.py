@@ -15,6 +15,7 @@ import pytest
 
 from efface.errors import DamagedStore, StorageFailure
 from efface.store.key_pool import KeyPool
+from efface.store.left_ids import Left
 from efface.store.notes import Note
 from efface.store.records import State
 from efface.store.row_cipher import EncryptedRows
@@ -62,6 +63,8 @@ class SimulatedDisk:
     durable_receipts: tuple = ()
     refused: frozenset = frozenset()
     durable_refused: frozenset = frozenset()
+    left: frozenset = frozenset()
+    durable_left: frozenset = frozenset()
     crash_at: int = -1
     ticks: int = 0
     full: bool = False  # commits fail
@@ -83,9 +86,15 @@ class SimulatedDisk:
             self.tick()
             self.written[seq] = 0
 
+    def write_left(self, lefts):
+        self.tick()
+        self.left |= {left.digests for left in lefts if left is not None}
+
     def sync_keys(self):
         self.tick()
         self.synced = dict(self.written)
+        self.tick()  # the files are synced one after the other
+        self.durable_left = self.left
 
     def commit(self, change):
         self.tick()
@@ -132,9 +141,10 @@ class SimulatedDisk:
         databases = {self.visible, self.durable}
         chains = {self.receipts, self.durable_receipts}
         owners = {self.refused, self.durable_refused}
-        for kept, database, chain, names in product(some, databases, chains, owners):
+        gone = {self.left, self.durable_left}
+        for kept, database, chain, names, left in product(some, databases, chains, owners, gone):
             slots = {**self.synced, **{slot: self.written[slot] for slot in kept}}
-            files = database, database, chain, chain, names, names
+            files = database, database, chain, chain, names, names, left, left
             yield SimulatedDisk(dict(slots), dict(slots), *files)
 
     @property
@@ -143,7 +153,7 @@ class SimulatedDisk:
             frozenset((s, v) for s, v in each.items() if v) for each in (self.written, self.synced)
         )
         files = self.visible, self.durable, self.receipts, self.durable_receipts
-        return *slots, *files, self.refused, self.durable_refused
+        return *slots, *files, self.refused, self.durable_refused, self.left, self.durable_left
 
 
 AHEAD = 3
@@ -161,8 +171,7 @@ class Client:
     gone: frozenset = frozenset()  # labels whose leaving was acknowledged
     keys: tuple = ()  # (label, key) of every encryption
     asked: frozenset = frozenset()  # notes with an acknowledged receipt
-    waiting: tuple = ()  # slots of rows that left by themselves
-    waiting_notes: tuple = ()
+    waiting: tuple = ()  # notes of rows that left by themselves
     finished: tuple = ()  # notes that the next transaction removes
 
     def __post_init__(self):
@@ -220,14 +229,16 @@ class Client:
         self.keys += tuple(zip(labels, keys, strict=True))
         rows = self.rows
         seqs = [rows[label] for label in leaving if label in rows]
-        note = Note(tuple((seq, 1) for seq in seqs), id=f"left {labels[0]}") if seqs else None
+        ids = Left(1, "".join(leaving).encode())
+        runs = tuple((seq, 1) for seq in seqs)
+        note = Note(runs, left=ids, id=f"left {labels[0]}") if seqs else None
         new = EncryptedRows(first, 1, list(zip(labels, keys, strict=True)))
         change = self.change(note, inserts=[new], deletes=seqs, next_seq=first + len(labels))
         for step in learn_steps(taken, change, list(self.waiting), 0):
             step(self.disk)
         self.pool.keep(taken)
-        self.finished = self.waiting_notes  # removed by the next transaction
-        self.waiting, self.waiting_notes = tuple(seqs), () if note is None else (note.name,)
+        self.finished = tuple(note.name for note in self.waiting)  # by the next transaction
+        self.waiting = () if note is None else (note,)
 
     def fail_to_learn(self, label):
         self.disk.full = True
@@ -244,23 +255,24 @@ class Client:
     def forget(self, label):
         rows = self.rows
         seqs = [rows[label]] if label in rows else []
-        note = Note.of(seqs, subject="who", refused=(label,), id=f"forget {label}")
+        left = Left(1, label.encode()) if seqs else None
+        note = Note.of(seqs, subject="who", refused=(label,), left=left, id=f"forget {label}")
         known = {*self.disk.receipts} | {name for name, _ in self.disk.visible.notes}
         if note.id in known or note.name in known:
             return
         change = self.change(note, deletes=seqs)
         for step in forget_steps(change, note, list(self.waiting), lambda: None):
             step(self.disk)
-        self.finished = (*self.waiting_notes, note.name)
-        self.waiting, self.waiting_notes = (), ()
+        self.finished = (*(each.name for each in self.waiting), note.name)
+        self.waiting = ()
         self.asked |= {note.id}
 
     def expire(self, label):
         rows = self.rows
         if label in rows:
-            note = Note.of([rows[label]], id=f"expired {label}")
+            note = Note.of([rows[label]], left=Left(1, label.encode()), id=f"expired {label}")
             change = self.change(note, deletes=[rows[label]])
-            for step in leave_steps(change, [rows[label]], lambda: None):
+            for step in leave_steps(change, [note], lambda: None):
                 step(self.disk)
             self.finished = (note.name,)
 
@@ -268,8 +280,8 @@ class Client:
         self.drop_pool()
         for step in shred_steps(list(self.waiting)):
             step(self.disk)
-        self.finished += self.waiting_notes
-        self.waiting, self.waiting_notes = (), ()
+        self.finished += tuple(note.name for note in self.waiting)
+        self.waiting = ()
         self.disk.commit(self.change())
 
 
@@ -318,6 +330,9 @@ def check(client, *, closed=False):
     assert disk.visible == disk.durable
     assert client.asked <= set(disk.durable_receipts)
     assert len(set(disk.receipts)) == len(disk.receipts), "one receipt per request"
+    waiting = {note.left.digests.decode() for note in client.waiting}
+    known = {digests.decode() for digests in disk.durable_left}
+    assert client.gone - waiting <= known, "ids that left are with the keys"
     if closed:
         assert set(rows) == {"d", "e", "g"}
         assert set(disk.durable_receipts) == {"forget b"}
@@ -326,7 +341,7 @@ def check(client, *, closed=False):
 
 
 def copies(client, disk):
-    return replace(client, disk=disk, waiting=(), waiting_notes=(), finished=())  # and a new pool
+    return replace(client, disk=disk, waiting=(), finished=())  # and a new pool
 
 
 def explore(crashes):
@@ -375,6 +390,12 @@ def test_the_simulation_sees_a_receipt_that_is_not_synced(monkeypatch):
 
     monkeypatch.setattr(SimulatedDisk, "sign_receipt", lazy)
     with pytest.raises(AssertionError):
+        explore(crashes=1)
+
+
+def test_the_simulation_sees_ids_that_are_not_written(monkeypatch):
+    monkeypatch.setattr(SimulatedDisk, "write_left", lambda disk, lefts: None)
+    with pytest.raises(AssertionError, match="ids that left"):
         explore(crashes=1)
 
 

@@ -28,13 +28,15 @@ from store_cases import (
     slots_of_rows,
     traces,
 )
+from store_kills import NEW, OLD, OPERATIONS, Kills, prepare
 from store_writer import Writers, whole_lines
 
 from efface import Ridge
-from efface.errors import DamagedStore
-from efface.store import Store
+from efface.errors import DamagedStore, WrongMasterKey
+from efface.store import Store, restore
 from efface.store.key_pool import AHEAD
 from efface.store.layout import About
+from efface.store.master_key import MasterKey
 from efface.store.receipts import verify_chain
 from efface.store.row_cipher import RowCipher
 
@@ -384,3 +386,85 @@ def written(path):
                 return b"".join(parts)
             at = os.lseek(file.fileno(), start, os.SEEK_HOLE)
             parts.append(os.pread(file.fileno(), at - start, start))
+
+
+# Kills inside of every operation
+
+
+def keys_by_id(place):
+    """The master key that opens a store, and the keys of its rows."""
+    for master in (None, OLD, NEW):
+        try:
+            store = Store(place / "orders", master_key=master)
+        except WrongMasterKey:
+            continue
+        with store:
+            (segment,) = store._disk.keys.segments[:1]
+            found = store._disk.keys.read(segment)
+            seqs = store._models["demand"].seqs if "demand" in store._models else {}
+            mine = {id: seq for id, seq in seqs.items() if seq < 65_536}
+            return master, {id: found[32 * seq : 32 * seq + 32] for id, seq in mine.items()}
+    raise AssertionError("no master key opens the store")
+
+
+def after_a_kill(place, name, keys):
+    """Open what the kill left, forget a person, and search everything for what must be gone."""
+    gone = [f"order-{k}" for k in range(3, 40, 8)]
+    if name == "restore rows":
+        restore(place / "orders", place / "monday")
+    if name == "restore all":  # it is there as a whole, or not at all
+        assert not (place / "restored").exists() or (place / "restored" / "store.json").exists()
+        Store(place / "restored").close()
+    if name == "mirror":
+        Store(place / "orders", mirror=place / "second").close()
+    master, live = keys_by_id(place)
+    assert all(live[id] == keys[id] for id in keys.keys() & live.keys())
+    if name not in ("forget", "expire", "remove"):
+        assert keys.keys() <= live.keys()  # what was acknowledged is there
+    with Store(place / "orders", master_key=master) as store:
+        store.forget(owner="person 3", missing="ok")
+        assert all(audit.holds for audit in store.audit().values())
+    planted = [b"order-", b"person", *row_needles(*data(40), [], [])]
+    assert traces(place, planted) == []
+    masters = MasterKey(None), MasterKey(OLD), MasterKey(NEW)
+    found = traces(place, [each.wrap(keys[id]) for id in gone for each in masters])
+    copies = ("copy/", "monday/", "restored/")  # whole copies with keys are the owner's to delete
+    assert [hit for hit, _ in found if not hit.startswith(copies)] == []
+    stray = [path for path in place.rglob("*") if ".partial" in path.name or path.name[0] == "."]
+    assert stray == []
+
+
+def killed_operations(place, kills_each):
+    """Kill every operation at moments that are spread evenly over its calls."""
+    kills, done = Kills(), 0
+    try:
+        for name in OPERATIONS:
+            template = place / name
+            template.mkdir()
+            prepare(template, name)
+            keys = keys_by_id(template)[1]
+            shutil.copytree(template, place / "work")
+            status, calls = kills.run(name, place / "work")
+            assert status == 0
+            shutil.rmtree(place / "work")
+            for k in range(kills_each):
+                shutil.copytree(template, place / "work")
+                at = 1 + (2 * k + 1) * calls // (2 * kills_each)
+                assert kills.run(name, place / "work", at)[0] == signal.SIGKILL, (name, at)
+                after_a_kill(place / "work", name, keys)
+                shutil.rmtree(place / "work")
+                done += 1
+            shutil.rmtree(template)
+    finally:
+        kills.close()
+    return done
+
+
+def test_no_kill_inside_of_an_operation_leaves_a_key_or_a_file(tmp_path):
+    assert killed_operations(tmp_path, 4) >= 40
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_000)
+def test_none_of_300_kills_leaves_a_key_or_a_file(tmp_path):
+    assert killed_operations(tmp_path, 30) >= 300

@@ -8,6 +8,7 @@ from store_cases import copied, counted, data, filled, slots, slots_of_rows
 from efface import Ridge
 from efface.errors import DamagedStore, StorageFailure, StoreStopped, UnclearCommit
 from efface.store import Store
+from efface.store.external_files import read_log
 from efface.store.key_pool import AHEAD
 
 
@@ -75,7 +76,7 @@ def test_a_failure_of_the_shredder_is_told_by_the_next_call(tmp_path, monkeypatc
     store = filled(tmp_path / "orders", model=Ridge(window=40))
     store.learn("demand", *data(3))
     with monkeypatch.context() as patched:
-        patched.setattr(store._disk.keys, "sync", fail(OSError(5, "Input/output error")))
+        patched.setattr(store._disk, "sync_keys", fail(OSError(5, "Input/output error")))
         store._writer._shred_in_time()
     with pytest.raises(StoreStopped) as caught:
         store.predict("demand", [[1.0] * 3])
@@ -95,7 +96,7 @@ def test_notes_are_removed_and_none_is_left_behind(tmp_path):
         assert 1 <= len(notes) <= 2
     with Store(tmp_path / "orders") as store:
         names = {name.split()[0] for name in store._disk.database.records()}
-        assert names == {"state", "models", "left"}
+        assert names == {"state", "models"}
         assert store._disk.state.receipts == 4
 
 
@@ -105,8 +106,8 @@ def test_notes_are_removed_and_none_is_left_behind(tmp_path):
 def test_most_single_rows_need_one_sync(tmp_path, monkeypatch):
     syncs = []
     with filled(tmp_path / "orders", 0) as store:
-        sync = store._disk.keys.sync
-        monkeypatch.setattr(store._disk.keys, "sync", lambda: (syncs.append(1), sync()))
+        sync = store._disk.sync_keys
+        monkeypatch.setattr(store._disk, "sync_keys", lambda: (syncs.append(1), sync()))
         for k in range(2 * AHEAD):
             store.learn("demand", *data(1, seed=k))
         assert len(syncs) == 2
@@ -154,12 +155,14 @@ def test_keys_drawn_ahead_are_destroyed_after_a_crash_and_not_logged(tmp_path):
     with filled(tmp_path / "orders", 3, destroyed=log) as store:
         copied(tmp_path / "orders", crashed)
         assert len(slots(crashed)) == AHEAD
-        assert not log.exists()
-    with Store(crashed) as store:
+        assert read_log(log, "destroyed")[1] == []
+    own = tmp_path / "own.log"
+    with Store(crashed, destroyed=own) as store:
         assert len(slots(crashed)) == 3
         store.learn("demand", *data(2, seed=1))  # under numbers that had other keys
         store.forget(owner="person 1")
-    assert [line.split()[1:] for line in log.read_text().splitlines()] == [["1", "1"]]
+    assert read_log(own, "destroyed")[1] == ["1 1"]
+    assert read_log(log, "destroyed")[1] == []
 
 
 def test_rows_alone_are_committed_without_a_record_and_tell_the_state(tmp_path):

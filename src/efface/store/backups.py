@@ -1,18 +1,17 @@
 """Copies of a store, and ``restore``: rows and keys that are not of one time are brought together.
 
-A copy is a folder with ``rows.db``, whatever the database of the store is, ``store.json``, the
-receipts and the refused owners; with keys also ``keys/`` and both secrets. Restoring keeps the rows
-whose keys are there. Rows whose keys are destroyed were forgotten: they do not come back. Keys
-without rows are destroyed.
+A copy is a folder with ``rows.db``, whatever the database of the store is, ``store.json`` and the
+receipts; with keys also ``keys/`` and both secrets. It names no file, folder or database elsewhere.
+Restoring keeps the rows whose keys are there. Rows whose keys are destroyed were forgotten: they do
+not come back. Keys without rows are destroyed. Ids that left, and owners that were refused, lie
+with the keys: older rows do not bring them back.
 """
 
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -26,14 +25,18 @@ from efface.store import layout
 from efface.store.disk import StoreDisk
 from efface.store.durable_files import (
     FOLDER_MODE,
-    FolderLock,
+    PathLock,
     failures,
     new_folder,
+    partial,
     replace_file,
+    sync,
     sync_folder,
+    wipe,
 )
-from efface.store.file_systems import refuse_windows
-from efface.store.key_mirror import take_from_mirror
+from efface.store.external_files import read_log, refuse_foreign
+from efface.store.file_systems import refuse_unsafe, refuse_windows
+from efface.store.key_folder import known_names, make_equal
 from efface.store.key_segments import SLOT, SLOTS, KeySegments
 from efface.store.layout import About, Secrets
 from efface.store.master_key import MasterKey
@@ -45,24 +48,37 @@ from efface.store.row_database import RowDatabase
 from efface.store.signing import finish_change
 from efface.store.sqlite_rows import SqliteRows
 
-_PLAIN = (layout.ABOUT, layout.RECEIPTS, layout.REFUSED)
 _SECRET = (layout.SIGNING, layout.BLIND)
 _CHUNK = 10_000  # rows of one transaction of a copy
 
 
 def write_backup(disk: StoreDisk, target: Path, *, keys: bool) -> None:
-    """Write a copy of an open store; it is there as a whole or not at all."""
+    """Write a copy of an open store; it is there as a whole or not at all.
+
+    Until it is whole, the store knows where it is: opening it removes what a crash left.
+    """
     if target.exists():
         raise InvalidValue(f"'{target}' already exists: expected a new folder; name another one.")
+    record = disk.folder / layout.UNFINISHED
+    replace_file(record, os.fsencode(target.absolute()))
     with new_folder(target) as beside:
+        disk.about.alone(disk.about.instance).write(beside)
+        names = (layout.RECEIPTS, *(_SECRET if keys else ()))
+        _copy_files(disk.folder, beside, names)
         _write_rows(beside / layout.ROWS, disk.database.records(), disk.database.rows())
-        for name in _PLAIN + (_SECRET if keys else ()):
-            replace_file(beside / name, (disk.folder / name).read_bytes())
         if keys:
-            (beside / layout.KEYS).mkdir(FOLDER_MODE)
-            for segment in disk.keys.segments:
-                path = disk.keys.path(segment)
-                replace_file(beside / layout.KEYS / path.name, path.read_bytes())
+            _copy_keys(disk.keys.folder, beside / layout.KEYS, disk.about.epoch)
+    wipe(record)
+
+
+def _copy_files(source: Path, target: Path, names: Iterable[str]) -> None:
+    for name in names:
+        replace_file(target / name, (source / name).read_bytes())
+
+
+def _copy_keys(source: Path, target: Path, epoch: int) -> None:
+    target.mkdir(FOLDER_MODE)
+    _copy_files(source, target, known_names(source, epoch))
 
 
 def _write_rows(path: Path, records: Mapping[str, bytes], rows: Iterable[Body]) -> None:
@@ -114,28 +130,37 @@ def restore(
             return work.run(confirm, None if mirror is None else Path(mirror))
         if source is None:
             raise InvalidValue(f"'{place}' is no store: name the copy to restore it from.")
-        with _whole_copy(source, place) as beside:
-            work = _Restore(beside, *about)
-            counts = work.run(confirm)
-            if work.confirmed:
-                os.rename(beside, place)
-        return counts
+        return _restore_copy(place, source, about, confirm)
 
 
-@contextmanager
-def _whole_copy(source: Path, place: Path) -> Iterator[Path]:
-    """A copy with keys, beside a place that has none; it is removed unless it is moved there."""
+class _NotConfirmedError(Exception):
+    """Nothing shall change."""
+
+
+def _restore_copy(
+    place: Path, source: Path, about: _Source, confirm: Callable[[RestoreCounts], bool]
+) -> RestoreCounts:
+    """Make a store of a copy with keys: another instance, to which nothing elsewhere belongs."""
     if not (source / layout.KEYS).is_dir():
         text = f"'{source}' is a copy without keys, and '{place}' has none"
         raise InvalidValue(f"{text}: restore it into the folder that has the keys.")
-    beside = place.absolute().with_name(f".{place.name}.{secrets.token_hex(8)}")
-    shutil.copytree(source, beside)
+    refuse_unsafe(place.absolute().parent, wrapped=bool(about[2]))
+    found = About.read(source)
     try:
-        replace(About.read(beside), mirror=None).write(beside)  # that is of the other folder
-        yield beside
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-        sync_folder(place.absolute().parent)
+        with new_folder(place) as beside:
+            found.alone(found.instance).write(beside)
+            _copy_files(source, beside, (layout.RECEIPTS, *_SECRET))
+            _copy_keys(source / layout.KEYS, beside / layout.KEYS, found.epoch)
+            work = _Restore(beside, *about, new=True)
+            counts = work.run(confirm)
+            if not work.confirmed:
+                raise _NotConfirmedError
+    except _NotConfirmedError:
+        pass
+    return counts
+
+
+_Source = tuple[Path | None, str | os.PathLike[str] | None, MasterKey, str | None]
 
 
 @final
@@ -149,22 +174,28 @@ class _Restore:
         destroyed: str | os.PathLike[str] | None,
         master: MasterKey,
         rows: str | None,
+        *,
+        new: bool = False,
     ) -> None:
         self.folder, self.source, self.confirmed = folder, source, False
         about = About.read(folder)
         layout.check_master(about, master)
+        refuse_unsafe(folder, wrapped=bool(master))
+        self.gone = set() if destroyed is None else read_destroyed(Path(destroyed), about)
+        self.copied = new or about.is_copied(folder)
         about = self.about = finish_change(folder, about)
-        self.address = rows or about.rows
+        self.address = rows or (None if self.copied else about.rows)
         self.secrets = Secrets.read(folder, about)
         self.seal = self.secrets.seal(about)
         self.master = master
-        self.gone = set() if destroyed is None else read_destroyed(Path(destroyed), about.store)
 
     def run(
         self, confirm: Callable[[RestoreCounts], bool], mirror: Path | None = None
     ) -> RestoreCounts:
         """Show what will change, and change it if that is confirmed."""
-        lock = FolderLock(self.folder / layout.LOCK)
+        lock = PathLock(self.folder / layout.LOCK, self.folder)
+        if mirror is not None:
+            refuse_foreign(mirror, "mirror", self.about.identity)
         self.keys = self._keys(self.folder / layout.KEYS if mirror is None else mirror)
         try:
             with closing(self._open_source()) as database:
@@ -190,7 +221,7 @@ class _Restore:
 
     def _take_keys(self) -> None:
         place, mirror = self.folder / layout.KEYS, self.keys
-        take_from_mirror(mirror, place)
+        make_equal(mirror.folder, place, self.about.epoch)
         self.keys = self._keys(place)
         mirror.close()
 
@@ -224,7 +255,7 @@ class _Restore:
     def _state_after(self, old: State) -> State:
         """The state of the restored rows: no number comes again; the chain is that of the file."""
         chain = ReceiptChain(self.folder / layout.RECEIPTS, self.about.store, self.secrets.signing)
-        refused = RefusedOwners(self.folder / layout.REFUSED, self.secrets.blind)
+        refused = RefusedOwners([self.folder / layout.KEYS], self.secrets.blind)
         return State(
             transaction=max(old.transaction, *self.keys.progress) + 1,
             next_seq=max(old.next_seq, SLOTS * (self.keys.newest + 1)),
@@ -236,20 +267,30 @@ class _Restore:
 
     def _apply(self, records: dict[str, bytes], kept: list[Body], doomed: list[int]) -> None:
         """Destroy the keys that have no row, then put the rows in place."""
-        self.keys.zero(doomed)
-        self.keys.sync()
-        if self.address is None:
-            self._replace_file(records, kept)
-            return
-        from efface.store.postgres_rows import PostgresRows
+        if self.address is not None:
+            from efface.store.postgres_rows import PostgresRows
 
-        with closing(PostgresRows(self.address, self.about.store)) as target:
-            target.replace_all(records, kept)
+            with closing(PostgresRows(self.address, self.about.store)) as target:
+                if self.copied and target.exists():
+                    text = "'rows' is a database that has the rows of the original"
+                    raise InvalidValue(f"{text}: expected another one; name it, or none.")
+                self._destroy(doomed)
+                target.replace_all(records, kept)
+        else:
+            self._destroy(doomed)
+            self._replace_file(records, kept)
+        if self.copied:  # nothing elsewhere is that of the copy
+            own = self.about.alone(layout.new_instance())
+            replace(own, rows=self.address).write(self.folder)
+
+    def _destroy(self, doomed: list[int]) -> None:
+        self.keys.zero(doomed)
+        for descriptor in self.keys.unsynced():
+            sync(descriptor)
 
     def _replace_file(self, records: dict[str, bytes], rows: list[Body]) -> None:
-        beside, place = self.folder / ".rows.db.restored", self.folder / layout.ROWS
-        for path in (beside, *_logs(beside)):
-            path.unlink(missing_ok=True)
+        place = self.folder / layout.ROWS
+        beside = partial(place)
         _write_rows(beside, records, rows)
         for path in _logs(place):  # the log of the old file would be applied to the new one
             path.unlink(missing_ok=True)
@@ -262,14 +303,16 @@ def _logs(path: Path) -> list[Path]:
     return [path.with_name(path.name + end) for end in ("-wal", "-shm")]
 
 
-def read_destroyed(path: Path, store: str) -> set[int]:
-    """The numbers of destroyed keys in a log; a last line that is not whole is left out."""
+def read_destroyed(path: Path, about: About) -> set[int]:
+    """The numbers of destroyed keys in the log of a store, which must be that of the copy."""
+    owner, lines = read_log(path, "destroyed")
+    if owner != about.identity:
+        text = f"'{path}' is the log of another store, or of another instance of this one"
+        raise DamagedStore(f"{text}; nothing was changed; name the right file.")
     found: set[int] = set()
-    text = path.read_text("ascii")
-    for line in text[: text.rfind("\n") + 1].splitlines():
+    for line in lines:
         fields = line.split()
-        if len(fields) != 3 or not (fields[1].isdigit() and fields[2].isdigit()):
-            raise DamagedStore(f"'{path}' is no log of destroyed numbers: name the right file.")
-        if fields[0] == store:
-            found.update(range(int(fields[1]), int(fields[1]) + int(fields[2])))
+        if len(fields) != 2 or not (fields[0].isdigit() and fields[1].isdigit()):
+            raise DamagedStore(f"'{path}' is damaged: expected a number and a count per line.")
+        found.update(range(int(fields[0]), int(fields[0]) + int(fields[1])))
     return found

@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, Literal, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.errors import DamagedStore, invalid
-from efface.store import layout, left_ids
-from efface.store.durable_files import FolderLock, open_file, sync, write_all
-from efface.store.key_mirror import make_mirror, open_mirror
-from efface.store.key_segments import KeySegments, remove_other_epochs, runs
+from efface.errors import DamagedStore, StoreStopped, invalid
+from efface.store import layout
+from efface.store.day_keys import DayKeys
+from efface.store.durable_files import (
+    PathLock,
+    open_file,
+    sync,
+    unfinished_of,
+    wipe,
+    wipe_unfinished,
+)
+from efface.store.external_files import (
+    ExternalLocks,
+    append,
+    create_log,
+    read_log,
+    refuse_foreign,
+    refuse_unusable,
+)
+from efface.store.file_systems import refuse_unsafe
+from efface.store.key_folder import REFUSED, strange_names, wipe_strange
+from efface.store.key_mirror import KEPT, make_mirror, open_mirror, refuse_inside
+from efface.store.key_segments import KeySegments, runs
 from efface.store.layout import About, Secrets
-from efface.store.left_ids import LeftIds
+from efface.store.left_ids import Left, LeftIds
 from efface.store.master_key import MasterKey
 from efface.store.notes import PREFIX, Note
 from efface.store.receipts import Receipt, ReceiptChain
@@ -28,15 +49,26 @@ from efface.store.row_cipher import RowCipher
 from efface.store.signing import change_key, finish_change
 from efface.store.steps import Found, Transaction
 
+Place = str | os.PathLike[str] | Literal[False]
+_THREADS = 8  # that sync files at the same time
+
 
 @final
 class StoreDisk:
     """The disk of a store that this process owns."""
 
-    def __init__(self, folder: Path, master: MasterKey, rows: str | None = None) -> None:
-        self.folder, self._address = folder, rows
-        self._lock = FolderLock(folder / layout.LOCK)
-        self._open: list[Callable[[], None]] = [self._lock.release]
+    def __init__(
+        self,
+        folder: Path,
+        master: MasterKey,
+        rows: str | None = None,
+        places: Mapping[str, Place] | None = None,
+    ) -> None:
+        self.folder, self._address, self.foreign = folder, rows, False
+        self._lock, self._locks = PathLock(folder / layout.LOCK, folder), ExternalLocks()
+        self._open: list[Callable[[], None]] = [self._lock.release, self._locks.release]
+        self._places = dict(places or {})
+        _OPEN.add(self)
         try:
             self._start(master)
         except BaseException:
@@ -46,22 +78,29 @@ class StoreDisk:
     def _start(self, master: MasterKey) -> None:
         about = About.read(self.folder)
         layout.check_master(about, master)
+        refuse_unsafe(self.folder / layout.KEYS, wrapped=bool(master))
+        self._next = self._chosen(about, wrapped=bool(master))
         about = self.about = finish_change(self.folder, about)
+        self._next = replace(self._next, signer=about.signer)
         secrets = self.secrets = Secrets.read(self.folder, about)
         self.seal = secrets.seal(about)
         self.cipher = RowCipher(bytes.fromhex(about.store))
-        remove_other_epochs(self.folder / layout.KEYS, about.epoch)
-        self.keys = KeySegments(self.folder / layout.KEYS, about.epoch, master)
+        keys = self.folder / layout.KEYS
+        self.folders = [keys]  # what is written to the keys is written to all of them
+        self.keys = KeySegments(keys, about.epoch, master)
         self.mirror: KeySegments | None = None
+        self._threads: ThreadPoolExecutor | None = None
         self._open.append(lambda: self._close_keys())
         if not self.keys.segments:
             raise DamagedStore(f"'{layout.KEYS}' holds no keys: restore the folder from a copy.")
-        for name in (layout.RECEIPTS, layout.REFUSED):  # what a killed process wrote may not be
-            with open_file(self.folder / name, os.O_RDWR) as descriptor:
-                sync(descriptor)
+        for path in (self.folder / layout.RECEIPTS, keys / REFUSED):
+            with open_file(path, os.O_RDWR) as descriptor:
+                sync(descriptor)  # what a killed process wrote may not be on the disk
+        self.days = DayKeys(self.folders, about.epoch, master)
         self.chain = ReceiptChain(self.folder / layout.RECEIPTS, about.store, secrets.signing)
-        self.refused = RefusedOwners(self.folder / layout.REFUSED, secrets.blind)
-        self.left = LeftIds(secrets.blind)
+        self.refused = RefusedOwners(self.folders, secrets.blind)
+        self.left = LeftIds(secrets.blind, self.days)
+        self._open.append(self.left.close)
         self.digest: str | None = None  # of the state of the models, for the next receipt
         self.last_receipt: Receipt | None = None
         self.database = layout.open_database(self.folder, _moved(about, self._address))
@@ -71,6 +110,29 @@ class StoreDisk:
         self.state = self._state()
         self._check_age(self.state)
         self._check_chain()
+
+    def _chosen(self, about: About, *, wrapped: bool) -> About:
+        """What ``store.json`` will say; raises what refuses the files and folders elsewhere."""
+        given = {
+            kind: None if p is False else os.path.abspath(p) for kind, p in self._places.items()
+        }
+        kept = sorted(set(about.external) - set(given))
+        if about.is_copied(self.folder):
+            if kept or (about.rows is not None and self._address is None):
+                what = ", ".join(kept or ["rows"])
+                text = f"'{self.folder}' is a copy of a store: its {what} belong to the original"
+                advice = "run 'efface store restore' on the copy, which makes it a store of its own"
+                raise DamagedStore(f"{text}; nothing was changed; {advice}.")
+            about = replace(about, instance=layout.new_instance())
+        known, after = about.external, replace(about, **cast(dict[str, Any], given))
+        for kind, path in after.external.items():
+            if kind == "mirror":
+                refuse_inside(path, self.folder)
+                refuse_unsafe(path if path.is_dir() else path.parent, wrapped=wrapped)
+            same = known.get(kind) == path
+            (refuse_foreign if same else refuse_unusable)(path, kind, after.identity)
+        self._locks.take(path for path in after.external.values() if path.exists())
+        return replace(after, place=layout.place_of(self.folder))
 
     # -- what is there ---------------------------------------------------------------------------
 
@@ -98,16 +160,26 @@ class StoreDisk:
                 text = f"'{layout.RECEIPTS}' is not the chain of which {count:,} receipts are known"
                 raise DamagedStore(f"{text}: it was cut or altered; restore it from a copy.")
         if len(self.refused) < self.state.refused:
-            text = (
-                f"'{layout.REFUSED}' has {len(self.refused)} owners: expected {self.state.refused}"
-            )
+            text = f"'{REFUSED}' has {len(self.refused)} owners: expected {self.state.refused}"
             raise DamagedStore(f"{text}; restore it from a copy.")
 
     def _anchors(self) -> list[tuple[int, str]]:
-        path = None if self.about.anchor is None else Path(self.about.anchor)
-        lines = path.read_text("ascii").splitlines() if path is not None and path.exists() else []
+        path = self._next.external.get("anchor")
+        lines = [] if path is None or not path.exists() else read_log(path, "anchor")[1]
         pairs = (line.split() for line in lines)
         return [(int(pair[0]), pair[1]) for pair in pairs if len(pair) == 2]
+
+    def refuse_forked(self) -> None:
+        """Raise in a process that was forked from the owner."""
+        if self.foreign:
+            text = f"'{self.folder}' belongs to the process that opened it: this one was forked"
+            raise StoreStopped(f"{text} from it; open the store in one process alone.")
+
+    def strange_names(self) -> list[str]:
+        """The names in the folders of the keys, and hidden ones, that should not be there."""
+        found = [name for each in self.folders for name in strange_names(each, self.about.epoch)]
+        hidden = (n for n in os.listdir(self.folder) if n[0] == "." or unfinished_of(n))
+        return sorted({*found, *hidden} - KEPT)
 
     def occupied(self) -> NDArray[np.int64]:
         """The sequence numbers whose slots hold a key."""
@@ -115,6 +187,9 @@ class StoreDisk:
 
     def found(self, rows: NDArray[np.int64], notes: Sequence[Note]) -> Found:
         """What is there, for ``recovery_steps``."""
+        if self.left.torn and not notes:
+            text = "'keys' have ids that left which are altered: expected whole records"
+            raise DamagedStore(f"{text}; restore the keys from a copy.")
         receipts = frozenset(self.chain.notes)
         return Found(self.state.next_seq, rows, self.occupied(), notes, receipts)
 
@@ -126,23 +201,47 @@ class StoreDisk:
     def use_keys(self, about: About, keys: KeySegments) -> None:
         """Go on with the keys of another epoch."""
         self.about, self.keys = about, keys
-        self.open_mirror()
+        self.days.use(about.epoch, keys.master)
+        self._open_mirror()
 
-    def open_mirror(self) -> None:
-        """Make the mirror equal to the keys, which must be those of the rows."""
+    def settle_folders(self) -> None:
+        """Clean the folders, which must belong to the rows, and make the mirror equal to the keys.
+
+        What is unfinished or unknown there is overwritten and removed.
+        """
+        self._adopt()
+        _wipe_copy(self.folder, self.about.store)
+        for name in os.listdir(self.folder):
+            if unfinished_of(name) in layout.OWN:
+                wipe(self.folder / name)
+        wipe_unfinished(self.folder)
+        wipe_strange(self.keys.folder, self.about.epoch)
+        for day in {name for name in os.listdir(self.keys.folder) if name.endswith(".left")}:
+            if int(day[:6]) not in self.days.keys:
+                wipe(self.keys.folder / day)
+        self._open_mirror()
+        self.left.trim()
+
+    def _adopt(self) -> None:
+        """Make what is new elsewhere, then let ``store.json`` name it."""
+        after = self._next
+        for kind, path in after.external.items():
+            if kind == "mirror":
+                make_mirror(path, after.identity, wrapped=bool(self.keys.master))
+            else:
+                head = f"{self.chain.count} {self.chain.head}\n" if self.chain.count else ""
+                create_log(path, kind, after.identity, head if kind == "anchor" else "")
+        self._locks.take(after.external.values())
+        if after != self.about:
+            after.write(self.folder)
+            self.about = after
+
+    def _open_mirror(self) -> None:
         if self.mirror is not None:
             self.mirror.close()
-        place = self.about.mirror
-        self.mirror = None if place is None else open_mirror(Path(place), self.keys)
-
-    def use_mirror(self, place: str | os.PathLike[str] | Literal[False]) -> None:
-        """Mirror the keys in another folder from now on, or no longer."""
-        chosen = None if place is False else os.path.abspath(place)
-        if chosen != self.about.mirror:
-            if chosen is not None:
-                make_mirror(Path(chosen), self.folder, wrapped=bool(self.keys.master))
-            self.about = replace(self.about, mirror=chosen)
-            self.about.write(self.folder)
+        place = self.about.external.get("mirror")
+        self.mirror = None if place is None else open_mirror(place, self.keys)
+        self.folders[1:] = [] if place is None else [place]
 
     @property
     def _copies(self) -> list[KeySegments]:
@@ -151,19 +250,13 @@ class StoreDisk:
     def _close_keys(self) -> None:
         for keys in self._copies:
             keys.close()
+        if self._threads is not None:
+            self._threads.shutdown()
 
     def remove_empty(self, used: set[int]) -> None:
         """Remove the segments that hold no key; ``used`` ones stay."""
         for keys in self._copies:
             keys.remove_empty(used)
-
-    def keep_logs(self, places: Mapping[str, str | os.PathLike[str]]) -> None:
-        """Write the log of destroyed numbers, and the heads of the chain, to these files too."""
-        known: dict[str, Any] = {name: os.path.abspath(place) for name, place in places.items()}
-        about = replace(self.about, **known)
-        if about != self.about:
-            about.write(self.folder)
-            self.about = about
 
     # -- steps -----------------------------------------------------------------------------------
 
@@ -181,9 +274,24 @@ class StoreDisk:
         for each in self._copies:
             each.zero(gone)
 
+    def write_left(self, lefts: Sequence[Left | None]) -> None:
+        self.left.write(lefts)
+
+    def end_days(self, now: int) -> None:
+        """Destroy the keys of days whose ids may come back."""
+        self.left.end_days(now)
+
     def sync_keys(self) -> None:
-        for each in self._copies:
-            each.sync()
+        """Keys, mirror and ids that left: a disk serves many requests in the time of one."""
+        files: list[KeySegments | LeftIds] = [*self._copies, self.left]
+        descriptors = [each for file in files for each in file.unsynced()]
+        if len(descriptors) > 1:
+            self._threads = self._threads or ThreadPoolExecutor(_THREADS, "efface-sync")
+            list(self._threads.map(sync, descriptors))
+        elif descriptors:
+            sync(descriptors[0])
+        for file in files:
+            file.synced()
 
     def commit(self, change: Transaction) -> None:
         contents = dict(change.puts)
@@ -195,14 +303,14 @@ class StoreDisk:
         for each in self._copies:
             each.mark_committed(change.state.version)
         for name, content in change.puts.items():
-            if name.startswith(left_ids.PREFIX):
-                self.left.enter(name, content)
+            if name.startswith(PREFIX):
+                self.left.enter(Note.from_plain(name, content).left)
 
     def log_destroyed(self, seqs: Iterable[int]) -> None:
         """Append the numbers of destroyed keys to a file elsewhere, if there is one."""
         if self.about.destroyed is not None:
-            lines = [f"{self.about.store} {first} {count}\n" for first, count in runs(seqs)]
-            _append(Path(self.about.destroyed), "".join(lines))
+            lines = [f"{first} {count}\n" for first, count in runs(seqs)]
+            append(Path(self.about.destroyed), "".join(lines))
 
     def refuse_owners(self, hashes: Sequence[str]) -> None:
         self.refused.add(hashes)
@@ -224,7 +332,7 @@ class StoreDisk:
     def anchor_head(self) -> None:
         """Append the head of the chain to a file elsewhere, if there is one."""
         if self.about.anchor is not None:
-            _append(Path(self.about.anchor), f"{self.chain.count} {self.chain.head}\n")
+            append(Path(self.about.anchor), f"{self.chain.count} {self.chain.head}\n")
 
     def status(self) -> dict[str, Any]:
         """What is known of the store beside its models."""
@@ -243,6 +351,8 @@ class StoreDisk:
 
     def close(self) -> None:
         """Close everything, and let another process own the folder."""
+        if self.foreign:
+            return
         while self._open:
             self._open.pop()()
 
@@ -267,7 +377,29 @@ def timestamp() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _append(path: Path, text: str) -> None:
-    with open_file(path, os.O_WRONLY | os.O_CREAT) as descriptor:
-        write_all(descriptor, text.encode("ascii"), os.fstat(descriptor).st_size)
-        sync(descriptor)
+def _wipe_copy(folder: Path, store: str) -> None:
+    """Overwrite and remove a copy that was not finished; the record names where it was to be."""
+    record = folder / layout.UNFINISHED
+    if not record.exists():
+        return
+    target = Path(os.fsdecode(record.read_bytes()))
+    beside = target.parent.iterdir() if target.parent.is_dir() else ()
+    for copy in [path for path in beside if unfinished_of(path.name) == target.name]:
+        names = [name for name in os.listdir(copy) if unfinished_of(name) is None]
+        if not names or (layout.is_store(copy) and About.read(copy).store == store):
+            wipe(copy)
+    wipe(record)
+
+
+def _disown() -> None:
+    """In a forked child: the store belongs to the parent, so that nothing here may touch it."""
+    for disk in list(_OPEN):
+        if disk._open:
+            disk.foreign = True
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(disk))  # closing SQLite would write
+            disk._lock.release()
+            disk._locks.release()
+
+
+_OPEN: weakref.WeakSet[StoreDisk] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_disown)

@@ -46,7 +46,7 @@ class Store:
     PostgreSQL database for a new store, None for a SQLite file in the folder. ``master_key`` wraps
     the keys of rows. ``destroyed`` names a file elsewhere to which the numbers of destroyed keys
     are written, ``anchor`` one for the heads of the chain of receipts, ``mirror`` a folder on
-    another disk for a second copy of the keys (False: no longer). The store remembers them.
+    another disk for a second copy of the keys. The store remembers them; False gives one up.
 
     A method returns once its change is durable. Threads may call all methods: rows that wait while
     another thread commits share the next commit. One process owns a store.
@@ -73,24 +73,22 @@ class Store:
         rows: str | None = None,
         *,
         master_key: bytes | None = None,
-        destroyed: str | os.PathLike[str] | None = None,
-        anchor: str | os.PathLike[str] | None = None,
+        destroyed: str | os.PathLike[str] | Literal[False] | None = None,
+        anchor: str | os.PathLike[str] | Literal[False] | None = None,
         mirror: str | os.PathLike[str] | Literal[False] | None = None,
     ) -> None:
         refuse_windows()
         self.path, master = Path(path), MasterKey(master_key)
         self._closed = True
+        places = {"destroyed": destroyed, "anchor": anchor, "mirror": mirror}
+        given = {kind: place for kind, place in places.items() if place is not None}
         with failures(str(path)):
             if not layout.is_store(self.path):
                 layout.create(self.path, master, rows)
-            self._disk = StoreDisk(self.path, master, rows)
+            self._disk = StoreDisk(self.path, master, rows, given)
         try:
             with failures(str(path)):
-                if mirror is not None:
-                    self._disk.use_mirror(mirror)
                 self._writer = Writer(self._disk)
-                places = {"destroyed": destroyed, "anchor": anchor}
-                self._disk.keep_logs({k: v for k, v in places.items() if v is not None})
         except BaseException:
             self._disk.close()
             raise
@@ -164,6 +162,7 @@ class Store:
 
         Requests of other threads that wait at the same time share the commit.
         """
+        self._disk.refuse_forked()
         for request in requests:
             self._queue.put(request)
         with self._writer.lock:  # another thread may have committed them meanwhile
@@ -318,6 +317,9 @@ class Store:
                 occupied = self._disk.occupied()
             if not np.array_equal(np.sort(np.array(numbers, dtype=np.int64)), occupied):
                 raise DamagedStore("'keys' are not those of the live rows: open the store again.")
+            if strange := self._disk.strange_names():
+                text = f"'{strange[0]}' lies with the keys: expected no hidden or unknown file"
+                raise DamagedStore(f"{text}; opening the store again removes it.")
             return {m.definition.name: m.audit(ids, owners) for m in self._chosen(model)}
 
     def status(self) -> dict[str, Any]:
@@ -375,6 +377,8 @@ class Store:
 
     def close(self) -> None:
         """Destroy the keys that wait for it, and let another process own the store."""
+        if self._disk.foreign:
+            return
         self._writer.shredder.stop()
         with self._writer.lock:
             if self._closed:
@@ -399,7 +403,8 @@ class Store:
 
     @contextmanager
     def _working(self) -> Iterator[None]:
-        """The store is open and belongs to this thread."""
+        """The store is open and belongs to this process and thread."""
+        self._disk.refuse_forked()
         with self._writer.lock:
             self._refuse_closed()
             yield

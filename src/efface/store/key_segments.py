@@ -19,7 +19,6 @@ import os
 import re
 import struct
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple, final
 
@@ -27,14 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import DamagedStore
-from efface.store.durable_files import (
-    FILE_MODE,
-    overwrite,
-    replace_file,
-    sync,
-    sync_folder,
-    write_all,
-)
+from efface.store.durable_files import FILE_MODE, replace_file, sync_folder, write_all
+from efface.store.key_folder import segment_name
 from efface.store.master_key import MasterKey
 
 SLOT, SLOTS, TRAILER = 32, 65_536, 64
@@ -43,7 +36,6 @@ _NAME = re.compile(r"(\d{4})-(\d{6})\.bin")
 _MARK = struct.Struct("<8sQQ8x")
 _MAGIC = b"effacek1"
 _OPEN = 64  # descriptors that are kept
-_THREADS = 8  # that sync segments at the same time
 
 
 class Progress(NamedTuple):
@@ -75,7 +67,6 @@ class KeySegments:
     def __init__(self, folder: Path, epoch: int, master: MasterKey) -> None:
         self.folder, self.epoch, self.master = folder, epoch, master
         self._open: dict[int, int] = {}  # descriptors by segment, the least recently used first
-        self._threads: ThreadPoolExecutor | None = None
         self._there = set(self._numbers(epoch))
         self._unsynced = set(self._there)  # what a killed process wrote may not be on the disk
         self.progress = self._read_progress() if self._there else Progress(0, 0)
@@ -95,7 +86,7 @@ class KeySegments:
 
     def path(self, segment: int, epoch: int | None = None) -> Path:
         """The file of a segment."""
-        return self.folder / f"{epoch or self.epoch:04d}-{segment:06d}.bin"
+        return self.folder / segment_name(epoch or self.epoch, segment)
 
     # -- keys come -------------------------------------------------------------------------------
 
@@ -136,14 +127,12 @@ class KeySegments:
                     self._write(segment, bytes(SLOT * length), SLOT * slot)
                 at += length
 
-    def sync(self) -> None:
-        """Return once all that was written is on the disk."""
-        descriptors = [self._descriptor(segment) for segment in sorted(self._unsynced)]
-        if len(descriptors) > 1:  # a disk serves many requests in the time of one
-            self._threads = self._threads or ThreadPoolExecutor(_THREADS, "efface-sync")
-            list(self._threads.map(sync, descriptors))
-        elif descriptors:
-            sync(descriptors[0])
+    def unsynced(self) -> list[int]:
+        """The descriptors of files with writes that may not be on the disk."""
+        return [self._descriptor(segment) for segment in sorted(self._unsynced)]
+
+    def synced(self) -> None:
+        """All that ``unsynced`` named is on the disk."""
         self._unsynced.clear()
 
     def remove_empty(self, used: set[int]) -> None:
@@ -172,9 +161,6 @@ class KeySegments:
 
     def close(self) -> None:
         """Close the files."""
-        if self._threads is not None:
-            self._threads.shutdown()
-            self._threads = None
         while self._open:
             os.close(self._open.popitem()[1])
 
@@ -219,17 +205,6 @@ class KeySegments:
     def _damaged(self, segment: int, finding: str) -> DamagedStore:
         text = f"'{self.path(segment).name}' is damaged: {finding}"
         return DamagedStore(f"{text}; restore the keys from a copy.")
-
-
-def remove_other_epochs(folder: Path, epoch: int) -> None:
-    """Overwrite and remove the files of other epochs, which a rotation left."""
-    names = ((path, _NAME.fullmatch(path.name)) for path in folder.iterdir())
-    others = [path for path, name in names if name and int(name[1]) != epoch]
-    for path in others:
-        overwrite(path)
-        path.unlink()
-    if others:
-        sync_folder(folder)
 
 
 def runs(numbers: Iterable[int]) -> Sequence[tuple[int, int]]:

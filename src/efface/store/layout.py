@@ -5,10 +5,10 @@
     orders/                   mode 0700; every file has 0600
       store.json              format, id of the store, public key of its receipts, epoch of the keys
       rows.db                 SQLite: rows as (number, model, ciphertext), and records
-      keys/EPOCH-NNNNNN.bin   the keys of the rows
+      keys/                   the keys of the rows, ids that left, owners that must not come back
       receipts.jsonl          the chain of receipts
-      refused.bin             digests of the owners that must not come back
       signing.key blind.key   the secrets that sign receipts and hide names
+      unfinished              while a copy is written: where
       lock                    held by the process that has the store open
 
 A new store is made beside its place and then renamed: it is there as a whole, or not at all.
@@ -18,15 +18,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import secrets
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
 from efface.errors import DamagedStore, InvalidValue, NewerFile, WrongMasterKey
+from efface.store.day_keys import encode_days
 from efface.store.durable_files import FOLDER_MODE, new_folder, replace_file
+from efface.store.external_files import KINDS, Identity
 from efface.store.file_systems import refuse_unsafe
+from efface.store.key_folder import REFUSED, days_name
 from efface.store.key_segments import KeySegments
 from efface.store.master_key import MasterKey
 from efface.store.receipts import SigningKey
@@ -37,9 +41,10 @@ from efface.store.sqlite_rows import SqliteRows
 
 FORMAT = 1
 ABOUT, ROWS, KEYS, LOCK = "store.json", "rows.db", "keys", "lock"
-RECEIPTS, REFUSED = "receipts.jsonl", "refused.bin"
+RECEIPTS, UNFINISHED = "receipts.jsonl", "unfinished"
 SIGNING, BLIND = "signing.key", "blind.key"
 SECRET = 32
+OWN = (ABOUT, ROWS, RECEIPTS, SIGNING, f"{SIGNING}.next", BLIND, UNFINISHED)
 
 
 @final
@@ -50,7 +55,8 @@ class About:
     ``rows`` is the address of a PostgreSQL database, None for ``rows.db``. ``blind`` is the digest
     of ``blind.key``, ``master`` the fingerprint of the master key, None without one. ``destroyed``
     and ``anchor`` are files elsewhere: the log of destroyed numbers, and the heads of the chain.
-    ``mirror`` is a folder elsewhere with the same keys.
+    ``mirror`` is a folder elsewhere with the same keys. ``instance`` changes with every copy.
+    ``place`` says where the folder was when it was last opened: a copy lies elsewhere.
     """
 
     store: str
@@ -63,6 +69,30 @@ class About:
     anchor: str | None = None
     format: int = FORMAT
     mirror: str | None = None
+    instance: str = ""
+    place: str | None = None
+
+    @property
+    def identity(self) -> Identity:
+        """What files elsewhere carry."""
+        return Identity(self.store, self.instance)
+
+    @property
+    def external(self) -> dict[str, Path]:
+        """The files and folders elsewhere, by their kind."""
+        found = {kind: getattr(self, kind) for kind in KINDS}
+        return {kind: Path(path) for kind, path in found.items() if path is not None}
+
+    def alone(self, instance: str) -> About:
+        """The same of a copy: nothing elsewhere belongs to it, no database and no password."""
+        own: dict[str, Any] = dict.fromkeys((*KINDS, "rows", "place"))
+        return replace(self, **own, instance=instance)
+
+    def is_copied(self, folder: Path) -> bool:
+        """Whether the folder is a copy: it has another path, and consists of other folders."""
+        known = (self.place or "").split(maxsplit=2)
+        now = place_of(folder).split(maxsplit=2)
+        return len(known) == 3 and known[2] != now[2] and known[:2] != now[:2]
 
     def write(self, folder: Path) -> None:
         """Replace ``store.json``."""
@@ -129,6 +159,18 @@ def _secret(path: Path) -> bytes:
     return content
 
 
+def place_of(folder: Path) -> str:
+    """Where a folder is: the numbers of it and of its keys in the file system, and its path."""
+    keys = folder / KEYS
+    number = keys.stat().st_ino if keys.is_dir() else 0
+    return f"{folder.stat().st_ino} {number} {os.path.realpath(folder)}"
+
+
+def new_instance() -> str:
+    """The id of an instance."""
+    return secrets.token_hex(8)
+
+
 def is_store(folder: Path) -> bool:
     """Whether there is a store in this folder."""
     return (folder / ABOUT).exists()
@@ -176,9 +218,11 @@ def _write_files(folder: Path, master: MasterKey, rows: str | None) -> About:
         blind=hashlib.sha256(blind).hexdigest(),
         master=master.fingerprint,
         rows=rows,
+        instance=new_instance(),
     )
     (folder / KEYS).mkdir(FOLDER_MODE)
-    files = {SIGNING: signing, BLIND: blind, RECEIPTS: b"", REFUSED: HEADER}
+    files = {SIGNING: signing, BLIND: blind, RECEIPTS: b"", f"{KEYS}/{REFUSED}": HEADER}
+    files[f"{KEYS}/{days_name(about.epoch)}"] = encode_days({}, master)
     for name, content in files.items():
         replace_file(folder / name, content)
     KeySegments(folder / KEYS, about.epoch, master).reserve(0)

@@ -1,8 +1,9 @@
 """Notes: what a transaction that removed rows still has to do to the keys and the receipts.
 
 A note is written in the transaction that deletes its rows. It is removed once their keys are
-destroyed and, for a request, the receipt is on the disk. After a crash, opening the store finishes
-what its notes say. A note holds no value of a row, no id and no owner.
+destroyed, the ids that left are with the keys and, for a request, the receipt is on the disk. After
+a crash, opening the store finishes what its notes say. A note holds no value of a row, no owner,
+and ids only hidden.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from efface.store.key_segments import runs
+from efface.store.left_ids import Left
 
 PREFIX = "note "
 
@@ -24,7 +26,7 @@ class Note:
 
     ``counts`` are rows per model. ``subject`` is the keyed digest of whom the request named, None
     for rows that left by themselves. ``refused`` are keyed digests of owners that must not come
-    back.
+    back. ``left`` are the ids, hidden.
     """
 
     runs: tuple[tuple[int, int], ...]  # first sequence number and count
@@ -32,6 +34,7 @@ class Note:
     subject: str | None = None
     refused: tuple[str, ...] = ()
     time: str = ""
+    left: Left | None = None
     id: str = field(default_factory=lambda: secrets.token_hex(16))
 
     @classmethod
@@ -62,6 +65,7 @@ class Note:
             "subject": self.subject,
             "refused": list(self.refused),
             "time": self.time,
+            "left": None if self.left is None else [self.left.day, self.left.digests.hex()],
         }
 
     @classmethod
@@ -69,4 +73,5 @@ class Note:
         """The note back, from the name and the content of its record."""
         found = tuple((int(first), int(count)) for first, count in plain["runs"])
         about = plain["counts"], plain["subject"], tuple(plain["refused"]), plain["time"]
-        return cls(found, *about, id=name.removeprefix(PREFIX))
+        left = plain["left"] and Left(int(plain["left"][0]), bytes.fromhex(plain["left"][1]))
+        return cls(found, *about, left=left, id=name.removeprefix(PREFIX))

@@ -64,6 +64,13 @@ class PostgresRows(RowDatabase):
                 text = f"'{name}' of the PostgreSQL server is {found and found[0]!r}"
                 raise UnsafeStorage(f"{text}: expected 'on'; commits would not be durable.")
 
+    def exists(self) -> bool:
+        """Whether the database has rows of this store."""
+        with self._reading():
+            query = "select count(*) from pg_namespace where nspname = {value}"
+            found = self._run(query, (self._schema,)).fetchone()
+        return found == (1,)
+
     def create(self, records: Mapping[str, bytes]) -> None:
         with self._reading(), self._connection.transaction():
             self._create(records)

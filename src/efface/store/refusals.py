@@ -3,7 +3,7 @@
 They are kept as digests under the store's own secret, ``blind.key``. Who has that secret, or may
 learn rows, can test whether a name is among them.
 
-``refused.bin`` is ``efface refused 1`` and a line break, then 40 bytes per owner: HMAC-SHA256 of
+``refused.owners`` is ``efface refused 1`` and a line break, then 40 bytes per owner: HMAC-SHA256 of
 the owner, and the first 8 bytes of the HMAC of its place and that digest.
 """
 
@@ -20,6 +20,7 @@ from typing import final
 from efface.errors import DamagedStore
 from efface.inputs.ids import Id
 from efface.store.durable_files import open_file, sync, write_all
+from efface.store.key_folder import REFUSED
 
 HEADER = b"efface refused 1\n"
 _HASH, _CHECK = 32, 8
@@ -30,10 +31,10 @@ _ENTRY = _HASH + _CHECK
 class RefusedOwners:
     """The owners that must not come back."""
 
-    def __init__(self, path: Path, secret: bytes) -> None:
-        self._path, self._secret = path, secret
+    def __init__(self, folders: Sequence[Path], secret: bytes) -> None:
+        self._folders, self._secret = folders, secret
         self._hashes: dict[str, None] = {}
-        self._read(path.read_bytes())
+        self._read((folders[0] / REFUSED).read_bytes())
 
     def __repr__(self) -> str:
         return f"RefusedOwners({len(self)} owners)"
@@ -62,9 +63,10 @@ class RefusedOwners:
         first = len(self)
         entries = b"".join(self._entry(first + at, each) for at, each in enumerate(new))
         if new:
-            with open_file(self._path, os.O_WRONLY) as descriptor:
-                write_all(descriptor, entries, len(HEADER) + _ENTRY * first)
-                sync(descriptor)
+            for folder in self._folders:
+                with open_file(folder / REFUSED, os.O_WRONLY) as descriptor:
+                    write_all(descriptor, entries, len(HEADER) + _ENTRY * first)
+                    sync(descriptor)
             self._hashes.update(dict.fromkeys(new))
 
     def _entry(self, place: int, digest: str) -> bytes:
@@ -75,7 +77,7 @@ class RefusedOwners:
     def _read(self, content: bytes) -> None:
         """Read the entries up to the first that is not whole; the database knows their number."""
         if not content.startswith(HEADER):
-            text = f"'{self._path.name}' is damaged: its first line is altered"
+            text = f"'{REFUSED}' is damaged: its first line is altered"
             raise DamagedStore(f"{text}; restore it from a copy.")
         for at in range(len(HEADER), len(content) - _ENTRY + 1, _ENTRY):
             digest = content[at : at + _HASH].hex()

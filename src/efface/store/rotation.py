@@ -11,10 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from efface.store.day_keys import encode_days
 from efface.store.disk import StoreDisk
 from efface.store.durable_files import replace_file
 from efface.store.file_systems import refuse_unsafe
-from efface.store.key_segments import SLOT, SLOTS, KeySegments, remove_other_epochs
+from efface.store.key_folder import days_name, wipe_strange
+from efface.store.key_segments import SLOT, SLOTS, KeySegments
 from efface.store.layout import KEYS
 from efface.store.master_key import MasterKey
 
@@ -26,10 +28,12 @@ def rotate(disk: StoreDisk, master: MasterKey) -> None:
     for segment in old.segments:
         slots, trailer = rewrapped(old, segment, master)
         replace_file(old.path(segment, epoch), slots + trailer)
+    days = encode_days(disk.days.keys, master)
+    replace_file(old.folder / days_name(epoch), days)
     about = replace(disk.about, epoch=epoch, master=master.fingerprint)
     about.write(disk.folder)
     old.close()
-    remove_other_epochs(disk.folder / KEYS, epoch)
+    wipe_strange(disk.folder / KEYS, epoch)
     disk.use_keys(about, KeySegments(disk.folder / KEYS, epoch, master))
 
 

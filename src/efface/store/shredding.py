@@ -13,46 +13,43 @@ DELAY = 0.5  # seconds
 
 @final
 class Shredder:
-    """Slots that wait to be overwritten, and a thread that sees to it.
+    """Notes whose slots wait to be overwritten, and a thread that sees to it.
 
     ``shred`` is called by the thread; it takes what waits under the lock of the store.
     """
 
     def __init__(self, shred: Callable[[], None]) -> None:
         self._shred = shred
-        self._seqs: list[int] = []
-        self._names: list[str] = []
+        self._notes: list[Note] = []
         self._wake, self._over = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
 
     def __repr__(self) -> str:
-        return f"Shredder({len(self._seqs)} slots)"
+        return f"Shredder({len(self._notes)} notes)"
 
     def __bool__(self) -> bool:
-        return bool(self._names)
+        return bool(self._notes)
 
     def add(self, note: Note | None) -> None:
         """The rows of a note have left."""
         if note is None:
             return
-        self._seqs += note.seqs
-        self._names.append(note.name)
+        self._notes.append(note)
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="efface-shredder", daemon=True)
             self._thread.start()
         self._wake.set()
 
-    def take(self) -> tuple[list[int], list[str]]:
-        """The slots that wait, and the names of their notes; none waits after that."""
-        taken = self._seqs, self._names
-        self._seqs, self._names = [], []
+    def take(self) -> list[Note]:
+        """The notes whose slots wait; none waits after that."""
+        taken, self._notes = self._notes, []
         self._wake.clear()
         return taken
 
-    def put_back(self, seqs: list[int], names: list[str]) -> None:
+    def put_back(self, notes: list[Note]) -> None:
         """What was taken waits again, since it could not be destroyed."""
-        self._seqs, self._names = seqs + self._seqs, names + self._names
-        if names:
+        self._notes = notes + self._notes
+        if notes:
             self._wake.set()
 
     def stop(self) -> None:

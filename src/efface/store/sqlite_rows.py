@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, final
 from urllib.parse import quote
 
-from efface.errors import DamagedStore, StorageFailure
+from efface.errors import DamagedStore, StorageFailure, StoreInUse
 from efface.store.durable_files import open_file
 from efface.store.row_cipher import Body, EncryptedRows
 from efface.store.row_database import RowDatabase
@@ -29,6 +29,7 @@ _INSERT_MANY = (
     "insert into rows select ?1 + k, ?2, substr(?3, 1 + k * ?4, ?4) from numbers where k < ?5"
 )
 _FULL = 2
+_LOCKED = sqlite3.SQLITE_LOCKED
 _CACHE = -8_192  # KiB: new rows lie together, and the system caches the file
 _LOG = 4_000  # pages of the log: a commit that moves them to the file takes longer than others
 
@@ -62,7 +63,14 @@ class SqliteRows(RowDatabase):
                 address, uri=True, isolation_level=None, check_same_thread=False
             )
             if not frozen:
-                self._configure()
+                self._configure_or_close()
+
+    def _configure_or_close(self) -> None:
+        try:
+            self._configure()
+        except BaseException:
+            self._connection.close()
+            raise
 
     def _configure(self) -> None:
         run = self._connection.execute
@@ -140,6 +148,18 @@ class SqliteRows(RowDatabase):
     def _begin(self) -> None:
         self._connection.execute("begin immediate")
 
+    def _roll_back(self, error: Exception) -> None:
+        self._refuse_locked(error)
+        super()._roll_back(error)
+
+    def _refuse_locked(self, error: Exception) -> None:
+        """Another process that has the file open is no damage."""
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, _LOCKED):
+            text = f"'{self._path.name}' is locked by another process, such as a shell or a copy"
+            raise StoreInUse(
+                f"{text}; nothing was changed; end that process, then try again."
+            ) from error
+
     def _problem(self, finding: str, error: Exception) -> str:
         return f"'{self._path.name}' {finding}: {error}"
 
@@ -148,5 +168,6 @@ class SqliteRows(RowDatabase):
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:
+            self._refuse_locked(error)
             text = self._problem("cannot be read", error)
             raise DamagedStore(f"{text}; restore it with 'efface store restore'.") from error

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from efface.errors import DamagedStore
 from efface.store.key_pool import TakenKeys
 from efface.store.key_segments import SLOTS
+from efface.store.left_ids import Left
 from efface.store.notes import Note
 from efface.store.records import State
 from efface.store.row_cipher import EncryptedRows
@@ -48,6 +49,10 @@ class Disk(Protocol):
 
     def zero_keys(self, seqs: Iterable[int]) -> None: ...
 
+    def write_left(self, lefts: Sequence[Left | None]) -> None: ...
+
+    def end_days(self, now: int) -> None: ...
+
     def sync_keys(self) -> None: ...
 
     def commit(self, change: Transaction) -> None: ...
@@ -63,43 +68,58 @@ Step = Callable[[Disk], None]
 
 
 def learn_steps(
-    taken: TakenKeys, change: Transaction, waiting: Sequence[int], started: int
+    taken: TakenKeys, change: Transaction, waiting: Sequence[Note], started: int
 ) -> list[Step]:
-    """Rows become durable; ``waiting`` are slots of rows that left before, destroyed on the way."""
-    steps: list[Step] = []
+    """Rows become durable; ``waiting`` notes of rows that left before are followed on the way."""
+    seqs, steps = _seqs(waiting), list[Step]()
     if waiting:
-        steps.append(lambda disk: disk.zero_keys(waiting))
+        steps += _erase_steps(waiting)
     if taken.unwritten:
         steps.append(lambda disk: disk.write_keys(taken.first, taken.unwritten, started))
     if waiting or taken.unwritten:
         steps.append(lambda disk: disk.sync_keys())
     if waiting:
-        steps.append(lambda disk: disk.log_destroyed(waiting))
+        steps.append(lambda disk: disk.log_destroyed(seqs))
     return [*steps, lambda disk: disk.commit(change)]
 
 
-def leave_steps(change: Transaction, seqs: Sequence[int], apply: Callable[[], None]) -> list[Step]:
+def leave_steps(
+    change: Transaction, notes: Sequence[Note], apply: Callable[[], None]
+) -> list[Step]:
     """Rows leave at once; ``apply`` lets the models follow."""
-    return [lambda disk: disk.commit(change), *shred_steps(seqs), lambda disk: apply()]
+    return [lambda disk: disk.commit(change), *shred_steps(notes), lambda disk: apply()]
 
 
 def forget_steps(
-    change: Transaction, note: Note, waiting: Sequence[int], apply: Callable[[], None]
+    change: Transaction, note: Note, waiting: Sequence[Note], apply: Callable[[], None]
 ) -> list[Step]:
     """Rows leave on request, with a receipt."""
-    steps = leave_steps(change, [*note.seqs, *waiting], apply)
+    steps = leave_steps(change, [note, *waiting], apply)
     return [*steps, *_receipt_steps(note)]
 
 
-def shred_steps(seqs: Sequence[int]) -> list[Step]:
-    """Keys are destroyed, also those whose slots are zero: that may not be on the disk."""
-    if not seqs:
+def shred_steps(notes: Sequence[Note]) -> list[Step]:
+    """Keys are destroyed, also those whose slots are zero: that may not be on the disk.
+
+    The ids that left are written with the zeros, by the same sync.
+    """
+    if not any(note.runs or note.left for note in notes):
         return []
+    seqs = _seqs(notes)
     return [
-        lambda disk: disk.zero_keys(seqs),
+        *_erase_steps(notes),
         lambda disk: disk.sync_keys(),
         lambda disk: disk.log_destroyed(seqs),
     ]
+
+
+def _erase_steps(notes: Sequence[Note]) -> list[Step]:
+    seqs, lefts = _seqs(notes), [note.left for note in notes]
+    return [lambda disk: disk.zero_keys(seqs), lambda disk: disk.write_left(lefts)]
+
+
+def _seqs(notes: Sequence[Note]) -> list[int]:
+    return [seq for note in notes for seq in note.seqs]
 
 
 def clear_steps(slots: Sequence[int]) -> list[Step]:
@@ -172,9 +192,8 @@ def _disagree(rows: int, keys: int, others: int) -> DamagedStore:
 
 def recovery_steps(found: Found) -> list[Step]:
     """Finish what notes say, and destroy the keys of rows that were never committed."""
-    seqs = [seq for note in found.notes for seq in note.seqs]
     sync: list[Step] = [lambda disk: disk.sync_keys()]  # zeros that a killed process wrote
-    steps = [*clear_steps(orphans(found)), *shred_steps(seqs)] or sync
+    steps = [*clear_steps(orphans(found)), *shred_steps(found.notes)] or sync
     for note in found.notes:
         if note.requested and note.id not in found.receipts:
             steps += _receipt_steps(note)

@@ -20,7 +20,6 @@ from efface.store.disk import StoreDisk, notes_in, timestamp
 from efface.store.durable_files import failures
 from efface.store.key_pool import KeyPool, TakenKeys
 from efface.store.key_segments import SLOT, SLOTS
-from efface.store.left_ids import PREFIX, record_name
 from efface.store.notes import Note
 from efface.store.opening import read_models
 from efface.store.receipts import Receipt, state_digest, subject
@@ -64,11 +63,10 @@ class Writer:
         models, rows = read_models(disk, contents)
         notes = notes_in(contents)
         steps = recovery_steps(disk.found(rows, notes))
-        disk.open_mirror()  # the keys are those of the rows
-        for name, content in contents.items():
-            if name.startswith(PREFIX):
-                disk.left.enter(name, content)
-        self._run(steps)
+        disk.settle_folders()  # the keys are those of the rows
+        for note in notes:
+            disk.left.enter(note.left)
+        self._run([lambda disk: disk.end_days(int(time.time())), *steps])
         self._finished = [note.name for note in notes]
         if notes:
             self._commit(self._change())
@@ -87,6 +85,7 @@ class Writer:
     def learn(self, plans: Sequence[PlannedRows]) -> None:
         """Make planned rows durable, then let the models learn them."""
         disk, first = self.disk, self.disk.state.next_seq
+        self._run([lambda disk: disk.end_days(int(time.time()))])
         leaving = [(plan.stored, plan.left) for plan in plans if plan.left]
         passing = [(plan.stored, ids) for plan in plans if (ids := plan.passing())]
         total = sum(plan.entries for plan in plans)
@@ -95,12 +94,11 @@ class Writer:
             if room := self._pool.room(total):
                 with failures("keys"):
                     disk.reserve(room)
-            note = Note.of(_numbers(leaving)) if leaving else None
+            note = self._note(leaving, passing) if leaving or passing else None
             with self._taken_keys(total) as taken, self._shredding() as waiting:
                 change = self._change(
                     inserts=self._encrypted(plans, taken.keys),
                     leaving=leaving,
-                    passing=passing,
                     note=note,
                     puts={name: each for plan in plans for name, each in plan.records.items()},
                     next_seq=first + total,
@@ -130,8 +128,7 @@ class Writer:
         if known is not None and not leaving and disk.refused.has(refused):
             return known
         counts = {stored.definition.name: len(ids) for stored, ids in leaving}
-        seqs = _numbers(leaving)
-        note = Note.of(seqs, counts=counts, subject=about, refused=refused, time=timestamp())
+        note = self._note(leaving, counts=counts, subject=about, refused=refused, time=timestamp())
         with self._shredding() as waiting:
             change = self._change(leaving=leaving, note=note, puts=_records(leaving))
             steps = forget_steps(change, note, waiting, lambda: self._forgotten(leaving, secret))
@@ -149,11 +146,11 @@ class Writer:
 
     def let_go(self, leaving: Leaving) -> None:
         """Rows leave by themselves, and their keys are destroyed."""
+        self._run([lambda disk: disk.end_days(int(time.time()))])
         if leaving:
-            seqs = _numbers(leaving)
-            note = Note.of(seqs)
+            note = self._note(leaving)
             change = self._change(leaving=leaving, note=note, puts=_records(leaving))
-            self._run(leave_steps(change, seqs, lambda: _apply(leaving)), change)
+            self._run(leave_steps(change, [note], lambda: _apply(leaving)), change)
             self._finished.append(note.name)
 
     def shred(self) -> None:
@@ -194,6 +191,13 @@ class Writer:
 
     # -- parts of a change -----------------------------------------------------------------------
 
+    def _note(self, leaving: Leaving, passing: Leaving = (), **about: Any) -> Note:
+        """A note about rows that leave, and about ids of rows that never entered."""
+        ids = [(stored.definition.number, found) for stored, found in (*leaving, *passing)]
+        with failures("keys"):
+            left = self.disk.left.hidden(ids, int(time.time())) if ids else None
+        return Note.of(_numbers(leaving), left=left, **about)
+
     def _encrypted(self, plans: Sequence[PlannedRows], keys: bytes) -> list[EncryptedRows]:
         rows, at = list[EncryptedRows](), 0
         for plan in plans:
@@ -217,22 +221,18 @@ class Writer:
         *,
         inserts: Sequence[EncryptedRows] = (),
         leaving: Leaving = (),
-        passing: Leaving = (),
         note: Note | None = None,
         puts: dict[str, Any] | None = None,
         **state: Any,
     ) -> Transaction:
         """A transaction: the next state, rows that come and leave, and records."""
-        disk, chain, now = self.disk, self.disk.chain, int(time.time())
+        disk, chain = self.disk, self.disk.chain
         known = {"receipts": chain.count, "chain": chain.digest, "refused": len(disk.refused)}
-        records, drops = dict(puts or {}), [*self._finished, *disk.left.outdated(now)]
-        alone = bool(inserts) and not (leaving or passing or records or drops)
+        records, drops = dict(puts or {}), list(self._finished)
+        alone = bool(inserts) and not (leaving or note or records or drops)
         after = disk.state.after(rows_alone=alone, **known, **state)
         if note is not None:
             records[note.name] = note.to_plain()
-        if leaving or passing:
-            ids = [(stored.definition.number, found) for stored, found in (*leaving, *passing)]
-            records[record_name(after.transaction)] = disk.left.record(ids, now)
         return Transaction(after, inserts, _numbers(leaving), records, drops)
 
     # -- failures --------------------------------------------------------------------------------
@@ -275,15 +275,15 @@ class Writer:
         self._pool.keep(taken)
 
     @contextmanager
-    def _shredding(self) -> Iterator[list[int]]:
-        """The slots that wait for their destruction, which happens inside."""
-        waiting, names = self.shredder.take()
+    def _shredding(self) -> Iterator[list[Note]]:
+        """The notes whose slots wait for their destruction, which happens inside."""
+        waiting = self.shredder.take()
         try:
             yield waiting
         except BaseException:
-            self.shredder.put_back(waiting, names)
+            self.shredder.put_back(waiting)
             raise
-        self._finished += names
+        self._finished += [note.name for note in waiting]
 
     @contextmanager
     def or_stop(self) -> Iterator[None]:
