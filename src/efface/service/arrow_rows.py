@@ -110,10 +110,13 @@ def _numbers(table: Any, name: str) -> Any:
 
 
 def _values(table: Any, name: str) -> Any:
-    """A column as the library accepts it."""
+    """A column as the library accepts it, which checks the times."""
+    import pyarrow as pa
+
     column = table.column(name)
-    if str(column.type).startswith("timestamp"):
-        return column.cast("timestamp[ns]").to_numpy()
-    if name in ("at", "until") and not column.null_count:
+    if name in ("at", "until") and (pa.types.is_temporal(column.type) or not column.null_count):
         return column.to_numpy()
-    return column.to_pylist()
+    try:
+        return column.to_pylist()
+    except (pa.ArrowException, ValueError, OverflowError):  # no time of Python
+        raise invalid(name, str(column.type), "numbers or texts", "convert the column") from None
