@@ -7,8 +7,6 @@ import re
 import sys
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from efface.errors import BadTable
@@ -45,16 +43,6 @@ def test_all_roles(tmp_path):
     assert rows.groups == ["clear", "rain", "clear", "snow"]
     assert rows.at.tolist()[0] == 1_293_840_000_000_000_000
     np.testing.assert_array_equal(rows.number, [0, 1, 2, 3])
-
-
-@pytest.mark.parametrize("year", ["9999", "1600"])
-def test_times_that_the_library_does_not_keep_are_refused(tmp_path, year):
-    at, end = (np.array([f"{y}-12-31"], "datetime64[s]") for y in ("2011", year))
-    pq.write_table(pa.table({"at": at, "end": end, "x": [1.0], "y": [2.0]}), tmp_path / "t.parquet")
-    found = open_table(str(tmp_path / "t.parquet"))
-    for role in ({"time": "end"}, {"time": "at", "until": "end"}):
-        with pytest.raises(BadTable, match=f"{year}-12-31.*between the years 1678 and 2262"):
-            rows_of(found, RequestedColumns("y", ["x"], **role))
 
 
 @pytest.mark.parametrize("missing", ["raise", "skip"])

@@ -17,7 +17,6 @@ from efface.files.formatting import time_text
 from efface.files.schema import Schema
 from efface.files.tables import TEXTS, Table
 from efface.inputs.arrays import HEAVIEST, LARGEST, heavy_rows
-from efface.inputs.times import RANGE, outside_range
 from efface.inputs.types import Vector
 
 Missing = Literal["raise", "skip"]
@@ -161,11 +160,7 @@ class _Chunk:
         values = self.chunk.column(name)
         if pa.types.is_floating(values.type):
             return self._finite(name, inf)
-        times = _as_numpy(values)
-        wrong = outside_range(times)
-        if wrong.any():
-            self._refuse(name, times.astype(str), wrong, RANGE, "correct it")
-        return times.astype("datetime64[ns]")
+        return _as_numpy(values).astype("datetime64[ns]")
 
     def _finite(self, name: str, largest: float = LARGEST) -> Vector:
         values = _as_numpy(self.chunk.column(name)).astype(np.float64, copy=False)
@@ -187,7 +182,7 @@ class _Chunk:
         """Raise at the first wrong value."""
         if wrong.any():
             row = int(wrong.argmax())
-            value = values[row].as_py() if isinstance(values, pa.Array) else values[row].item()
+            value = values[row].as_py() if isinstance(values, pa.Array) else float(values[row])
             raise self.table.wrong(name, self.first + row, value, expected, advice)
 
     def _one_hot(self, name: str, out: NDArray[Any]) -> int:

@@ -76,8 +76,8 @@ def _from_iso(*parts: str) -> int:
     if int(hours or 0) > 23 or int(minutes or 0) > 59:
         raise ValueError(hours)
     ahead = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
-    year, month, day, *clock = (int(part or 0) for part in parts[:6])
-    since = datetime(year, month, day, *clock, tzinfo=UTC) - _EPOCH
+    year, month, day, hour, minute, second = (int(part or 0) for part in parts[:6])
+    since = datetime(year, month, day, hour, minute, second, tzinfo=UTC) - _EPOCH
     since = since + ahead if sign == "-" else since - ahead
     return since // _MICROSECOND * 1000 + int(fraction.ljust(9, "0"))
 

@@ -57,6 +57,8 @@ from efface.store.stored_models import Definition
 
 _SAMPLED = 20  # rows of a commit whose intervals are computed for the dashboard
 _FEW = 200_000  # values of a model that are looked at for its rank and condition
+MODEL_BYTES = 1 << 30  # that one model may need
+_PER_PAIR = 160  # bytes for each pair of features: factors, their update, and an audit
 _PAUSES = (0.5, 10.0)  # seconds between looks at few values, and at many
 T = TypeVar("T")
 
@@ -72,8 +74,15 @@ class Erased(NamedTuple):
 class Backend:
     """A store that requests share. ``on_failure`` is called once if the store cannot go on."""
 
-    def __init__(self, store: Store, metrics: Metrics, on_failure: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        metrics: Metrics,
+        on_failure: Callable[[], None],
+        model_bytes: int = MODEL_BYTES,
+    ) -> None:
         self._store, self._metrics, self._on_failure = store, metrics, on_failure
+        self._model_bytes = model_bytes
         self._commits, self._looked = 0, dict[str, float]()
         self.models: dict[str, Published] = {}
         self._about = store.models()
@@ -95,6 +104,8 @@ class Backend:
 
     async def create(self, name: str, body: NewModel) -> bool:
         """Add a model; False if the same one is there."""
+        count = body.features if isinstance(body.features, int) else len(body.features)
+        self._refuse_large(count)
         definition, model = _defined(name, body)
         return await self._call(lambda: self._create(definition, model, body))
 
@@ -122,7 +133,19 @@ class Backend:
 
     async def audit(self, body: AuditRequest) -> dict[str, Audit]:
         """Audit models; a body has the arguments of ``Store.audit``."""
+        for model in self.models.values():
+            if body.model in (None, model.name):
+                self._refuse_large(len(model.features))
         return await self._call(lambda: self._store.audit(**body.model_dump()))
+
+    def _refuse_large(self, features: int) -> None:
+        """Raise if a model of so many features needs more memory than one may have."""
+        if _PER_PAIR * features**2 > self._model_bytes:
+            most = math.isqrt(self._model_bytes // _PER_PAIR)
+            need = f"{_PER_PAIR * features**2 / 1e9:.1f} GB"
+            expected = f"at most {most:,}, since so many may need {need} of memory"
+            advice = f"use fewer, or raise --model-memory above {self._model_bytes / 1e9:.1f} GB"
+            raise invalid("features", features, expected, advice)
 
     async def details(self, name: str) -> dict[str, Any]:
         """What is published of a model, and its rank and condition if it has few values."""
@@ -160,6 +183,11 @@ class Backend:
     def waiting(self) -> int:
         """How many requests wait for the writer."""
         return len(self._queue)
+
+    @property
+    def oldest(self) -> float:
+        """Seconds since the oldest request that is not finished."""
+        return self._queue.oldest
 
     # -- in the thread of the writer -------------------------------------------------------------
 

@@ -36,6 +36,7 @@ TITLES = {
     415: "Another content type is expected",
     421: "Another host is expected",
     422: "Cannot be used",
+    431: "Headers too large",
     500: "Internal error",
     503: "Try again later",
 }
