@@ -65,13 +65,15 @@ def test_bodies_are_read_up_to_a_limit():
 
 
 def test_bodies_that_arrive_stay_below_a_budget():
-    chunks = (bytes(60_000), bytes(60_000), b"end")
-    assert len(asyncio.run(read_bytes(request(chunks=chunks)))) == 120_003
+    chunks = (bytes(120_000), b"end")
+    fitting = request(chunks=chunks)
+    assert len(asyncio.run(read_bytes(fitting))) == 120_003
+    assert fitting.app.state.service.bodies.held == fitting.scope["body_bytes"] == 120_003
     arriving = request(chunks=chunks, budget=100_000)
     with pytest.raises(RefusedRequest, match="on their way") as refused:
         asyncio.run(read_bytes(arriving))
     assert refused.value.status == 503
-    assert arriving.app.state.service.bodies.held == 0
+    assert arriving.app.state.service.bodies.held == arriving.scope.get("body_bytes", 0) == 0
 
 
 def test_writes_of_browsers_come_from_a_page_of_the_service():

@@ -78,6 +78,8 @@ class GuardedRoute(APIRoute):
                 error, response = "ClientDisconnect", Response(status_code=GONE)
             except Exception as raised:
                 error, response = type(raised).__name__, from_error(raised)
+            finally:
+                request.app.state.service.bodies.give_back(request.scope.get("body_bytes", 0))
             seconds, status = time.perf_counter() - started, response.status_code
             request.app.state.service.metrics.observe(method, template, status, seconds)
             if status >= 400 or (method != "GET" and not quiet):
@@ -128,30 +130,34 @@ def refuse_foreign_origin(request: Request) -> None:
         raise RefusedRequest(403, "The request comes from a page of another origin: it is refused.")
 
 
-async def read_bytes(request: Request, limit: int = LIMIT) -> bytes:
-    """The body of a request, up to a limit."""
+async def read_bytes(request: Request, limit: int = LIMIT) -> bytes | bytearray:
+    """The body of a request, up to a limit; a large one counts until it is answered."""
     if header(request, b"content-encoding", "identity") != "identity":
         raise RefusedRequest(415, "The body is compressed: send it as it is.")
     length = header(request, b"content-length", "0")
     if not length.isdigit() or int(length) > limit:
         raise _too_large(limit)
-    budget, counted = request.app.state.service.bodies, 0
-    parts, size, more = list[bytes](), 0, True
-    try:
-        while more:
-            message = await request.receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
-            parts.append(message.get("body", b""))
-            size, more = size + len(parts[-1]), message.get("more_body", False)
-            if size > limit:
-                raise _too_large(limit)
-            if more and size > SMALL:
-                budget.take(size - counted)
-                counted = size
-        return b"".join(parts)
-    finally:
-        budget.give_back(counted)
+    content, whole = bytearray(), False
+    while not whole:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        part, whole = message.get("body", b""), not message.get("more_body", False)
+        if len(content) + len(part) > limit:
+            raise _too_large(limit)
+        _count_body(request, len(content) + len(part))
+        if whole and not content:
+            return bytes(part)
+        content += part
+    return content
+
+
+def _count_body(request: Request, size: int) -> None:
+    """Count the bytes of a large body that came so far."""
+    counted = request.scope.get("body_bytes", 0)
+    if size > SMALL:
+        request.app.state.service.bodies.take(size - counted)
+        request.scope["body_bytes"] = size
 
 
 def _too_large(limit: int) -> RefusedRequest:

@@ -18,7 +18,7 @@ MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 _RESERVED = ("y", "id", "owner", "at", "until", "weight", "key")
 
 
-def arrow_request(model: str, body: bytes, names: list[str]) -> LearnRequest:
+def arrow_request(model: str, body: bytes | bytearray, names: list[str]) -> LearnRequest:
     """The rows of an Arrow stream as a request to the store; nothing changes."""
     table = read_table(body)
     lacking = [name for name in (*names, "y") if name not in table.column_names]
@@ -40,7 +40,7 @@ def arrow_request(model: str, body: bytes, names: list[str]) -> LearnRequest:
     )
 
 
-def read_table(body: bytes) -> Any:
+def read_table(body: bytes | bytearray) -> Any:
     """The table of an Arrow stream without compression, of at most ``MOST_ROWS`` rows."""
     try:
         import pyarrow as pa
@@ -58,7 +58,7 @@ def read_table(body: bytes) -> Any:
     return table
 
 
-def _uncompressed(pa: Any, body: bytes) -> Any:
+def _uncompressed(pa: Any, body: bytes | bytearray) -> Any:
     """Read batch by batch; a body that is larger once it is read was compressed."""
     buffer = pa.py_buffer(body)
     messages, most = pa.ipc.MessageReader.open_stream(buffer), len(body)

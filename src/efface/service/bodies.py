@@ -133,7 +133,7 @@ BODIES: tuple[type[BaseModel], ...] = (
 )
 
 
-def parsed(kind: type[B], content: bytes) -> B:
+def parsed(kind: type[B], content: bytes | bytearray) -> B:
     """A body, checked; an object with the same name twice is refused, since the last would win.
 
     Every name has one colon in the text, and so has every colon in a text that is not escaped. If

@@ -1,4 +1,4 @@
-"""The bytes of bodies that are being received: together they stay below a budget."""
+"""The bytes of bodies in flight, from their arrival to the answer, stay below a budget."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SMALL = 65_536  # bytes of a body that is never refused: connections are limited
 
 @final
 class BodyBudget:
-    """What bodies above 64 KB may take together while they arrive.
+    """What bodies above 64 KB may take together until they are answered.
 
     >>> budget = BodyBudget(100_000)
     >>> budget.take(90_000)
@@ -31,5 +31,5 @@ class BodyBudget:
         self.held += size
 
     def give_back(self, size: int) -> None:
-        """The bytes of a body are received, or it ended."""
+        """The request of a body is answered, or it ended."""
         self.held -= size

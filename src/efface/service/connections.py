@@ -64,8 +64,11 @@ class LimitedProtocol(HttpToolsProtocol):
 
     limits: ClassVar[Connections]
     deadline = math.inf
-    _head = 0  # bytes of the address and the headers of the message
-    _loose = 0  # bytes that came since the parser last found a part of a message
+    _head = 0  # bytes of the address and the headers that the parser found
+    _loose = 0  # bytes that came since the parser last found a part of the message
+    _fed = 0  # bytes that came since the message began
+    _begun = 0  # messages
+    _in_head = True
     _complete = True  # the message
 
     def connection_made(self, transport: Any) -> None:
@@ -97,13 +100,21 @@ class LimitedProtocol(HttpToolsProtocol):
     # -- what the parser finds -------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        self._loose += len(data)
+        begun, self._loose = self._begun, self._loose + len(data)
         super().data_received(data)
-        if self._loose > HEAD and not self.transport.is_closing():
+        new = self._begun - begun
+        self._fed = (0 if new > 1 else len(data)) + (0 if new else self._fed)
+        if self._excessive and not self.transport.is_closing():
             self.send_400_response("")
+
+    @property
+    def _excessive(self) -> bool:
+        """Whether a head, or the end of a message in chunks, is too large."""
+        return self._head > HEAD or self._loose > HEAD or (self._in_head and self._fed > 2 * HEAD)
 
     def on_message_begin(self) -> None:
         self._head, self._loose, self._complete = 0, 0, False
+        self._in_head, self._begun = True, self._begun + 1
         self._wait(self.limits.head)
         super().on_message_begin()
 
@@ -121,6 +132,7 @@ class LimitedProtocol(HttpToolsProtocol):
             raise _TooLarge
 
     def on_headers_complete(self) -> None:
+        self._in_head = False
         self._wait(self.limits.body)
         super().on_headers_complete()
 
@@ -144,7 +156,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP, or too large."""
-        large = self._head > HEAD or self._loose > HEAD
+        large = self._excessive
         status = 431 if large else 400
         text = f"The headers exceed {HEAD:,} bytes." if large else "The request is no HTTP/1.1."
         body = problem(status, text).body
