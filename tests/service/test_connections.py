@@ -28,9 +28,7 @@ class SmallServer(Server):
     """A service with at most 1,024 descriptors."""
 
     def __init__(self, folder):
-        code = (
-            "import resource, sys, os; resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024)); "
-        )
+        code = "import os, resource as r, sys; r.setrlimit(r.RLIMIT_NOFILE, (1024, 1024)); "
         code += "os.execv(sys.argv[1], sys.argv[1:])"
         self._log = open(f"{folder}.log", "ab")  # noqa: SIM115
         command = [sys.executable, "-c", code, *COMMAND, "serve", str(folder), "--port", "0"]
@@ -149,7 +147,7 @@ def test_headers_above_the_limit_are_refused_whole_or_in_parts(tmp_path):
     server = Server(tmp_path / "orders")
     host, port = server.url.removeprefix("http://").split(":")
     whole = b"".join(b"x%d: %s\r\n" % (k, b"a" * 900) for k in range(HEAD // 900 + 1))
-    for content in (b"x: " + b"a" * (HEAD + 9), whole + b"\r\n"):
+    for content in (b"x: " + b"a" * (2 * HEAD + 9), whole + b"\r\n"):
         with socket.create_connection((host, int(port)), timeout=30) as connection:
             connection.sendall(b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n" + content)
             assert connection.recv(1_000).startswith(b"HTTP/1.1 431 ")

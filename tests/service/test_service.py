@@ -195,7 +195,8 @@ def test_a_log_has_the_id_of_the_request_and_of_the_token_also_if_it_is_refused(
     with httpx.Client(base_url=server.url, headers=headers, trust_env=False) as client:
         answers = [client.post(ERASE, json={"owner": "ann"}) for _ in range(2)]
     assert server.stop() == 0
-    lines = [json.loads(line) for line in Path(f"{tmp_path / 'orders'}.log").open("rb")]
+    text = (tmp_path / "orders.log").read_text("utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
     ids = [answer.headers["x-request-id"] for answer in answers]
     assert [(line["request"], line["status"]) for line in lines] == [(id, 403) for id in ids]
     assert ids[0] != ids[1]

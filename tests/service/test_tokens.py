@@ -67,9 +67,8 @@ for _ in range(20):
 def test_processes_that_change_tokens_at_once_lose_no_change(folder):
     command = [sys.executable, "-c", CHANGES, str(folder)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    lines = [
-        line.split() for each in running for line in each.communicate(timeout=120)[0].splitlines()
-    ]
+    texts = [each.communicate(timeout=120)[0] for each in running]
+    lines = [line.split() for text in texts for line in text.splitlines()]
     assert [each.returncode for each in running] == [0] * 4
     tokens = TokenFile(folder)
     assert len(lines) == 80
