@@ -137,25 +137,28 @@ async def read_bytes(request: Request, limit: int = LIMIT) -> bytes | bytearray:
     length = header(request, b"content-length", "0")
     if not length.isdigit() or int(length) > limit:
         raise _too_large(limit)
-    content, whole = bytearray(), False
+    _count_body(request, int(length))
+    content, size, whole = bytearray(int(length)), 0, False
     while not whole:
         message = await request.receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         part, whole = message.get("body", b""), not message.get("more_body", False)
-        if len(content) + len(part) > limit:
+        if size + len(part) > limit:
             raise _too_large(limit)
-        _count_body(request, len(content) + len(part))
-        if whole and not content:
+        if whole and not size:
             return bytes(part)
-        content += part
+        _count_body(request, size + len(part))
+        content[size : size + len(part)] = part
+        size += len(part)
+    del content[size:]
     return content
 
 
 def _count_body(request: Request, size: int) -> None:
-    """Count the bytes of a large body that came so far."""
+    """Count the bytes of a large body: all that it names, or those that came so far."""
     counted = request.scope.get("body_bytes", 0)
-    if size > SMALL:
+    if size > max(SMALL, counted):
         request.app.state.service.bodies.take(size - counted)
         request.scope["body_bytes"] = size
 

@@ -153,10 +153,12 @@ class WriteQueue:
                 self._commit(requests)
         except Exception as error:
             failure = error
-        return answers + [
-            _Answer(future, request.result, request.error or _unless_done(request, failure))
-            for request, future in group
-        ]
+        for request, future in group:
+            error = request.error or _unless_done(request, failure)
+            answers.append(
+                _Answer(future, request.result, None) if error is None else _failed(future, error)
+            )
+        return answers
 
     def _read_group(self) -> tuple[list[_Read], list[_Answer]]:
         """Requests up to the size of a commit, and answers to those that cannot be read."""
@@ -170,7 +172,7 @@ class WriteQueue:
                 try:
                     found = _Read(taken.call(), taken.future)
                 except Exception as error:
-                    refused.append(_Answer(taken.future, None, error))
+                    refused.append(_failed(taken.future, error))
                     continue
             rows += found.request.size
             if group and rows > GROUP:
@@ -179,11 +181,19 @@ class WriteQueue:
             group.append(found)
 
 
+def _failed(future: asyncio.Future[Any], error: BaseException) -> _Answer:
+    """An error as an answer, without the frames it passed.
+
+    They hold the body and the future of the error: only the collector would free this cycle.
+    """
+    return _Answer(future, None, error.with_traceback(None))
+
+
 def _called(waiting: _Waiting) -> _Answer:
     try:
         return _Answer(waiting.future, waiting.call(), None)
     except Exception as error:
-        return _Answer(waiting.future, None, error)
+        return _failed(waiting.future, error)
 
 
 def _unless_done(request: LearnRequest, failure: BaseException | None) -> BaseException | None:
