@@ -32,6 +32,8 @@ ROUTES = {  # method, address, body, the roles that are needed, the status with 
     "erase": ("POST", "/erasures", {"owner": "person 1"}, {"forget"}, 200),
     "receipts": ("GET", "/receipts", None, {"read"}, 200),
     "receipt": ("GET", "/receipts/1", None, {"read"}, 200),
+    "remove": ("DELETE", "/models/other", {}, {"admin", "forget"}, 200),
+    "backup": ("POST", "/backups", {"target": "copy"}, {"admin"}, 409),
     "audit": ("POST", "/audits", {}, {"read"}, 200),
     "metrics": ("GET", "/metrics", None, {"read"}, 200),
     "document": ("GET", "/openapi.json", None, {"read"}, 200),

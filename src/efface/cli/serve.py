@@ -44,6 +44,9 @@ def serve(
         list[str] | None,
         typer.Option(help="Host name to answer for; can be repeated.", metavar="NAME"),
     ] = None,
+    backups: Annotated[
+        Path | None, typer.Option(help="Folder below which POST /backups writes.", metavar="DIR")
+    ] = None,
     master_key: KeyFile = None,
     master_key_command: KeyCommand = None,
     demo: Annotated[
@@ -54,7 +57,8 @@ def serve(
     from efface.errors import invalid
     from efface.service.server import Listen
 
-    listen = Listen(host, port, tls_cert, tls_key, behind_proxy, tuple(allow_host or ()))
+    names = tuple(allow_host or ())
+    listen = Listen(host, port, tls_cert, tls_key, behind_proxy, names, backups)
     if demo:
         _serve_demo(listen)
     elif store is None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import final
 
 from fastapi import FastAPI
@@ -44,6 +45,7 @@ class Options:
     hosts: Sequence[str] = HOSTS
     secure: bool = False
     expire_every: float = 60.0  # seconds
+    backups: Path | None = None  # the folder below which copies are written
 
 
 @final
@@ -56,6 +58,7 @@ class Service:
         self.tokens = TokenFile(store.path)
         self.sessions = Sessions(self.tokens, secure=options.secure)
         self.metrics = Metrics()
+        self.backups = options.backups
 
 
 def create_app(

@@ -12,6 +12,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, final
 
 import numpy as np
@@ -66,6 +67,12 @@ class Erased(NamedTuple):
 
     receipt: Receipt
     secret: bytes
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON knows it."""
+        receipt = self.receipt
+        about = {"number": receipt.number, "rows": receipt.rows, "head": receipt.head}
+        return {**about, "receipt": receipt.json, "secret": self.secret.hex()}
 
 
 @final
@@ -123,6 +130,15 @@ class Backend:
     async def audit(self, body: AuditRequest) -> dict[str, Audit]:
         """Audit models; a body has the arguments of ``Store.audit``."""
         return await self._call(lambda: self._store.audit(**body.model_dump()))
+
+    async def remove(self, name: str, secret: str | None) -> Erased:
+        """Remove a model with all its rows; the receipt is there when this returns."""
+        drawn = os.urandom(SECRET) if secret is None else bytes.fromhex(secret)
+        return Erased(await self._call(lambda: self._remove(name, drawn)), drawn)
+
+    async def backup(self, target: Path, *, keys: bool) -> None:
+        """Write a copy, in a thread of its own: the writer goes on meanwhile."""
+        await asyncio.shield(asyncio.to_thread(self._store.backup, target, keys=keys))
 
     async def details(self, name: str) -> dict[str, Any]:
         """What is published of a model, and its rank and condition if it has few values."""
@@ -248,6 +264,15 @@ class Backend:
         for name in receipt.fields["rows"]:
             self.past.drop(name, time.time())
             self._publish(name, touched.get(name))
+        return receipt
+
+    def _remove(self, name: str, secret: bytes) -> Receipt:
+        receipt = self._store.remove(name, secret=secret)
+        self._metrics.erasures.inc()
+        self._metrics.forgotten.inc(receipt.rows)
+        self.past.drop(name, time.time())
+        self.models = {known: each for known, each in self.models.items() if known != name}
+        self._about = self._store.models()
         return receipt
 
     def _touched(self, body: Erasure) -> dict[str, list[Id]]:

@@ -40,6 +40,7 @@ class Listen:
     key: Path | None = None
     behind_proxy: bool = False
     hosts: tuple[str, ...] = ()
+    backups: Path | None = None
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
@@ -59,7 +60,8 @@ class Listen:
     def options(self) -> Options:
         """The options of the application."""
         own = self.host if ":" not in self.host else f"[{self.host}]"
-        return Options(hosts=(*HOSTS, own, *self.hosts), secure=self.secure)
+        hosts = (*HOSTS, own, *self.hosts)
+        return Options(hosts=hosts, secure=self.secure, backups=self.backups)
 
 
 def refuse_workers() -> None:

@@ -110,6 +110,11 @@ class Receipt:
         return hmac.compare_digest(expected, str(self.fields.get("subject")))
 
 
+def removal_subject(secret: bytes, model: str) -> str:
+    """The keyed digest of a model that a request removes."""
+    return _keyed(secret, json.dumps({"model": model}).encode("ascii"))
+
+
 def subject(secret: bytes, ids: Sequence[Id], owners: Sequence[Id]) -> str:
     """The keyed digest of whom a request names."""
     return _keyed(secret, json.dumps({"ids": list(ids), "owners": list(owners)}).encode("ascii"))

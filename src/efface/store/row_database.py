@@ -9,12 +9,15 @@ bodies are opaque to it. A new kind of database is a subclass of ``RowDatabase``
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any, ClassVar
 
 from efface.errors import StorageFailure, UnclearCommit
 from efface.store.row_cipher import Body, EncryptedRows
+
+Boundary = Callable[[], AbstractContextManager[None]]
 
 
 class RowDatabase(ABC):
@@ -60,6 +63,14 @@ class RowDatabase(ABC):
     @abstractmethod
     def rows(self) -> Iterator[Body]:
         """All rows, in the order of their sequence numbers."""
+
+    @abstractmethod
+    def copy_to(self, path: Path, boundary: Boundary, going_on: Callable[[], None]) -> None:
+        """Write a SQLite file with all records and rows, as they are at the ``boundary``.
+
+        Another thread may commit meanwhile, except inside of ``boundary``. ``going_on`` is called
+        now and then, and raises what ends the copy.
+        """
 
     @abstractmethod
     def apply(

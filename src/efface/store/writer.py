@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, final
 
@@ -23,8 +23,8 @@ from efface.store.key_segments import SLOT, SLOTS
 from efface.store.left_ids import PREFIX, record_name
 from efface.store.notes import Note
 from efface.store.opening import read_models
-from efface.store.receipts import Receipt, state_digest, subject
-from efface.store.records import MODELS
+from efface.store.receipts import Receipt, removal_subject, state_digest, subject
+from efface.store.records import MODELS, NUMBERS
 from efface.store.row_cipher import NONCE, EncryptedRows
 from efface.store.row_format import encode
 from efface.store.shredding import Shredder
@@ -70,6 +70,7 @@ class Writer:
                 disk.left.enter(name, content)
         self._run(steps)
         self._finished = [note.name for note in notes]
+        self._highest = int(contents.get(NUMBERS, 0))
         if notes:
             self._commit(self._change())
         used = set((rows // SLOTS).tolist())
@@ -78,11 +79,38 @@ class Writer:
 
     # -- changes ---------------------------------------------------------------------------------
 
+    @property
+    def next_number(self) -> int:
+        """The number of the next model: one that no model ever had."""
+        return 1 + max(self._highest, *(m.definition.number for m in self.models.values()), 0)
+
     def define(self, stored: StoredModel) -> None:
         """Add a model without rows."""
-        plain = [each.definition.to_plain() for each in (*self.models.values(), stored)]
-        self._commit(self._change(puts={MODELS: plain}))
+        self._commit(self._change(puts={MODELS: _plain((*self.models.values(), stored))}))
         self.models[stored.definition.name] = stored
+
+    def remove(self, stored: StoredModel, secret: bytes) -> Receipt:
+        """Remove a model with all its rows, destroy their keys, and sign a receipt."""
+        disk, about = self.disk, stored.definition
+        seqs, others = list(stored.seqs.values()), [m for m in self.models.values() if m != stored]
+        what = {"counts": {about.name: len(seqs)}, "removed": about.name}
+        note = Note.of(seqs, subject=removal_subject(secret, about.name), time=timestamp(), **what)
+        phases = {k: each for k, each in (disk.state.phases or {}).items() if k != about.number}
+        highest = self.next_number - 1
+
+        def removed() -> None:
+            del self.models[about.name]
+            self._highest, disk.digest = highest, state_digest(secret, [])
+
+        with self._shredding() as waiting:
+            puts = {MODELS: _plain(others), NUMBERS: highest}
+            change = self._change(
+                note=note, puts=puts, drops=stored.record_names(), deletes=seqs, phases=phases
+            )
+            self._run(forget_steps(change, note, waiting, removed), change)
+        self._finished.append(note.name)
+        assert disk.last_receipt is not None
+        return disk.last_receipt
 
     def learn(self, plans: Sequence[PlannedRows]) -> None:
         """Make planned rows durable, then let the models learn them."""
@@ -220,20 +248,22 @@ class Writer:
         passing: Leaving = (),
         note: Note | None = None,
         puts: dict[str, Any] | None = None,
+        drops: Sequence[str] = (),
+        deletes: Sequence[int] = (),
         **state: Any,
     ) -> Transaction:
         """A transaction: the next state, rows that come and leave, and records."""
         disk, chain, now = self.disk, self.disk.chain, int(time.time())
         known = {"receipts": chain.count, "chain": chain.digest, "refused": len(disk.refused)}
-        records, drops = dict(puts or {}), [*self._finished, *disk.left.outdated(now)]
-        alone = bool(inserts) and not (leaving or passing or records or drops)
+        records, gone = dict(puts or {}), [*drops, *self._finished, *disk.left.outdated(now)]
+        alone = bool(inserts) and not (leaving or passing or records or gone)
         after = disk.state.after(rows_alone=alone, **known, **state)
         if note is not None:
             records[note.name] = note.to_plain()
         if leaving or passing:
             ids = [(stored.definition.number, found) for stored, found in (*leaving, *passing)]
             records[record_name(after.transaction)] = disk.left.record(ids, now)
-        return Transaction(after, inserts, _numbers(leaving), records, drops)
+        return Transaction(after, inserts, [*deletes, *_numbers(leaving)], records, gone)
 
     # -- failures --------------------------------------------------------------------------------
 
@@ -293,6 +323,10 @@ class Writer:
         except BaseException as error:
             self.failure = error
             raise
+
+
+def _plain(models: Iterable[StoredModel]) -> list[Any]:
+    return [each.definition.to_plain() for each in models]
 
 
 def _numbers(leaving: Leaving) -> list[int]:
