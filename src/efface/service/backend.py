@@ -23,6 +23,7 @@ from efface.errors import (
     BadReceipt,
     EffaceError,
     InvalidValue,
+    StorageFull,
     StoreError,
     TooManyDue,
     UnknownModel,
@@ -183,6 +184,8 @@ class Backend:
         def guarded() -> T:
             try:
                 return job()
+            except StorageFull:  # nothing was changed: answers go on
+                raise
             except StoreError:
                 self._fail()
                 raise
@@ -198,7 +201,8 @@ class Backend:
         """Learn the rows of many requests in one commit, and publish."""
         errors = self._predicted(requests)
         self._store.learn_many(requests)
-        if any(isinstance(request.error, StoreError) for request in requests):
+        failed = [each.error for each in requests if isinstance(each.error, StoreError)]
+        if not all(isinstance(error, StorageFull) for error in failed):
             self._fail()
         done = [request for request in requests if request.result is not None]
         self._metrics.commits.inc()

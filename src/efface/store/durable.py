@@ -22,6 +22,7 @@ from efface.models.intervals import Interval, MethodName
 from efface.models.regression import Model
 from efface.store import layout
 from efface.store.backups import write_backup
+from efface.store.condition import StoreState
 from efface.store.disk import StoreDisk
 from efface.store.durable_files import failures
 from efface.store.file_systems import refuse_windows
@@ -343,6 +344,12 @@ class Store:
                 "overdue": due,
                 **self._disk.status(),
             }
+
+    def state(self) -> StoreState:
+        """Whether the store can write; this never waits for the disk."""
+        if self._closed:
+            raise StoreStopped(f"'{self.path}' is closed: open the store again.")
+        return self._writer.condition.state(self._writer.failure)
 
     def receipts(self) -> list[Receipt]:
         """All receipts, oldest first."""

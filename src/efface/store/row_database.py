@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from efface.errors import StorageFailure, UnclearCommit
+from efface.errors import StorageFailure, StorageFull, UnclearCommit
 from efface.store.row_cipher import Body, EncryptedRows
 
 Boundary = Callable[[], AbstractContextManager[None]]
@@ -101,7 +101,13 @@ class RowDatabase(ABC):
         try:
             self._connection.execute("commit")
         except self._errors as error:
+            if self._is_full(error):  # no part of it is in the file
+                self._roll_back(error)
             raise self._unclear(error) from error
+
+    def _is_full(self, error: Exception) -> bool:
+        """Whether a statement failed because there is no space; then it changed nothing."""
+        return False
 
     def _roll_back(self, error: Exception) -> None:
         try:
@@ -109,6 +115,9 @@ class RowDatabase(ABC):
         except self._errors:  # the connection is lost
             raise self._unclear(error) from error
         text = self._problem("cannot be written", error)
+        if self._is_full(error):
+            text += "; nothing was changed; free space, then ask again"
+            raise StorageFull(f"{text}.") from error
         raise StorageFailure(f"{text}; nothing was changed; {self._advice}.") from error
 
     def _unclear(self, error: Exception) -> UnclearCommit:

@@ -120,6 +120,8 @@ class SqliteRows(RowDatabase):
         try:
             self._connection.execute(_INSERT, row)
         except sqlite3.Error as error:
+            if self._is_full(error):
+                self._roll_back(error)
             raise self._unclear(error) from error
 
     def _insert(self, rows: EncryptedRows) -> None:
@@ -180,6 +182,9 @@ class SqliteRows(RowDatabase):
 
     def _run(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         return self._connection.execute(statement.format(schema="main", value="?"), values)
+
+    def _is_full(self, error: Exception) -> bool:
+        return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
 
     def _begin(self) -> None:
         self._connection.execute("begin immediate")

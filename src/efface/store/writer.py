@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, final
 
-from efface.errors import StorageFailure, StoreError, StoreStopped, UnclearCommit
+from efface.errors import StorageFailure, StorageFull, StoreError, StoreStopped, UnclearCommit
 from efface.inputs.ids import Id, RequestedRows
+from efface.store.condition import Condition
 from efface.store.disk import StoreDisk, notes_in, timestamp
 from efface.store.durable_files import failures
 from efface.store.key_pool import KeyPool, TakenKeys
@@ -50,6 +51,7 @@ class Writer:
     def __init__(self, disk: StoreDisk) -> None:
         self.disk, self.lock = disk, threading.RLock()
         self.failure: BaseException | None = None  # why it stopped
+        self.condition = Condition()
         self._pool = KeyPool()
         self._finished: list[str] = []  # the names of notes that a next transaction removes
         self.models = self._recover()
@@ -102,6 +104,7 @@ class Writer:
             del self.models[about.name]
             self._highest, disk.digest = highest, state_digest(secret, [])
 
+        self._reserve(disk.chain.reserve)
         with self._shredding() as waiting:
             puts = {MODELS: _plain(others), NUMBERS: highest}
             change = self._change(
@@ -121,8 +124,7 @@ class Writer:
         note = None
         if total or leaving or passing:
             if room := self._pool.room(total):
-                with failures("keys"):
-                    disk.reserve(room)
+                self._reserve(lambda: disk.reserve(room))
             note = Note.of(_numbers(leaving)) if leaving else None
             with self._taken_keys(total) as taken, self._shredding() as waiting:
                 change = self._change(
@@ -160,6 +162,7 @@ class Writer:
         counts = {stored.definition.name: len(ids) for stored, ids in leaving}
         seqs = _numbers(leaving)
         note = Note.of(seqs, counts=counts, subject=about, refused=refused, time=timestamp())
+        self._reserve(disk.chain.reserve)
         with self._shredding() as waiting:
             change = self._change(leaving=leaving, note=note, puts=_records(leaving))
             steps = forget_steps(change, note, waiting, lambda: self._forgotten(leaving, secret))
@@ -272,13 +275,19 @@ class Writer:
 
     def _run(self, steps: Sequence[Step], change: Transaction | None = None) -> None:
         """Run steps; the notes that their transaction removes are gone then."""
+        if change is not None:
+            self.condition.began()
         for step in steps:
             try:
                 step(self.disk)
+            except StorageFull:
+                self.condition.ended("the disk is full")
+                raise
             except UnclearCommit as error:
                 self.failure = error
                 raise
             except StorageFailure:  # of a commit: nothing was changed
+                self.condition.given_up()
                 raise
             except OSError as error:
                 text = f"'{self.disk.folder}' failed: {error.strerror or type(error).__name__}"
@@ -289,8 +298,18 @@ class Writer:
                 self.failure = error
                 raise
         if change is not None:
+            self.condition.ended()
             gone = set(change.drops)
             self._finished = [name for name in self._finished if name not in gone]
+
+    def _reserve(self, take: Callable[[], None]) -> None:
+        """Take space before anything changes; a full disk refuses it."""
+        try:
+            with failures(str(self.disk.folder)):
+                take()
+        except StorageFull:
+            self.condition.ended("the disk is full")
+            raise
 
     @contextmanager
     def _taken_keys(self, count: int) -> Iterator[TakenKeys]:
