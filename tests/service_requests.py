@@ -32,6 +32,8 @@ ROUTES = {  # method, address, body, the roles that are needed, the status with 
     "erase": ("POST", "/erasures", {"owner": "person 1"}, {"forget"}, 200),
     "receipts": ("GET", "/receipts", None, {"read"}, 200),
     "receipt": ("GET", "/receipts/1", None, {"read"}, 200),
+    "remove": ("DELETE", "/models/none", {}, {"admin", "forget"}, 404),
+    "backup": ("POST", "/backups", {"target": "copy"}, {"admin"}, 409),
     "audit": ("POST", "/audits", {}, {"read"}, 200),
     "audit of a person": (
         "POST",
@@ -223,7 +225,7 @@ BAD = {  # method, address, the text of the body, the status
     "a name with a line break": ("PUT", "/models/a%0Ab", '{"features": ["a"]}', 422),
     "a long name": ("PUT", "/models/" + "a" * 300, '{"features": ["a"]}', 422),
     "no address": ("GET", "/admin", "", 404),
-    "another method": ("DELETE", "/models/demand", "", 405),
+    "another method": ("PATCH", "/models/demand", "", 405),
     "no receipt": ("GET", "/receipts/99", "", 404),
     "a receipt with zeros": ("GET", "/receipts/0000000000012", "", 404),
     "receipt 01": ("GET", "/receipts/01", "", 404),

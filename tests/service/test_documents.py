@@ -28,6 +28,7 @@ def test_the_document_describes_every_route_and_body(tmp_path):
         "/receipts",
         "/receipts/{number}",
         "/audits",
+        "/backups",
         "/health",
         "/metrics",
         "/openapi.json",

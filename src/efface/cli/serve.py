@@ -44,6 +44,9 @@ def serve(
         list[str] | None,
         typer.Option(help="Host name to answer for; can be repeated.", metavar="NAME"),
     ] = None,
+    backups: Annotated[
+        Path | None, typer.Option(help="Folder below which POST /backups writes.", metavar="DIR")
+    ] = None,
     master_key: KeyFile = None,
     master_key_command: KeyCommand = None,
     model_memory: Annotated[
@@ -58,7 +61,7 @@ def serve(
     from efface.service.server import Listen
 
     hosts, most = tuple(allow_host or ()), int(model_memory * 1e9)
-    listen = Listen(host, port, tls_cert, tls_key, behind_proxy, hosts, most)
+    listen = Listen(host, port, tls_cert, tls_key, behind_proxy, hosts, backups, most)
     if demo:
         _serve_demo(listen)
     elif store is None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import final
 
 from fastapi import FastAPI
@@ -49,6 +50,7 @@ class Options:
     probe_every: float = EVERY  # seconds
     late: float = 10.0  # seconds after which a write that waits makes the service not ready
     model_bytes: int = MODEL_BYTES  # that one model may need
+    backups: Path | None = None  # the folder below which copies are written
 
 
 @final
@@ -64,6 +66,7 @@ class Service:
         self.metrics = Metrics()
         self.bodies = BodyBudget()
         self.late = options.late
+        self.backups = options.backups
 
 
 def create_app(

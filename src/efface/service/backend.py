@@ -12,6 +12,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, final
 
 import numpy as np
@@ -22,6 +23,7 @@ from efface.errors import (
     BadReceipt,
     EffaceError,
     InvalidValue,
+    StorageFull,
     StoreError,
     TooManyDue,
     UnknownModel,
@@ -68,6 +70,12 @@ class Erased(NamedTuple):
 
     receipt: Receipt
     secret: bytes
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON knows it."""
+        receipt = self.receipt
+        about = {"number": receipt.number, "rows": receipt.rows, "head": receipt.head}
+        return {**about, "receipt": receipt.json, "secret": self.secret.hex()}
 
 
 @final
@@ -138,6 +146,15 @@ class Backend:
                 self._refuse_large(len(model.features))
         return await self._call(lambda: self._store.audit(**body.model_dump()))
 
+    async def remove(self, name: str, secret: str | None) -> Erased:
+        """Remove a model with all its rows; the receipt is there when this returns."""
+        drawn = os.urandom(SECRET) if secret is None else bytes.fromhex(secret)
+        return Erased(await self._call(lambda: self._remove(name, drawn)), drawn)
+
+    async def backup(self, target: Path, *, keys: bool) -> None:
+        """Write a copy, in a thread of its own: the writer goes on meanwhile."""
+        await asyncio.shield(asyncio.to_thread(self._store.backup, target, keys=keys))
+
     def _refuse_large(self, features: int) -> None:
         """Raise if a model of so many features needs more memory than one may have."""
         if _PER_PAIR * features**2 > self._model_bytes:
@@ -195,6 +212,8 @@ class Backend:
         def guarded() -> T:
             try:
                 return job()
+            except StorageFull:  # nothing was changed: answers go on
+                raise
             except StoreError:
                 self._fail()
                 raise
@@ -210,7 +229,8 @@ class Backend:
         """Learn the rows of many requests in one commit, and publish."""
         errors = self._predicted(requests)
         self._store.learn_many(requests)
-        if any(isinstance(request.error, StoreError) for request in requests):
+        failed = [each.error for each in requests if isinstance(each.error, StoreError)]
+        if not all(isinstance(error, StorageFull) for error in failed):
             self._fail()
         done = [request for request in requests if request.result is not None]
         self._metrics.commits.inc()
@@ -276,6 +296,15 @@ class Backend:
         for name in receipt.fields["rows"]:
             self.past.drop(name, time.time())
             self._publish(name, touched.get(name))
+        return receipt
+
+    def _remove(self, name: str, secret: bytes) -> Receipt:
+        receipt = self._store.remove(name, secret=secret)
+        self._metrics.erasures.inc()
+        self._metrics.forgotten.inc(receipt.rows)
+        self.past.drop(name, time.time())
+        self.models = {known: each for known, each in self.models.items() if known != name}
+        self._about = self._store.models()
         return receipt
 
     def _touched(self, body: Erasure) -> dict[str, list[Id]]:

@@ -122,6 +122,19 @@ class AuditRequest(_Body):
     forgotten_owners: Annotated[list[Name], Field(max_length=MOST_ROWS)] = []
 
 
+class Removal(_Body):
+    """The secret under which a model is removed."""
+
+    secret: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+
+
+class BackupRequest(_Body):
+    """A copy to write: a name below the folder of copies of the service."""
+
+    target: Annotated[str, Field(min_length=1, max_length=200)]
+    keys: bool = False
+
+
 class SignIn(_Body):
     """A token, for a session of the dashboard."""
 
@@ -130,6 +143,7 @@ class SignIn(_Body):
 
 BODIES: tuple[type[BaseModel], ...] = (
     *(NewModel, NewRows, Questions, KeyRequest, AccessRequest, Erasure, AuditRequest, SignIn),
+    *(Removal, BackupRequest),
 )
 
 

@@ -21,7 +21,7 @@ from efface.service.access import (
 )
 from efface.service.arrow_rows import MEDIA_TYPE, arrow_request
 from efface.service.backend import Backend
-from efface.service.bodies import KeyRequest, NewModel, NewRows, Questions, parsed
+from efface.service.bodies import KeyRequest, NewModel, NewRows, Questions, Removal, parsed
 from efface.service.columns import feature_matrix, keys_of, learn_request
 from efface.service.documents import described_body
 from efface.store.learning import LearnRequest
@@ -89,6 +89,15 @@ async def create_model(request: Request) -> Response:
     name, body = model_name(request), await read_body(request, NewModel)
     made = await _backend(request).create(name, body)
     return answer(finite(_backend(request).model(name).described()), 201 if made else 200)
+
+
+@router.delete("/models/{name}", openapi_extra=described_body(Removal))
+@needs("admin", "forget")
+async def remove_model(request: Request) -> Response:
+    """Remove a model with all its rows; the answer comes after their keys are destroyed."""
+    name, body = model_name(request), await read_body(request, Removal)
+    erased = await _backend(request).remove(name, body.secret)
+    return answer(erased.plain())
 
 
 @router.get("/models/{name}")

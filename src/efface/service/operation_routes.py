@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
 import efface
-from efface.service.access import GuardedRoute, answer, needs
-from efface.service.documents import openapi
+from efface.errors import invalid
+from efface.service.access import GuardedRoute, answer, needs, read_body
+from efface.service.bodies import BackupRequest
+from efface.service.documents import described_body, openapi
 from efface.service.metrics import CONTENT_TYPE
+from efface.service.problems import RefusedRequest
 
 router = APIRouter(route_class=GuardedRoute)
 
@@ -43,6 +48,19 @@ async def ready(request: Request) -> Response:
         "free_bytes": disk.free,
     }
     return answer(about, 503 if found else 200)
+
+
+@router.post("/backups", openapi_extra=described_body(BackupRequest))
+@needs("admin")
+async def write_backup(request: Request) -> Response:
+    """Write a copy of the store below the folder of copies, while the service goes on."""
+    body, service = await read_body(request, BackupRequest), request.app.state.service
+    if service.backups is None:
+        raise RefusedRequest(409, "No folder for copies: start 'efface serve --backups DIR'.")
+    if body.target in (".", "..") or Path(body.target).name != body.target:
+        raise invalid("target", body.target, "the name of a new folder", "leave out other folders")
+    await service.backend.backup(service.backups / body.target, keys=body.keys)
+    return answer({"target": body.target, "keys": body.keys}, 201)
 
 
 @router.get("/metrics")

@@ -23,6 +23,7 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (  # the first that fits
     (errors.NotFitted, 409),
     (LookupError, 404),
     (errors.InvalidValue, 422),
+    (errors.StorageFull, 507),
     (errors.StoreError, 503),
 )
 TITLES = {
@@ -39,6 +40,7 @@ TITLES = {
     431: "Headers too large",
     500: "Internal error",
     503: "Try again later",
+    507: "The disk is full",
 }
 FIELDS = frozenset(Row.__annotations__).union(*(body.model_fields for body in BODIES))
 _SHOWN = 20  # problems of one body

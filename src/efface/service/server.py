@@ -43,6 +43,7 @@ class Listen:
     key: Path | None = None
     behind_proxy: bool = False
     hosts: tuple[str, ...] = ()
+    backups: Path | None = None
     model_bytes: int = MODEL_BYTES
 
     def __post_init__(self) -> None:
@@ -64,7 +65,9 @@ class Listen:
         """The options of the application."""
         own = self.host if ":" not in self.host else f"[{self.host}]"
         hosts = (*HOSTS, own, *self.hosts)
-        return Options(hosts=hosts, secure=self.secure, model_bytes=self.model_bytes)
+        return Options(
+            hosts=hosts, secure=self.secure, backups=self.backups, model_bytes=self.model_bytes
+        )
 
 
 def refuse_workers() -> None:

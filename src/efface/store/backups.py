@@ -14,7 +14,6 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, final
 
@@ -41,37 +40,54 @@ from efface.store.receipts import ReceiptChain
 from efface.store.records import STATE, State
 from efface.store.refusals import RefusedOwners
 from efface.store.row_cipher import Body, RowCipher
-from efface.store.row_database import RowDatabase
+from efface.store.row_database import Boundary, RowDatabase
 from efface.store.signing import finish_change
 from efface.store.sqlite_rows import SqliteRows
 
 _PLAIN = (layout.ABOUT, layout.RECEIPTS, layout.REFUSED)
 _SECRET = (layout.SIGNING, layout.BLIND)
-_CHUNK = 10_000  # rows of one transaction of a copy
 
 
-def write_backup(disk: StoreDisk, target: Path, *, keys: bool) -> None:
-    """Write a copy of an open store; it is there as a whole or not at all."""
+def write_backup(
+    disk: StoreDisk,
+    target: Path,
+    boundary: Boundary,
+    going_on: Callable[[], None],
+    *,
+    keys: bool,
+) -> None:
+    """Write a copy of an open store; it is there as a whole or not at all.
+
+    ``boundary`` is the moment of the copy, between two commits. ``going_on`` is called now and
+    then, and raises what ends the copy.
+    """
     if target.exists():
         raise InvalidValue(f"'{target}' already exists: expected a new folder; name another one.")
     with new_folder(target) as beside:
-        _write_rows(beside / layout.ROWS, disk.database.records(), disk.database.rows())
-        for name in _PLAIN + (_SECRET if keys else ()):
-            replace_file(beside / name, (disk.folder / name).read_bytes())
-        if keys:
-            (beside / layout.KEYS).mkdir(FOLDER_MODE)
-            for segment in disk.keys.segments:
-                path = disk.keys.path(segment)
-                replace_file(beside / layout.KEYS / path.name, path.read_bytes())
+
+        @contextmanager
+        def with_files() -> Iterator[None]:
+            with boundary():
+                _copy_files(disk, beside, keys=keys)
+                yield
+
+        disk.database.copy_to(beside / layout.ROWS, with_files, going_on)
+
+
+def _copy_files(disk: StoreDisk, beside: Path, *, keys: bool) -> None:
+    for name in _PLAIN + (_SECRET if keys else ()):
+        replace_file(beside / name, (disk.folder / name).read_bytes())
+    if keys:
+        (beside / layout.KEYS).mkdir(FOLDER_MODE)
+        for segment in disk.keys.segments:
+            path = disk.keys.path(segment)
+            replace_file(beside / layout.KEYS / path.name, path.read_bytes())
 
 
 def _write_rows(path: Path, records: Mapping[str, bytes], rows: Iterable[Body]) -> None:
     """Write a new file of rows."""
-    source = iter(rows)
     with closing(SqliteRows(path, new=True)) as target:
-        target.create(records)
-        while chunk := list(islice(source, _CHUNK)):
-            target.fill(chunk)
+        target.take_all(records, rows)
 
 
 # -- restore ---------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ A new file is written beside its destination, synced, renamed there, and its fol
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -14,12 +15,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from efface.errors import StorageFailure, StoreInUse
+from efface.errors import StorageFailure, StorageFull, StoreInUse
 
 if sys.platform != "win32":  # where stores are refused
     import fcntl
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
+FULL = (errno.ENOSPC, errno.EDQUOT)  # of a disk, of a user
 
 
 def sync(descriptor: int) -> None:
@@ -93,6 +95,9 @@ def failures(doing: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno in FULL:
+            text = f"'{doing}' failed: the disk is full; nothing was changed"
+            raise StorageFull(f"{text}; free space, then ask again.") from error
         reason = error.strerror or type(error).__name__
         advice = "free space or repair the disk, then open the store again"
         raise StorageFailure(

@@ -24,7 +24,7 @@ class Note:
 
     ``counts`` are rows per model. ``subject`` is the keyed digest of whom the request named, None
     for rows that left by themselves. ``refused`` are keyed digests of owners that must not come
-    back.
+    back. ``removed`` is the name of a model that left with all its rows.
     """
 
     runs: tuple[tuple[int, int], ...]  # first sequence number and count
@@ -32,6 +32,7 @@ class Note:
     subject: str | None = None
     refused: tuple[str, ...] = ()
     time: str = ""
+    removed: str | None = None
     id: str = field(default_factory=lambda: secrets.token_hex(16))
 
     @classmethod
@@ -62,11 +63,13 @@ class Note:
             "subject": self.subject,
             "refused": list(self.refused),
             "time": self.time,
+            "removed": self.removed,
         }
 
     @classmethod
     def from_plain(cls, name: str, plain: Mapping[str, Any]) -> Note:
         """The note back, from the name and the content of its record."""
         found = tuple((int(first), int(count)) for first, count in plain["runs"])
-        about = plain["counts"], plain["subject"], tuple(plain["refused"]), plain["time"]
-        return cls(found, *about, id=name.removeprefix(PREFIX))
+        about = plain["counts"], plain["subject"], tuple(plain["refused"])
+        more = plain["time"], plain["removed"]
+        return cls(found, *about, *more, id=name.removeprefix(PREFIX))
