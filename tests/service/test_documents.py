@@ -30,6 +30,7 @@ def test_the_document_describes_every_route_and_body(tmp_path):
         "/audits",
         "/backups",
         "/health",
+        "/ready",
         "/metrics",
         "/openapi.json",
     }

@@ -51,6 +51,7 @@ from efface.service.published import (
 from efface.service.recent import Errors, RecentPast
 from efface.service.write_queue import WriteQueue
 from efface.store import Store
+from efface.store.condition import StoreState
 from efface.store.durable import SECRET
 from efface.store.layout import RECEIPTS
 from efface.store.learning import Learned, LearnRequest
@@ -205,6 +206,11 @@ class Backend:
     def oldest(self) -> float:
         """Seconds since the oldest request that is not finished."""
         return self._queue.oldest
+
+    @property
+    def state(self) -> StoreState:
+        """Whether the store can write; this never waits for the disk."""
+        return self._store.state()
 
     # -- in the thread of the writer -------------------------------------------------------------
 

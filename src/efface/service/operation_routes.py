@@ -32,9 +32,10 @@ async def health(request: Request) -> Response:
 async def ready(request: Request) -> Response:
     """Whether writes get through; open to all."""
     service = request.app.state.service
-    disk, oldest = service.disk, service.backend.oldest
+    disk, oldest, state = service.disk, service.backend.oldest, service.backend.state
     reasons = {
         "the store failed": service.backend.failed,
+        f"the store is {state.state}: {state.reason}": state.state != "writable",
         "a write waits too long": oldest > service.late,
         "the disk takes no write": disk.error is not None,
         "the disk does not answer": disk.age > service.late,

@@ -154,10 +154,9 @@ class WriteQueue:
         except Exception as error:
             failure = error
         for request, future in group:
-            error = request.error or _unless_done(request, failure)
-            answers.append(
-                _Answer(future, request.result, None) if error is None else _failed(future, error)
-            )
+            wrong = request.error or _unless_done(request, failure)
+            done = _Answer(future, request.result, None)
+            answers.append(done if wrong is None else _failed(future, wrong))
         return answers
 
     def _read_group(self) -> tuple[list[_Read], list[_Answer]]:
