@@ -27,12 +27,22 @@ ROUTES = {  # method, address, body, the roles that are needed, the status with 
         {"learn", "predict"},
         200,
     ),
-    "key": ("POST", "/models/sales/keys", {"key": "shop 1"}, {"read"}, 200),
+    "key": ("POST", "/models/sales/keys", {"key": "shop 1"}, {"read", "held"}, 200),
     "access": ("POST", "/access-requests", {"owner": "person 0"}, {"held"}, 200),
     "erase": ("POST", "/erasures", {"owner": "person 1"}, {"forget"}, 200),
     "receipts": ("GET", "/receipts", None, {"read"}, 200),
     "receipt": ("GET", "/receipts/1", None, {"read"}, 200),
+    "remove": ("DELETE", "/models/none", {}, {"admin", "forget"}, 404),
+    "backup": ("POST", "/backups", {"target": "copy"}, {"admin"}, 409),
     "audit": ("POST", "/audits", {}, {"read"}, 200),
+    "audit of a person": (
+        "POST",
+        "/audits",
+        {"forgotten_owners": ["person 0"]},
+        {"read", "held"},
+        200,
+    ),
+    "audit of a row": ("POST", "/audits", {"forgotten": ["r0"]}, {"read", "held"}, 200),
     "metrics": ("GET", "/metrics", None, {"read"}, 200),
     "document": ("GET", "/openapi.json", None, {"read"}, 200),
 }
@@ -76,6 +86,42 @@ BAD = {  # method, address, the text of the body, the status
     "a live id": ("POST", LEARN, '{"rows": [{"x": [7, 7], "y": 7, "id": "r0"}]}', 409),
     "a forgotten id": ("POST", LEARN, '{"rows": [{"x": [7, 7], "y": 7, "id": "r4"}]}', 409),
     "no time": ("POST", LEARN, '{"rows": [{"x": [1, 2], "y": 1, "at": "now"}]}', 422),
+    **{
+        f"{name} of the year {year}": (
+            "POST",
+            LEARN,
+            f'{{"rows": [{{"x": [1, 2], "y": 1, "{name}": "{year}-12-31"}}]}}',
+            422,
+        )
+        for name in ("at", "until")
+        for year in ("0001", "1600", "2263", "9999")
+    },
+    "a name twice": (
+        "POST",
+        LEARN,
+        '{"rows": [{"x": [1, 2], "y": 1, "owner": "a", "owner": "b"}]}',
+        422,
+    ),
+    "rows twice": (
+        "POST",
+        LEARN,
+        '{"rows": [{"x": [1, 2], "y": 1}], "rows": [{"x": [3, 4], "y": 1}]}',
+        422,
+    ),
+    "a person twice": ("POST", ERASE, '{"owner": "person 0", "owner": "person 1"}', 422),
+    "a parameter twice": (
+        "PUT",
+        "/models/new",
+        '{"kind": "Ridge", "parameters": {"alpha": 1, "alpha": 2}, "features": ["a"]}',
+        422,
+    ),
+    "a name twice behind an escape": (
+        "POST",
+        ERASE,
+        '{"owner": "person 0", "owner": "a\\u003ab"}',
+        422,
+    ),
+    "more features than memory": ("PUT", "/models/new", '{"features": 10000}', 422),
     "a day that is none": (
         "POST",
         LEARN,
@@ -179,8 +225,10 @@ BAD = {  # method, address, the text of the body, the status
     "a name with a line break": ("PUT", "/models/a%0Ab", '{"features": ["a"]}', 422),
     "a long name": ("PUT", "/models/" + "a" * 300, '{"features": ["a"]}', 422),
     "no address": ("GET", "/admin", "", 404),
-    "another method": ("DELETE", "/models/demand", "", 405),
+    "another method": ("PATCH", "/models/demand", "", 405),
     "no receipt": ("GET", "/receipts/99", "", 404),
+    "a receipt with zeros": ("GET", "/receipts/0000000000012", "", 404),
+    "receipt 01": ("GET", "/receipts/01", "", 404),
     "a receipt of nonsense": ("GET", "/receipts/-1", "", 404),
     "a receipt of digits": ("GET", "/receipts/" + "9" * 5_000, "", 404),
 }

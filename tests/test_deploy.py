@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from efface.cli.app import app
+from efface.service.connections import MOST, RESERVED
 
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
@@ -77,13 +78,16 @@ def test_the_services_start_in_order_and_open_no_port_to_others():
 
 
 def test_the_unit_of_systemd_runs_an_existing_command():
-    parser = configparser.ConfigParser(interpolation=None)
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
     parser.optionxform = str
     parser.read(DEPLOY / "efface.service", encoding="utf-8")
     program, command, *_ = parser["Service"]["ExecStart"].split()
     assert program.endswith("/efface")
     assert command in commands()
-    assert parser["Service"]["LimitCORE"] == "0"
+    found = parser["Service"]
+    assert (found["LimitCORE"], found["Type"]) == ("0", "notify")
+    assert int(found["LimitNOFILE"]) >= MOST + RESERVED
+    assert int(found["WatchdogSec"]) > 1  # the service tells every second that it is alive
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
@@ -99,6 +103,25 @@ def test_systemd_knows_every_line_of_the_unit(tmp_path):
     )
     assert "Unknown" not in found.stderr, found.stderr
     assert "Failed to parse" not in found.stderr, found.stderr
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
+def test_systemd_finds_the_unit_little_exposed():
+    unit = str(DEPLOY / "efface.service")
+    command = ["systemd-analyze", "security", "--offline=yes", "--no-pager", "--threshold=30", unit]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout[-300:] + found.stderr
+    assert "exposure level" in found.stdout
+
+
+def test_images_are_pinned_services_restart_and_passwords_are_secrets():
+    found = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
+    images = [service["image"] for service in found["services"].values() if "image" in service]
+    for image in (dict(dockerfile())["FROM"], *images):
+        assert re.search(r":\d+\.\d+(\.\d+)?-\w+", image), image
+    assert all(service["restart"] != "no" for service in found["services"].values())
+    assert "PASSWORD:" not in (DEPLOY / "compose.yaml").read_text("utf-8")
+    assert set(found["secrets"]) == {"postgres_password"}
 
 
 @pytest.mark.slow

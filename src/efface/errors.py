@@ -24,6 +24,7 @@
     │   ├── WrongMasterKey             the master key is missing, or is another one
     │   ├── UnsafeStorage              the storage would keep copies of destroyed keys
     │   ├── StorageFailure             the disk or the database failed: nothing was acknowledged
+    │   │   ├── StorageFull            the disk is full: nothing was changed, answers go on
     │   │   └── UnclearCommit          whether a transaction was committed, only opening again tells
     │   └── StoreStopped               it was closed, or failed before: open it again
     ├── MissingExtra (ImportError)     a library of an optional extra is not installed
@@ -137,6 +138,10 @@ class UnsafeStorage(StoreError):
 
 class StorageFailure(StoreError):
     """The disk or the database failed: what was asked for is not acknowledged."""
+
+
+class StorageFull(StorageFailure):
+    """The disk is full: nothing was changed, and answers that need no write go on."""
 
 
 class UnclearCommit(StorageFailure):

@@ -79,3 +79,15 @@ def test_numbers_are_found_as_numbers(ask, tmp_path):
     assert "1 rows" in ask("forget", "orders", "--owner-stdin", stdin="7\n")[1]
     rows = json.loads(ask("held", "orders", "--owner-stdin", stdin="1\n")[1])["other"]
     assert [row["id"] for row in rows] == [7]
+
+
+def test_a_model_is_removed_once_that_is_confirmed(ask, tmp_path):
+    assert ask("remove", "orders", "demand", stdin="n\n")[0] == 2
+    code, out, err = ask("remove", "orders", "demand", "--receipt", "r.json", stdin="y\n")
+    assert code == 0
+    assert "40 rows" in err
+    assert out.startswith("demand is removed, with 40 rows\nreceipt 1, head of the chain ")
+    assert Receipt.parse((tmp_path / "r.json").read_text()).fields["removed"] == "demand"
+    code, _, err = ask("remove", "orders", "demand", "--yes")
+    assert code == 2
+    assert "expected one of none" in err

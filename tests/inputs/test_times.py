@@ -15,7 +15,16 @@ from hypothesis import strategies as st
 
 from efface.errors import BadTime, InvalidValue
 from efface.inputs.months import Months
-from efface.inputs.times import as_duration, as_time, as_times, as_untils, never, spell
+from efface.inputs.times import (
+    as_duration,
+    as_time,
+    as_times,
+    as_untils,
+    calendar_time,
+    never,
+    outside_range,
+    spell,
+)
 
 SECOND = 1_000_000_000
 NOON = datetime(2024, 2, 29, 12, 0, 0, 250_000)
@@ -75,6 +84,55 @@ def test_numeric_times_are_floats(at):
 def test_invalid_times_are_refused(at, verdict):
     with pytest.raises(BadTime, match=f"'at' is .*: .*{verdict}"):
         as_time(at)
+
+
+MIXED = [np.datetime64("9999-12-31"), np.datetime64("2024-01-01", "ns")]
+
+
+@pytest.mark.parametrize("column", [MIXED, [MIXED[1], MIXED[0]], [*MIXED[::-1], None]])
+def test_mixed_units_do_not_wrap_around(column):
+    for read in (as_times, lambda until, count, _="": as_untils(until, count)):
+        with pytest.raises(BadTime, match=r"is '9999-12-31|is None"):
+            read(column, len(column))
+    near = [np.datetime64("2024-01-01", "D"), np.datetime64("2024-01-02", "ns")]
+    assert as_times(near, 2).tolist() == STAMPS_NS
+
+
+def test_the_last_integer_is_no_time_since_it_stands_for_none():
+    for at in (np.datetime64(2**63 - 1, "ns"), pd.Timestamp(2**63 - 1)):
+        with pytest.raises(BadTime, match="between the years 1678 and 2262"):
+            as_time(at)
+    assert as_time(np.datetime64(2**63 - 2, "ns")) == 2**63 - 2
+
+
+@given(st.datetimes(), st.integers(-1439, 1439), st.integers(0, 999))
+def test_texts_of_all_years_are_kept_right_or_refused(moment, minutes, nanoseconds):
+    zone = timezone(timedelta(minutes=minutes))
+    text = f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond:06}{nanoseconds:03}"
+    text = text.rjust(29, "0") + moment.replace(tzinfo=zone).isoformat()[-6:]
+    since = moment.replace(tzinfo=zone) - datetime(1970, 1, 1, tzinfo=UTC)
+    expected = since // timedelta(microseconds=1) * 1000 + nanoseconds
+    if -(2**63) < expected < 2**63 - 1:
+        assert calendar_time(text).astype(np.int64) == expected
+    else:
+        with pytest.raises(BadTime, match=r"'until' is '.*: expected a time between the years"):
+            calendar_time(text, "until")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "now", "2026", "2026-02-31", "2026-01-31T25:00", "2026-01-31T12:00-24:00", "x2026-01-01"],
+)
+def test_other_texts_are_no_times(text):
+    with pytest.raises(BadTime, match=f"'at' is '{text}': expected a time in ISO"):
+        calendar_time(text)
+
+
+@pytest.mark.parametrize("unit", ["D", "h", "s", "ms", "us"])
+def test_arrays_of_all_units_show_what_is_outside(unit):
+    texts = ["0001-01-01", "1677-09-20", "1678-01-01", "2262-04-11", "2262-04-13", "NaT"]
+    outside = outside_range(np.array(texts, f"datetime64[{unit}]"))
+    assert outside.tolist() == [True, True, False, False, True, False]
 
 
 STAMPS = pd.to_datetime(["2024-01-01", "2024-01-02"])

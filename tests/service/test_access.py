@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 from starlette.requests import Request
@@ -18,10 +19,11 @@ from efface.service.access import (
     read_bytes,
     refuse_foreign_origin,
 )
+from efface.service.body_budget import BodyBudget
 from efface.service.problems import RefusedRequest
 
 
-def request(headers=None, chunks=(b"",), **scope):
+def request(headers=None, chunks=(b"",), budget=1 << 20, **scope):
     """A request as a server would pass it on."""
     messages = [
         {"type": "http.request", "body": chunk, "more_body": at + 1 < len(chunks)}
@@ -33,7 +35,9 @@ def request(headers=None, chunks=(b"",), **scope):
 
     found = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
     about = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": found}
-    return Request({**about, **scope}, receive)
+    service = SimpleNamespace(bodies=BodyBudget(budget))
+    app = SimpleNamespace(state=SimpleNamespace(service=service))
+    return Request({**about, "app": app, **scope}, receive)
 
 
 def test_every_route_names_its_roles():
@@ -41,7 +45,7 @@ def test_every_route_names_its_roles():
     assert len(routes) > 15
     assert all(isinstance(route, GuardedRoute) for route in routes)
     opened = {route.path for route in routes if not route.endpoint.__dict__["roles"]}
-    assert opened == {"/", "/assets/{file}", "/session", "/health"}
+    assert opened == {"/", "/assets/{file}", "/session", "/health", "/ready"}
     with pytest.raises(InvalidValue, match="at least one role"):
         needs()
 
@@ -60,10 +64,22 @@ def test_bodies_are_read_up_to_a_limit():
         asyncio.run(read_bytes(request({"content-encoding": "br"})))
 
 
+def test_bodies_that_arrive_stay_below_a_budget():
+    chunks = (bytes(120_000), b"end")
+    fitting = request(chunks=chunks)
+    assert len(asyncio.run(read_bytes(fitting))) == 120_003
+    assert fitting.app.state.service.bodies.held == fitting.scope["body_bytes"] == 120_003
+    arriving = request(chunks=chunks, budget=100_000)
+    with pytest.raises(RefusedRequest, match="on their way") as refused:
+        asyncio.run(read_bytes(arriving))
+    assert refused.value.status == 503
+    assert arriving.app.state.service.bodies.held == arriving.scope.get("body_bytes", 0) == 0
+
+
 def test_writes_of_browsers_come_from_a_page_of_the_service():
     host = {"host": "127.0.0.1:8000"}
     refuse_foreign_origin(request({**host, "origin": "http://127.0.0.1:8000"}))
-    for origin in ("http://127.0.0.1:9000", "http://evil.example", "null", ""):
+    for origin in ("http://127.0.0.1:9000", "http://evil.example", "http://[", "null", ""):
         with pytest.raises(RefusedRequest, match="another origin"):
             refuse_foreign_origin(request({**host, "origin": origin}))
 

@@ -38,8 +38,32 @@ def test_times_and_weights_are_columns_too():
     times = pa.array([0, 1_000], pa.timestamp("us", "UTC"))
     more = {**COLUMNS, "at": times, "until": pa.array([None, 2.0]), "weight": [1, 2]}
     found = arrow_request("m", stream(more), ["temp", "hum"])
-    assert found.at.tolist() == [0, 1_000_000]
+    assert found.at.astype(np.int64).tolist() == [0, 1_000]
     assert (found.until, found.sample_weight.tolist()) == ([None, 2.0], [1.0, 2.0])
+
+
+FAR = [
+    pa.array([253_402_214_400, 0], pa.timestamp("s")),  # the year 9999
+    pa.array([253_402_214_400, None], pa.timestamp("s", "UTC")),
+    pa.array([2**62, 0], pa.timestamp("us")),
+    pa.array([2**31 - 1, None], pa.date32()),
+    pa.array([-(2**40), 0], pa.timestamp("s")),
+    pa.array([2**63 - 1, 0], pa.timestamp("ns")),
+]
+
+
+def test_times_that_the_library_does_not_keep_are_refused(tmp_path):
+    add_demand(tmp_path / "orders", 0)
+    with Running(tmp_path / "orders") as running:
+        client, headers = running.client(), {"content-type": MEDIA_TYPE}
+        before = fingerprint(running.folder)
+        for column in FAR:
+            for name in ("until", "at", "id", "owner"):
+                body = stream({**COLUMNS, name: column})
+                found = client.post("/models/demand/rows", content=body, headers=headers)
+                assert found.status_code == 422, (name, column.type, found.text)
+                assert f"'{name}" in found.json()["detail"]
+        assert fingerprint(running.folder) == before
 
 
 def test_a_keyed_model_has_a_column_of_keys():

@@ -7,12 +7,13 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
-from service_cases import Running
+from service_cases import Running, add_demand
 
 from efface import Ridge
 from efface.errors import InvalidValue, RefusedRow, RepeatedId, StoreError, UnknownKey, UnknownOwner
 from efface.service import Client
-from efface.store import Store
+from efface.service.application import Options
+from efface.store import Store, restore
 from efface.store.receipts import verify_chain
 
 NAMES = ["temp", "hum"]
@@ -143,3 +144,21 @@ def test_a_wrong_token_and_another_server_are_told(tmp_path):
         other = Client(f"{running.url}/assets", running.all)
         with other as client, pytest.raises(InvalidValue, match="no such file"):
             client.models()
+
+
+def test_a_model_is_removed_and_a_copy_written_through_a_service(tmp_path):
+    add_demand(tmp_path / "orders")
+    (tmp_path / "copies").mkdir()
+    options = Options(expire_every=3600.0, backups=tmp_path / "copies")
+    running = Running(tmp_path / "orders", options=options)
+    with running, Client(running.url, running.all) as client:
+        client.backup("monday", keys=True)
+        for target in ("../out", "a/b", "..", "monday"):
+            with pytest.raises(InvalidValue):
+                client.backup(target)
+        secret = os.urandom(32)
+        receipt = client.remove("demand", secret=secret)
+        assert (receipt.rows, receipt.fields["removed"]) == (20, "demand")
+        assert client.remove("demand", secret=secret) == receipt
+        assert client.models() == {}
+    assert restore(tmp_path / "new", tmp_path / "copies" / "monday").kept == 20

@@ -28,7 +28,9 @@ def test_the_document_describes_every_route_and_body(tmp_path):
         "/receipts",
         "/receipts/{number}",
         "/audits",
+        "/backups",
         "/health",
+        "/ready",
         "/metrics",
         "/openapi.json",
     }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -49,6 +51,30 @@ def test_a_running_service_sees_new_and_revoked_tokens(folder):
     assert running.by_id(second.split("_")[1]).id == second.split("_")[1]
     (folder / "tokens.json").unlink()
     assert running.find(second) is None
+
+
+CHANGES = """
+import sys
+from efface.service.tokens import TokenFile
+tokens = TokenFile(sys.argv[1])
+for _ in range(20):
+    kept, gone = tokens.create(["read"]), tokens.create(["read"])
+    tokens.revoke(gone.split("_")[1])
+    print(kept, gone)
+"""
+
+
+def test_processes_that_change_tokens_at_once_lose_no_change(folder):
+    command = [sys.executable, "-c", CHANGES, str(folder)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    texts = [each.communicate(timeout=120)[0] for each in running]
+    lines = [line.split() for text in texts for line in text.splitlines()]
+    assert [each.returncode for each in running] == [0] * 4
+    tokens = TokenFile(folder)
+    assert len(lines) == 80
+    assert all(tokens.find(kept) is not None for kept, _ in lines)
+    assert all(tokens.find(gone) is None for _, gone in lines)
+    assert len(tokens.all()) == 80
 
 
 def test_wrong_roles_ids_files_and_folders_are_refused(folder, tmp_path):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import gc
 import threading
+import weakref
 
 import pytest
 
@@ -213,3 +216,31 @@ def test_a_failure_of_a_commit_or_a_call_goes_to_who_waits():
         await queue.close()
 
     asyncio.run(run())
+
+
+def test_a_refused_body_is_freed_without_the_collector():
+    class Body:
+        """Something that can be referred to weakly."""
+
+    async def ask():
+        queue = WriteQueue(lambda requests: None)
+        bodies = [Body(), Body()]
+        seen = [weakref.ref(body) for body in bodies]
+
+        def refuse(body):
+            raise InvalidValue("refused")
+
+        calls = [functools.partial(refuse, body) for body in bodies]
+        for send, call in zip((queue.learn, queue.call), calls, strict=True):
+            with pytest.raises(InvalidValue, match="refused"):
+                await send(call)
+        del bodies[:], calls[:], call
+        await queue.call(int)  # the thread has begun another round
+        await queue.close()
+        return [reference() for reference in seen]
+
+    gc.disable()
+    try:
+        assert asyncio.run(ask()) == [None, None]
+    finally:
+        gc.enable()

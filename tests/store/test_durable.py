@@ -25,7 +25,7 @@ from efface.errors import (
     UnknownOwner,
 )
 from efface.live.snapshot import same
-from efface.store import LearnRequest, Store
+from efface.store import LearnRequest, Store, restore
 from efface.store.receipts import verify_chain
 
 CALLS = st.lists(
@@ -304,3 +304,117 @@ def test_a_store_that_is_closed_keeps_no_rows_in_memory(tmp_path):
     assert store._models
     store.close()
     assert not store._models
+
+
+# Models leave
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_a_model_is_removed_with_all_its_rows_and_keys(tmp_path, keyed):
+    folder, secret = tmp_path / "orders", os.urandom(32)
+    with filled(folder, keyed=keyed, model=Ridge(window=AddDrop(7, 4))) as store:
+        store.add("other", Ridge(), features=NAMES)
+        store.learn("other", *data(6, seed=3))
+        rows = store.status()["models"]["demand"]
+        receipt = store.remove("demand", secret=secret)
+        assert (receipt.rows, receipt.fields["removed"]) == (rows, "demand")
+        assert store.remove("demand", secret=secret) == receipt
+        with pytest.raises(UnknownModel):
+            store.remove("demand")
+        with pytest.raises(InvalidValue, match="secret"):
+            store.remove("other", secret=b"short")
+        assert list(store.models()) == ["other"]
+        assert store.audit()["other"].holds
+        assert len(slots(folder)) == 6
+        store.add("demand", Ridge(), features=NAMES)
+        assert store._models["demand"].definition.number == 3  # no number comes again
+        store.learn("demand", *data(3), ids=["order-1", "order-2", "order-3"])
+    with Store(folder) as store:
+        assert store.status()["models"] == {"other": 6, "demand": 3}
+        assert verify_chain(store.receipts()) == 1
+        store.remove("demand")
+    with Store(folder) as store:
+        store.add("last", Ridge(), features=NAMES)
+        assert store._models["last"].definition.number == 4
+
+
+@pytest.mark.parametrize("method", ["zero_keys", "sync_keys", "sign_receipt"])
+def test_a_removal_that_was_interrupted_is_finished_at_open(tmp_path, monkeypatch, method):
+    folder = tmp_path / "orders"
+    store = filled(folder)
+
+    def crash(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store._disk, method, crash)
+    with pytest.raises(KeyboardInterrupt):
+        store.remove("demand")
+    store._disk.close()
+    with Store(folder) as store:
+        assert store.models() == {}
+        (receipt,) = store.receipts()
+        assert (receipt.rows, receipt.fields["removed"]) == (40, "demand")
+    assert slots(folder) == {}
+
+
+# Copies are made while rows come
+
+
+def backup_under_load(folder, *, keys, rows=None):
+    """A copy while another thread learns and forgets; how often that was, and who is forgotten."""
+    store, calls, forgotten = filled(folder, 30_000, owners=1_000, rows=rows), [], []
+    stop = threading.Event()
+
+    def work():
+        for k in range(1, 900):
+            if stop.is_set():
+                return
+            store.learn("demand", *data(20, seed=k), ids=[f"{k}-{i}" for i in range(20)])
+            forgotten.append(f"person {k}")
+            store.forget(owner=forgotten[-1])
+            calls.append(k)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        while not calls:
+            stop.wait(0.005)
+        before = len(calls)
+        store.backup(folder.with_name("copy"), keys=keys)
+        during = len(calls) - before
+    finally:
+        stop.set()
+        thread.join()
+        store.close()
+    return during, forgotten
+
+
+def test_a_copy_that_is_made_under_load_is_of_one_moment(tmp_path):
+    during, forgotten = backup_under_load(tmp_path / "orders", keys=True)
+    assert during > 0  # rows came meanwhile
+    counts = restore(tmp_path / "new", tmp_path / "copy")
+    assert counts[1:] == (0, 0, 0)
+    with Store(tmp_path / "new") as store:
+        assert store.audit()["demand"].holds
+        receipts = store.receipts()
+        assert verify_chain(receipts) == len(receipts)
+        assert 0 < len(receipts) <= len(forgotten)
+        assert store.audit(forgotten_owners=forgotten[: len(receipts)])["demand"].holds
+
+
+def test_rows_that_were_copied_under_load_are_restored_without_the_forgotten(tmp_path):
+    _, forgotten = backup_under_load(tmp_path / "orders", keys=False)
+    (tmp_path / "orders" / "rows.db").unlink()
+    counts = restore(tmp_path / "orders", tmp_path / "copy")
+    assert counts.unreadable == 0
+    with Store(tmp_path / "orders") as store:
+        assert store.audit(forgotten_owners=forgotten)["demand"].holds
+
+
+def test_closing_ends_a_copy(tmp_path):
+    store = filled(tmp_path / "orders")
+    store._closing = True
+    with pytest.raises(StoreStopped, match="given up"):
+        store.backup(tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+    store.close()

@@ -74,6 +74,8 @@ def verify(
     print(f"receipt {found.number} of store {about['store']}, {about['time']}")
     if "next_key" in about:
         print(f"the signing key changes to {about['next_key']}")
+    elif "removed" in about:
+        print(f"model {about['removed']} removed, with {found.rows:,} rows")
     else:
         print(f"{found.rows:,} rows forgotten ({counts or 'none'})")
     if secret is not None:

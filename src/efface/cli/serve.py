@@ -44,8 +44,14 @@ def serve(
         list[str] | None,
         typer.Option(help="Host name to answer for; can be repeated.", metavar="NAME"),
     ] = None,
+    backups: Annotated[
+        Path | None, typer.Option(help="Folder below which POST /backups writes.", metavar="DIR")
+    ] = None,
     master_key: KeyFile = None,
     master_key_command: KeyCommand = None,
+    model_memory: Annotated[
+        float, typer.Option(help="Memory that one model may need, in GB.", min=0.001)
+    ] = 1.0,
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve a new store with bicycle hires arriving live.")
     ] = False,
@@ -54,7 +60,8 @@ def serve(
     from efface.errors import invalid
     from efface.service.server import Listen
 
-    listen = Listen(host, port, tls_cert, tls_key, behind_proxy, tuple(allow_host or ()))
+    hosts, most = tuple(allow_host or ()), int(model_memory * 1e9)
+    listen = Listen(host, port, tls_cert, tls_key, behind_proxy, hosts, backups, most)
     if demo:
         _serve_demo(listen)
     elif store is None:

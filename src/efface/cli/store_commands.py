@@ -299,18 +299,12 @@ def expire(
 
 
 def _time(text: str) -> Any:
-    import numpy as np
-
-    from efface.errors import invalid
+    from efface.inputs.times import calendar_time
 
     try:
         return float(text)
     except ValueError:
-        pass
-    try:
-        return np.datetime64(text.removesuffix("Z"), "ns")
-    except ValueError:
-        raise invalid("--now", text, "a time or a number", "write 2024-05-01T12:00") from None
+        return calendar_time(text, "--now")
 
 
 @store.command(epilog=example("efface store audit orders"))

@@ -17,6 +17,7 @@ from efface.cli.store_options import (
     KeyFile,
     example,
     open_folder,
+    open_store,
     read_key,
     show,
 )
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 def backup(
     folder: Folder,
-    target: Annotated[Path, typer.Argument(help="New folder of the copy.")],
+    target: Annotated[Path, typer.Argument(help="New folder of the copy; of a service, its name.")],
     keys: Annotated[
         bool,
         typer.Option(
@@ -38,8 +39,8 @@ def backup(
     master_key: KeyFile = None,
     master_key_command: KeyCommand = None,
 ) -> None:
-    """Write a copy of the rows, or with --keys of everything."""
-    with open_folder(folder, master_key, master_key_command) as store:
+    """Write a copy of the rows, or with --keys of everything; a service goes on meanwhile."""
+    with open_store(folder, master_key, master_key_command) as store:
         store.backup(target, keys=keys)
     held = "rows and keys: delete it within days" if keys else "rows without keys"
     print(f"{target}  {held}")

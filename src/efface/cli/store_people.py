@@ -1,4 +1,4 @@
-"""``efface store forget`` and ``held``: the answers to erasure and access requests.
+"""``efface store forget``, ``held`` and ``remove``: the answers to erasure and access requests.
 
 Owners and ids of rows are read from a prompt or from standard input, never from the command line,
 which other users of a machine can see.
@@ -20,6 +20,7 @@ from efface.cli.store_options import (
     Json,
     KeyCommand,
     KeyFile,
+    Name,
     counted,
     example,
     open_store,
@@ -119,7 +120,38 @@ def held(
     print(json_text.dumps(found, indent=2, ensure_ascii=False))
 
 
+def remove(
+    folder: Folder,
+    name: Name,
+    receipt: Annotated[
+        Path | None, typer.Option(help="File for the receipt.", metavar="FILE")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    master_key: KeyFile = None,
+    master_key_command: KeyCommand = None,
+    json: Json = False,
+) -> None:
+    """Remove a model with all its rows: their keys are destroyed; asks first."""
+    from efface.errors import UnknownModel
+
+    with open_store(folder, master_key, master_key_command) as store:
+        known = store.models()
+        if name not in known:
+            text = f"'MODEL' is {name!r}: expected one of {', '.join(known) or 'none'}"
+            raise UnknownModel(f"{text}; see 'efface store status'.")
+        question = f"Remove {name} and destroy the keys of its {known[name]['rows']:,} rows?"
+        if not (yes or typer.confirm(question, err=True)):
+            raise typer.Exit(2)
+        made = store.remove(name)
+    if receipt is not None:
+        receipt.write_text(made.json + "\n", encoding="utf-8")
+    about = {"rows": made.rows, "number": made.number, "head": made.head, "receipt": made.json}
+    text = f"{name} is removed, with {made.rows:,} rows\n"
+    show(about, json, f"{text}receipt {made.number}, head of the chain {made.head}")
+
+
 COMMANDS = (
     (forget, example("efface store forget orders --receipt ann.json --secret ann.secret")),
     (held, example("efface store held orders")),
+    (remove, example("efface store remove orders demand --receipt demand.json")),
 )

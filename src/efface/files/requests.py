@@ -19,6 +19,7 @@ import numpy as np
 
 from efface.errors import BadTable
 from efface.files.row_batches import RowBatch
+from efface.inputs.times import calendar_time
 
 Id = int | str
 When = Literal["end", "time", "row"]
@@ -207,7 +208,7 @@ class _Reader:
         return _parsed(int, text, f"{where}, {name} is {text!r}: expected {expected}.")
 
     def _place(self, where: str, name: str, text: str) -> Any:
-        parse: Callable[[str], Any] = _calendar if self.calendar else float
+        parse: Callable[[str], Any] = calendar_time if self.calendar else float
         expected = "a time in the format of the rows"
         if name == "row":
             parse, expected = int, "a whole number"
@@ -219,10 +220,3 @@ def _parsed(parse: Callable[[str], T], text: str, error: str) -> T:
         return parse(text)
     except ValueError:
         raise BadTable(error) from None
-
-
-def _calendar(text: str) -> np.datetime64:
-    time = np.datetime64(text.replace(" ", "T").removesuffix("Z"), "ns")
-    if np.isnat(time):
-        raise ValueError(text)
-    return time

@@ -27,6 +27,7 @@ from efface.inputs.parameters import to_float
 Time = int | float
 Times = NDArray[np.int64] | NDArray[np.float64]
 Number = int | float | np.integer | np.floating
+CalendarTimes = NDArray[np.datetime64]
 
 _UNITS = {
     "w": 604_800_000_000_000,
@@ -45,7 +46,58 @@ _MICROSECOND = timedelta(microseconds=1)
 _LIMIT = 2**63
 _EXACT = 2**53
 _EXPECTED = "a number, a datetime, a date or a numpy.datetime64"
-_RANGE = "a time between the years 1678 and 2262"
+RANGE = "a time between the years 1678 and 2262"
+_ISO = re.compile(  # of ISO 8601: a date, perhaps a time of day with up to 9 decimals and a zone
+    r"(\d{4})-(\d\d)-(\d\d)"
+    r"(?:[T ](\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?(?:Z|([+-])(\d\d):(\d\d))?)?"
+)
+
+
+def calendar_time(text: str, subject: str = "at") -> np.datetime64:
+    """A time in ISO 8601; UTC if it has no zone. It is refused outside the range of the library.
+
+    >>> calendar_time("2026-01-31T12:00:00.000000001Z"), calendar_time("2026-01-31 12:00+02:00")
+    (np.datetime64('2026-01-31T12:00:00.000000001'), np.datetime64('2026-01-31T10:00:00.000000000'))
+    """
+    found = _ISO.fullmatch(text)
+    try:
+        time = None if found is None else _from_iso(*found.groups(default=""))
+    except ValueError:  # a day or an hour that does not exist
+        time = None
+    if time is None:
+        expected, advice = "a time in ISO 8601", "write 2024-05-31 or 2024-05-31T12:00Z"
+        raise BadTime(unusable(subject, text, expected, advice))
+    return np.datetime64(_in_range(time, text, subject), "ns")
+
+
+def _from_iso(*parts: str) -> int:
+    """Nanoseconds since 1970, as wide as they are, of the groups of ``_ISO``."""
+    fraction, sign, hours, minutes = parts[6:]
+    if int(hours or 0) > 23 or int(minutes or 0) > 59:
+        raise ValueError(hours)
+    ahead = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
+    year, month, day, hour, minute, second = (int(part or 0) for part in parts[:6])
+    since = datetime(year, month, day, hour, minute, second, tzinfo=UTC) - _EPOCH
+    since = since + ahead if sign == "-" else since - ahead
+    return since // _MICROSECOND * 1000 + int(fraction.ljust(9, "0"))
+
+
+def outside_range(values: CalendarTimes) -> NDArray[np.bool_]:
+    """Which calendar times of any unit the library does not keep; a gap is none of them.
+
+    >>> outside_range(np.array(["2024-05-31", "9999-12-31", "NaT"], "datetime64[s]"))
+    array([False,  True, False])
+    """
+    precise = values.astype("datetime64[ns]")  # times outside wrap around, and come back as others
+    kept = (precise.astype(values.dtype) == values) & (precise.astype(np.int64) < _LIMIT - 1)
+    return np.asarray(~(kept | np.isnat(values)))
+
+
+def _in_range(time: int, given: object, subject: str) -> int:
+    """A calendar time that is not later than the last one: the last integer is ``never``."""
+    if not -_LIMIT < time < _LIMIT - 1:
+        raise BadTime(unusable(subject, str(given), RANGE, "correct it"))
+    return time
 
 
 def as_time(at: object, subject: str = "at") -> Time:
@@ -77,7 +129,7 @@ def as_times(at: Any, count: int, subject: str = "at") -> Times:
     array([0. , 1.5])
     """
     _refuse_masked(at, subject)
-    values = np.asarray(items(at))
+    values = _column(at)
     if values.ndim == 0:
         return pack([as_time(values.item() if values.dtype == object else at, subject)] * count)
     if values.shape != (count,):
@@ -101,7 +153,7 @@ def as_untils(until: Any, count: int) -> Times | None:
     if until is None:
         return None
     _refuse_masked(until, "until")
-    values = np.asarray(items(until))
+    values = _column(until)
     gaps = _gaps(values)
     if values.shape != (count,) or not gaps.any():
         return as_times(until, count, "until") if count else None
@@ -144,6 +196,16 @@ def kind_name(kind: type | None) -> str:
     return "None" if kind is None else "calendar times" if kind is int else "numbers"
 
 
+def _column(data: Any) -> NDArray[Any]:
+    """A column as an array; NumPy would wrap times around where units are mixed, so they stay."""
+    given = items(data)
+    if isinstance(given, list | tuple):
+        units = {each.dtype for each in given if isinstance(each, np.datetime64)}
+        if len(units) > 1:
+            return np.array(given, dtype=object)
+    return np.asarray(given)
+
+
 def _gaps(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype.kind in "fM":
         return np.asarray(values != values)
@@ -160,21 +222,17 @@ def _one_by_one(values: NDArray[np.generic], subject: str) -> Times:
     return pack(times)
 
 
-def _nanoseconds(values: NDArray[np.datetime64], subject: str) -> NDArray[np.int64]:
-    precise = values.astype("datetime64[ns]")
-    wrong = np.isnat(values) | (precise.astype(values.dtype) != values)
+def _nanoseconds(values: CalendarTimes, subject: str) -> NDArray[np.int64]:
+    wrong = outside_range(values) | np.isnat(values)
     if wrong.any():
         row = int(wrong.argmax())
-        raise BadTime(unusable(subject.format(row), str(values[row]), _RANGE, "correct it"))
-    return np.asarray(precise.astype(np.int64))
+        raise BadTime(unusable(subject.format(row), str(values[row]), RANGE, "correct it"))
+    return np.asarray(values.astype("datetime64[ns]").astype(np.int64))
 
 
 def _from_datetime(at: datetime, subject: str) -> int:
     moment = at.replace(tzinfo=UTC) if at.tzinfo is None else at
-    time = (moment - _EPOCH) // _MICROSECOND * 1000
-    if abs(time) >= _LIMIT:
-        raise BadTime(unusable(subject, str(at), _RANGE, "correct it"))
-    return time
+    return _in_range((moment - _EPOCH) // _MICROSECOND * 1000, at, subject)
 
 
 def _from_number(at: int | float | np.integer[Any] | np.floating[Any], subject: str) -> float:

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
@@ -16,11 +16,14 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from efface.errors import invalid
+from efface.service.bodies import parsed
+from efface.service.body_budget import SMALL
 from efface.service.problems import RefusedRequest, from_error
 from efface.service.tokens import Token
 
 LOG = logging.getLogger("efface.service")
 LIMIT = 16 << 20  # bytes of a body
+GONE = 499  # the status in logs and metrics if the client hung up
 JSON = "application/json"
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 B = TypeVar("B", bound=BaseModel)
@@ -68,15 +71,22 @@ class GuardedRoute(APIRoute):
             started, error, token = time.perf_counter(), None, None
             try:
                 if roles:
-                    token = authorized(request, roles)
+                    token = request.scope["token"] = authenticated(request)
+                    refuse_without(token, *roles)
                 response = await handle(request)
+            except ClientDisconnect:  # no failure of the service; nobody reads the response
+                error, response = "ClientDisconnect", Response(status_code=GONE)
             except Exception as raised:
                 error, response = type(raised).__name__, from_error(raised)
+            finally:
+                request.app.state.service.bodies.give_back(request.scope.get("body_bytes", 0))
             seconds, status = time.perf_counter() - started, response.status_code
             request.app.state.service.metrics.observe(method, template, status, seconds)
             if status >= 400 or (method != "GET" and not quiet):
                 who = None if token is None else token.id
-                log(method=method, route=template, status=status, token=who, error=error)
+                id = request.scope.get("request_id")
+                about = {"method": method, "route": template, "status": status}
+                log(request=id, **about, token=who, error=error)
             return response
 
         return guarded
@@ -87,16 +97,14 @@ def log(**about: Any) -> None:
     LOG.info(json.dumps({"time": round(time.time(), 3), **about}))
 
 
-def authorized(request: Request, roles: tuple[str, ...]) -> Token:
-    """The token of a request; raises unless it has these roles."""
-    token = authenticated(request)
+def refuse_without(token: Token | None, *roles: str) -> None:
+    """Raise unless a token is there and has these roles."""
     if token is None:
         raise RefusedRequest(401, "A valid token is needed: send 'Authorization: Bearer eff_...'.")
     if not token.may(*roles):
         raise RefusedRequest(
             403, f"The token lacks the role {' or '.join(roles)}: use another one."
         )
-    return token
 
 
 def authenticated(request: Request) -> Token | None:
@@ -117,28 +125,42 @@ def authenticated(request: Request) -> Token | None:
 
 def refuse_foreign_origin(request: Request) -> None:
     """A write from a browser must come from a page of this service."""
-    origin = request.headers.get("origin", "")
-    if urlsplit(origin).netloc != request.headers.get("host"):
+    _, _, origin = request.headers.get("origin", "").partition("://")
+    if not origin or origin != request.headers.get("host"):
         raise RefusedRequest(403, "The request comes from a page of another origin: it is refused.")
 
 
-async def read_bytes(request: Request, limit: int = LIMIT) -> bytes:
-    """The body of a request, up to a limit."""
+async def read_bytes(request: Request, limit: int = LIMIT) -> bytes | bytearray:
+    """The body of a request, up to a limit; a large one counts until it is answered."""
     if header(request, b"content-encoding", "identity") != "identity":
         raise RefusedRequest(415, "The body is compressed: send it as it is.")
     length = header(request, b"content-length", "0")
     if not length.isdigit() or int(length) > limit:
         raise _too_large(limit)
-    parts, size, more = list[bytes](), 0, True
-    while more:
+    _count_body(request, int(length))
+    content, size, whole = bytearray(int(length)), 0, False
+    while not whole:
         message = await request.receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
-        parts.append(message.get("body", b""))
-        size, more = size + len(parts[-1]), message.get("more_body", False)
-        if size > limit:
+        part, whole = message.get("body", b""), not message.get("more_body", False)
+        if size + len(part) > limit:
             raise _too_large(limit)
-    return b"".join(parts)
+        if whole and not size:
+            return bytes(part)
+        _count_body(request, size + len(part))
+        content[size : size + len(part)] = part
+        size += len(part)
+    del content[size:]
+    return content
+
+
+def _count_body(request: Request, size: int) -> None:
+    """Count the bytes of a large body: all that it names, or those that came so far."""
+    counted = request.scope.get("body_bytes", 0)
+    if size > max(SMALL, counted):
+        request.app.state.service.bodies.take(size - counted)
+        request.scope["body_bytes"] = size
 
 
 def _too_large(limit: int) -> RefusedRequest:
@@ -156,7 +178,7 @@ def header(request: Request, name: bytes, default: str = "") -> str:
 async def read_body(request: Request, kind: type[B], limit: int = LIMIT) -> B:
     """The body of a request as JSON, checked."""
     media_type(request, JSON)
-    return kind.model_validate_json(await read_bytes(request, limit))
+    return parsed(kind, await read_bytes(request, limit))
 
 
 def media_type(request: Request, *known: str) -> str:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import final
 
 from fastapi import FastAPI
@@ -20,7 +21,9 @@ from efface.service import (
     proof_routes,
 )
 from efface.service.access import log
-from efface.service.backend import Backend
+from efface.service.backend import MODEL_BYTES, Backend
+from efface.service.body_budget import BodyBudget
+from efface.service.disk_probe import EVERY, DiskProbe
 from efface.service.http_rules import HttpRules
 from efface.service.metrics import Metrics
 from efface.service.problems import TITLES, problem
@@ -44,6 +47,10 @@ class Options:
     hosts: Sequence[str] = HOSTS
     secure: bool = False
     expire_every: float = 60.0  # seconds
+    probe_every: float = EVERY  # seconds
+    late: float = 10.0  # seconds after which a write that waits makes the service not ready
+    model_bytes: int = MODEL_BYTES  # that one model may need
+    backups: Path | None = None  # the folder below which copies are written
 
 
 @final
@@ -51,11 +58,15 @@ class Service:
     """What routes find in ``app.state.service``."""
 
     backend: Backend
+    disk: DiskProbe
 
     def __init__(self, store: Store, options: Options) -> None:
         self.tokens = TokenFile(store.path)
         self.sessions = Sessions(self.tokens, secure=options.secure)
         self.metrics = Metrics()
+        self.bodies = BodyBudget()
+        self.late = options.late
+        self.backups = options.backups
 
 
 def create_app(
@@ -67,12 +78,14 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service.backend = Backend(store, service.metrics, on_failure)
+        service.backend = Backend(store, service.metrics, on_failure, chosen.model_bytes)
+        service.disk = DiskProbe(store.path, chosen.probe_every)
         timer = asyncio.create_task(_expire(service.backend, chosen.expire_every))
         try:
             yield
         finally:
             timer.cancel()
+            service.disk.close()
             await service.backend.close()
 
     app = FastAPI(

@@ -18,7 +18,7 @@ MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 _RESERVED = ("y", "id", "owner", "at", "until", "weight", "key")
 
 
-def arrow_request(model: str, body: bytes, names: list[str]) -> LearnRequest:
+def arrow_request(model: str, body: bytes | bytearray, names: list[str]) -> LearnRequest:
     """The rows of an Arrow stream as a request to the store; nothing changes."""
     table = read_table(body)
     lacking = [name for name in (*names, "y") if name not in table.column_names]
@@ -40,7 +40,7 @@ def arrow_request(model: str, body: bytes, names: list[str]) -> LearnRequest:
     )
 
 
-def read_table(body: bytes) -> Any:
+def read_table(body: bytes | bytearray) -> Any:
     """The table of an Arrow stream without compression, of at most ``MOST_ROWS`` rows."""
     try:
         import pyarrow as pa
@@ -58,7 +58,7 @@ def read_table(body: bytes) -> Any:
     return table
 
 
-def _uncompressed(pa: Any, body: bytes) -> Any:
+def _uncompressed(pa: Any, body: bytes | bytearray) -> Any:
     """Read batch by batch; a body that is larger once it is read was compressed."""
     buffer = pa.py_buffer(body)
     messages, most = pa.ipc.MessageReader.open_stream(buffer), len(body)
@@ -110,10 +110,13 @@ def _numbers(table: Any, name: str) -> Any:
 
 
 def _values(table: Any, name: str) -> Any:
-    """A column as the library accepts it."""
+    """A column as the library accepts it, which checks the times."""
+    import pyarrow as pa
+
     column = table.column(name)
-    if str(column.type).startswith("timestamp"):
-        return column.cast("timestamp[ns]").to_numpy()
-    if name in ("at", "until") and not column.null_count:
+    if name in ("at", "until") and (pa.types.is_temporal(column.type) or not column.null_count):
         return column.to_numpy()
-    return column.to_pylist()
+    try:
+        return column.to_pylist()
+    except (pa.ArrowException, ValueError, OverflowError):  # no time of Python
+        raise invalid(name, str(column.type), "numbers or texts", "convert the column") from None

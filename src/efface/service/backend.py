@@ -12,6 +12,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, final
 
 import numpy as np
@@ -22,6 +23,7 @@ from efface.errors import (
     BadReceipt,
     EffaceError,
     InvalidValue,
+    StorageFull,
     StoreError,
     TooManyDue,
     UnknownModel,
@@ -49,6 +51,7 @@ from efface.service.published import (
 from efface.service.recent import Errors, RecentPast
 from efface.service.write_queue import WriteQueue
 from efface.store import Store
+from efface.store.condition import StoreState
 from efface.store.durable import SECRET
 from efface.store.layout import RECEIPTS
 from efface.store.learning import Learned, LearnRequest
@@ -57,6 +60,8 @@ from efface.store.stored_models import Definition
 
 _SAMPLED = 20  # rows of a commit whose intervals are computed for the dashboard
 _FEW = 200_000  # values of a model that are looked at for its rank and condition
+MODEL_BYTES = 1 << 30  # that one model may need
+_PER_PAIR = 160  # bytes for each pair of features: factors, their update, and an audit
 _PAUSES = (0.5, 10.0)  # seconds between looks at few values, and at many
 T = TypeVar("T")
 
@@ -67,13 +72,26 @@ class Erased(NamedTuple):
     receipt: Receipt
     secret: bytes
 
+    def plain(self) -> dict[str, Any]:
+        """As JSON knows it."""
+        receipt = self.receipt
+        about = {"number": receipt.number, "rows": receipt.rows, "head": receipt.head}
+        return {**about, "receipt": receipt.json, "secret": self.secret.hex()}
+
 
 @final
 class Backend:
     """A store that requests share. ``on_failure`` is called once if the store cannot go on."""
 
-    def __init__(self, store: Store, metrics: Metrics, on_failure: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        metrics: Metrics,
+        on_failure: Callable[[], None],
+        model_bytes: int = MODEL_BYTES,
+    ) -> None:
         self._store, self._metrics, self._on_failure = store, metrics, on_failure
+        self._model_bytes = model_bytes
         self._commits, self._looked = 0, dict[str, float]()
         self.models: dict[str, Published] = {}
         self._about = store.models()
@@ -95,6 +113,8 @@ class Backend:
 
     async def create(self, name: str, body: NewModel) -> bool:
         """Add a model; False if the same one is there."""
+        count = body.features if isinstance(body.features, int) else len(body.features)
+        self._refuse_large(count)
         definition, model = _defined(name, body)
         return await self._call(lambda: self._create(definition, model, body))
 
@@ -122,7 +142,28 @@ class Backend:
 
     async def audit(self, body: AuditRequest) -> dict[str, Audit]:
         """Audit models; a body has the arguments of ``Store.audit``."""
+        for model in self.models.values():
+            if body.model in (None, model.name):
+                self._refuse_large(len(model.features))
         return await self._call(lambda: self._store.audit(**body.model_dump()))
+
+    async def remove(self, name: str, secret: str | None) -> Erased:
+        """Remove a model with all its rows; the receipt is there when this returns."""
+        drawn = os.urandom(SECRET) if secret is None else bytes.fromhex(secret)
+        return Erased(await self._call(lambda: self._remove(name, drawn)), drawn)
+
+    async def backup(self, target: Path, *, keys: bool) -> None:
+        """Write a copy, in a thread of its own: the writer goes on meanwhile."""
+        await asyncio.shield(asyncio.to_thread(self._store.backup, target, keys=keys))
+
+    def _refuse_large(self, features: int) -> None:
+        """Raise if a model of so many features needs more memory than one may have."""
+        if _PER_PAIR * features**2 > self._model_bytes:
+            most = math.isqrt(self._model_bytes // _PER_PAIR)
+            need = f"{_PER_PAIR * features**2 / 1e9:.1f} GB"
+            expected = f"at most {most:,}, since so many may need {need} of memory"
+            advice = f"use fewer, or raise --model-memory above {self._model_bytes / 1e9:.1f} GB"
+            raise invalid("features", features, expected, advice)
 
     async def details(self, name: str) -> dict[str, Any]:
         """What is published of a model, and its rank and condition if it has few values."""
@@ -161,12 +202,24 @@ class Backend:
         """How many requests wait for the writer."""
         return len(self._queue)
 
+    @property
+    def oldest(self) -> float:
+        """Seconds since the oldest request that is not finished."""
+        return self._queue.oldest
+
+    @property
+    def state(self) -> StoreState:
+        """Whether the store can write; this never waits for the disk."""
+        return self._store.state()
+
     # -- in the thread of the writer -------------------------------------------------------------
 
     async def _call(self, job: Callable[[], T]) -> T:
         def guarded() -> T:
             try:
                 return job()
+            except StorageFull:  # nothing was changed: answers go on
+                raise
             except StoreError:
                 self._fail()
                 raise
@@ -182,7 +235,8 @@ class Backend:
         """Learn the rows of many requests in one commit, and publish."""
         errors = self._predicted(requests)
         self._store.learn_many(requests)
-        if any(isinstance(request.error, StoreError) for request in requests):
+        failed = [each.error for each in requests if isinstance(each.error, StoreError)]
+        if not all(isinstance(error, StorageFull) for error in failed):
             self._fail()
         done = [request for request in requests if request.result is not None]
         self._metrics.commits.inc()
@@ -248,6 +302,15 @@ class Backend:
         for name in receipt.fields["rows"]:
             self.past.drop(name, time.time())
             self._publish(name, touched.get(name))
+        return receipt
+
+    def _remove(self, name: str, secret: bytes) -> Receipt:
+        receipt = self._store.remove(name, secret=secret)
+        self._metrics.erasures.inc()
+        self._metrics.forgotten.inc(receipt.rows)
+        self.past.drop(name, time.time())
+        self.models = {known: each for known, each in self.models.items() if known != name}
+        self._about = self._store.models()
         return receipt
 
     def _touched(self, body: Erasure) -> dict[str, list[Id]]:

@@ -5,10 +5,13 @@ Numbers are finite. Types are strict: a text is no number. Unknown fields are re
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NotRequired
+import json
+from typing import Annotated, Any, Literal, NotRequired, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, with_config
 from typing_extensions import TypedDict
+
+from efface.errors import InvalidValue
 
 MOST_ROWS = 10_000  # rows, ids and owners of one request
 MOST_FEATURES = 10_000
@@ -20,6 +23,7 @@ Name = Annotated[
     Field(union_mode="left_to_right"),
 ]
 Number = float
+B = TypeVar("B", bound=BaseModel)
 When = Annotated[
     float | Annotated[str, Field(pattern=_ISO, max_length=40)], Field(union_mode="left_to_right")
 ]
@@ -118,6 +122,19 @@ class AuditRequest(_Body):
     forgotten_owners: Annotated[list[Name], Field(max_length=MOST_ROWS)] = []
 
 
+class Removal(_Body):
+    """The secret under which a model is removed."""
+
+    secret: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+
+
+class BackupRequest(_Body):
+    """A copy to write: a name below the folder of copies of the service."""
+
+    target: Annotated[str, Field(min_length=1, max_length=200)]
+    keys: bool = False
+
+
 class SignIn(_Body):
     """A token, for a session of the dashboard."""
 
@@ -126,4 +143,35 @@ class SignIn(_Body):
 
 BODIES: tuple[type[BaseModel], ...] = (
     *(NewModel, NewRows, Questions, KeyRequest, AccessRequest, Erasure, AuditRequest, SignIn),
+    *(Removal, BackupRequest),
 )
+
+
+def parsed(kind: type[B], content: bytes | bytearray) -> B:
+    """A body, checked; an object with the same name twice is refused, since the last would win.
+
+    Every name has one colon in the text, and so has every colon in a text that is not escaped. If
+    these are all colons, no name was dropped.
+    """
+    found = kind.model_validate_json(content)
+    given = {name: getattr(found, name) for name in found.model_fields_set}
+    if content.count(b":") != _colons(given) or b"\\u003" in content:
+        json.loads(content, object_pairs_hook=_refuse_repeated, parse_int=float)
+    return found
+
+
+def _colons(value: Any) -> int:
+    """The colons of a value as JSON; too few if numbers and texts are mixed in a list."""
+    if isinstance(value, str):
+        return value.count(":")
+    if isinstance(value, dict):
+        return sum(1 + name.count(":") + _colons(each) for name, each in value.items())
+    if isinstance(value, list) and not (value and isinstance(value[0], float | int)):
+        return sum(map(_colons, value))
+    return 0
+
+
+def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
+    if len({name for name, _ in pairs}) < len(pairs):
+        text = "'body' has an object with the same name twice: expected each name once"
+        raise InvalidValue(f"{text}; remove one of them.")

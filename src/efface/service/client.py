@@ -73,6 +73,12 @@ class Client:
         body = {"kind": kind, "parameters": parameters, "features": given, "keyed": keyed}
         self._ask("PUT", f"/models/{_quoted(name)}", body)
 
+    def remove(self, name: str, *, secret: bytes | None = None) -> Receipt:
+        """Remove a model with all its rows; return the receipt."""
+        body = {"secret": (os.urandom(32) if secret is None else secret).hex()}
+        found = self._ask("DELETE", f"/models/{_quoted(name)}", body)
+        return Receipt.parse(found["receipt"])
+
     def models(self) -> dict[str, dict[str, Any]]:
         """What is known of each model."""
         found = self._ask("GET", "/models")["models"]
@@ -202,6 +208,10 @@ class Client:
     def expire(self, now: Any = None, *, force: bool = False) -> dict[str, int]:
         """A service lets rows leave by itself, by its own clock."""
         raise invalid("expire", "asked of a service", "a folder", "it expires rows by itself")
+
+    def backup(self, path: str | os.PathLike[str], *, keys: bool = False) -> None:
+        """Let the service write a copy: ``path`` is a name below its own folder of copies."""
+        self._ask("POST", "/backups", {"target": os.fspath(path), "keys": keys})
 
     # -- proofs ----------------------------------------------------------------------------------
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from efface.errors import BadTime, InvalidValue, invalid, unusable
+from efface.errors import InvalidValue, invalid
 from efface.inputs.arrays import LARGEST, as_matrix
 from efface.inputs.ids import Id
+from efface.inputs.times import calendar_time
 from efface.inputs.types import Matrix
 from efface.service.bodies import NewRows
 from efface.store.learning import LearnRequest
@@ -82,21 +82,6 @@ def _times(given: list[Any] | None, name: str) -> list[Any] | None:
     if given is None:
         return None
     return [calendar_time(each, name) if isinstance(each, str) else each for each in given]
-
-
-def calendar_time(text: str, name: str) -> np.datetime64 | datetime:
-    """A time in ISO 8601; UTC if it has no zone.
-
-    >>> calendar_time("2026-01-31T12:00:00.000000001Z", "at")
-    np.datetime64('2026-01-31T12:00:00.000000001')
-    """
-    zoned = text[-6:-5] in ("+", "-") and ":" in text
-    try:
-        if zoned:
-            return datetime.fromisoformat(text)
-        return np.datetime64(text.removesuffix("Z"), "ns")
-    except ValueError:
-        raise BadTime(unusable(name, text, "a time in ISO 8601", "correct it")) from None
 
 
 def _some(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Collection
 from typing import Any, final
 
@@ -29,7 +30,9 @@ _SECURE = (b"strict-transport-security", b"max-age=31536000")
 class HttpRules:
     """Refuses requests for other hosts, and adds headers to every response.
 
-    Routes match the address as it was sent: a name may then contain an encoded slash.
+    Every request gets a random id, which its response and the log have. An id of the client is not
+    used, since it may name a person. Routes match the address as it was sent: a name may then
+    contain an encoded slash.
     """
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], *, secure: bool) -> None:
@@ -41,6 +44,8 @@ class HttpRules:
             await self._app(scope, receive, send)
             return
         app: ASGIApp = self._app
+        id = scope["request_id"] = secrets.token_hex(8)
+        headers = [*self._headers, (b"x-request-id", id.encode("ascii"))]
         if host_of(scope) not in self._hosts:
             app = problem(421, "The host is not one of this service: see --allow-host.")
         raw = scope.get("raw_path") or scope["path"].encode("utf-8")
@@ -48,7 +53,7 @@ class HttpRules:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *self._headers]
+                message["headers"] = [*message["headers"], *headers]
             await send(message)
 
         await app(scope, receive, send_with_headers)

@@ -21,7 +21,7 @@ from efface.service.access import (
 )
 from efface.service.arrow_rows import MEDIA_TYPE, arrow_request
 from efface.service.backend import Backend
-from efface.service.bodies import KeyRequest, NewModel, NewRows, Questions
+from efface.service.bodies import KeyRequest, NewModel, NewRows, Questions, Removal, parsed
 from efface.service.columns import feature_matrix, keys_of, learn_request
 from efface.service.documents import described_body
 from efface.store.learning import LearnRequest
@@ -68,7 +68,7 @@ async def learn_rows(request: Request) -> Response:
     def read() -> LearnRequest:
         if kind == MEDIA_TYPE:
             return arrow_request(name, body, list(features))
-        return learn_request(name, NewRows.model_validate_json(body), features)
+        return learn_request(name, parsed(NewRows, body), features)
 
     learned = await backend.learn(read, len(body))
     return answer(learned._asdict())
@@ -91,6 +91,15 @@ async def create_model(request: Request) -> Response:
     return answer(finite(_backend(request).model(name).described()), 201 if made else 200)
 
 
+@router.delete("/models/{name}", openapi_extra=described_body(Removal))
+@needs("admin", "forget")
+async def remove_model(request: Request) -> Response:
+    """Remove a model with all its rows; the answer comes after their keys are destroyed."""
+    name, body = model_name(request), await read_body(request, Removal)
+    erased = await _backend(request).remove(name, body.secret)
+    return answer(erased.plain())
+
+
 @router.get("/models/{name}")
 @needs("read")
 async def show_model(request: Request) -> Response:
@@ -109,9 +118,9 @@ async def show_history(request: Request) -> Response:
 
 
 @router.post("/models/{name}/keys", openapi_extra=described_body(KeyRequest))
-@needs("read")
+@needs("read", "held")
 async def show_key(request: Request) -> Response:
-    """The model of a key, which may be a name: so it is in the body."""
+    """The model of a key, which may be a name: so it is in the body, and ``held`` is needed."""
     body = await read_body(request, KeyRequest)
     return answer(finite(_backend(request).model(model_name(request)).of_key(body.key)))
 

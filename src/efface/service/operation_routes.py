@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
 import efface
-from efface.service.access import GuardedRoute, answer, needs
-from efface.service.documents import openapi
+from efface.errors import invalid
+from efface.service.access import GuardedRoute, answer, needs, read_body
+from efface.service.bodies import BackupRequest
+from efface.service.documents import described_body, openapi
 from efface.service.metrics import CONTENT_TYPE
+from efface.service.problems import RefusedRequest
 
 router = APIRouter(route_class=GuardedRoute)
 
@@ -17,9 +22,46 @@ router = APIRouter(route_class=GuardedRoute)
 @router.get("/health")
 @needs(open_to_all=True)
 async def health(request: Request) -> Response:
-    """Whether the store works; open to all."""
+    """Whether the process works; open to all. A process whose store failed does not."""
     failed = request.app.state.service.backend.failed
     return answer({"status": "failed" if failed else "ok"}, 503 if failed else 200)
+
+
+@router.get("/ready")
+@needs(open_to_all=True)
+async def ready(request: Request) -> Response:
+    """Whether writes get through; open to all."""
+    service = request.app.state.service
+    disk, oldest, state = service.disk, service.backend.oldest, service.backend.state
+    reasons = {
+        "the store failed": service.backend.failed,
+        f"the store is {state.state}: {state.reason}": state.state != "writable",
+        "a write waits too long": oldest > service.late,
+        "the disk takes no write": disk.error is not None,
+        "the disk does not answer": disk.age > service.late,
+    }
+    found = [reason for reason, holds in reasons.items() if holds]
+    about = {
+        "status": "not ready" if found else "ready",
+        "reasons": found,
+        "oldest_write_seconds": round(oldest, 3),
+        "last_sync_seconds": round(disk.age, 3),
+        "free_bytes": disk.free,
+    }
+    return answer(about, 503 if found else 200)
+
+
+@router.post("/backups", openapi_extra=described_body(BackupRequest))
+@needs("admin")
+async def write_backup(request: Request) -> Response:
+    """Write a copy of the store below the folder of copies, while the service goes on."""
+    body, service = await read_body(request, BackupRequest), request.app.state.service
+    if service.backups is None:
+        raise RefusedRequest(409, "No folder for copies: start 'efface serve --backups DIR'.")
+    if body.target in (".", "..") or Path(body.target).name != body.target:
+        raise invalid("target", body.target, "the name of a new folder", "leave out other folders")
+    await service.backend.backup(service.backups / body.target, keys=body.keys)
+    return answer({"target": body.target, "keys": body.keys}, 201)
 
 
 @router.get("/metrics")

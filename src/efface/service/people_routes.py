@@ -34,16 +34,8 @@ async def show_held(request: Request) -> Response:
 async def erase(request: Request) -> Response:
     """Forget a person, or rows; the answer comes after their keys are destroyed."""
     body = await read_body(request, Erasure)
-    receipt, secret = await request.app.state.service.backend.forget(body)
-    return answer(
-        {
-            "number": receipt.number,
-            "rows": receipt.rows,
-            "head": receipt.head,
-            "receipt": receipt.json,
-            "secret": secret.hex(),
-        }
-    )
+    erased = await request.app.state.service.backend.forget(body)
+    return answer(erased.plain())
 
 
 def plain_held(held: Held) -> dict[str, Any]:

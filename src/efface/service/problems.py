@@ -23,6 +23,7 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (  # the first that fits
     (errors.NotFitted, 409),
     (LookupError, 404),
     (errors.InvalidValue, 422),
+    (errors.StorageFull, 507),
     (errors.StoreError, 503),
 )
 TITLES = {
@@ -36,8 +37,10 @@ TITLES = {
     415: "Another content type is expected",
     421: "Another host is expected",
     422: "Cannot be used",
+    431: "Headers too large",
     500: "Internal error",
     503: "Try again later",
+    507: "The disk is full",
 }
 FIELDS = frozenset(Row.__annotations__).union(*(body.model_fields for body in BODIES))
 _SHOWN = 20  # problems of one body

@@ -260,9 +260,11 @@ def later(time: Time, length: Time | Months) -> Time:
 
 
 def readable_time(time: Time | None) -> str | float | None:
-    """A calendar time in ISO 8601, a number as it is.
+    """A calendar time in ISO 8601, a number as it is; None after the last year of the library.
 
     >>> readable_time(0), readable_time(1.5)
     ('1970-01-01T00:00:00.000000000Z', 1.5)
     """
-    return f"{np.datetime64(time, 'ns')}Z" if isinstance(time, int) else time
+    if not isinstance(time, int):
+        return time
+    return None if time >= never(int) else f"{np.datetime64(time, 'ns')}Z"

@@ -19,6 +19,9 @@ import uvicorn
 
 from efface.errors import InvalidValue, StorageFailure, invalid
 from efface.service.application import HOSTS, Options, create_app
+from efface.service.backend import MODEL_BYTES
+from efface.service.connections import BACKLOG, Connections, most_connections
+from efface.service.service_manager import notify
 from efface.service.warming import warm
 from efface.store import Store
 
@@ -26,7 +29,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _NOT_DUMPABLE = (4, 0)  # PR_SET_DUMPABLE
 _SWITCH = 0.001  # seconds after which the writer's thread lets a prediction run
 _THRESHOLDS = (50_000, 20, 100)  # of the collector: rows are objects without cycles
-_STOP = 60  # seconds for requests that are answered when the service stops
+_STOP = 5  # seconds for responses that clients do not read when the service stops
 
 
 @final
@@ -40,6 +43,8 @@ class Listen:
     key: Path | None = None
     behind_proxy: bool = False
     hosts: tuple[str, ...] = ()
+    backups: Path | None = None
+    model_bytes: int = MODEL_BYTES
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
@@ -59,7 +64,10 @@ class Listen:
     def options(self) -> Options:
         """The options of the application."""
         own = self.host if ":" not in self.host else f"[{self.host}]"
-        return Options(hosts=(*HOSTS, own, *self.hosts), secure=self.secure)
+        hosts = (*HOSTS, own, *self.hosts)
+        return Options(
+            hosts=hosts, secure=self.secure, backups=self.backups, model_bytes=self.model_bytes
+        )
 
 
 def refuse_workers() -> None:
@@ -130,6 +138,12 @@ def _server(store: Store, listen: Listen) -> uvicorn.Server:
         server.should_exit = True
 
     app = create_app(store, listen.options, on_failure=stop)
+    connections = Connections(most_connections())
+
+    async def tick() -> None:
+        connections.end_late(asyncio.get_running_loop().time())
+        notify("WATCHDOG=1")
+
     config = uvicorn.Config(
         app,
         access_log=False,
@@ -141,7 +155,10 @@ def _server(store: Store, listen: Listen) -> uvicorn.Server:
         ssl_certfile=listen.certificate,
         ssl_keyfile=listen.key,
         ws="none",
-        h11_max_incomplete_event_size=65_536,
+        http=connections.protocol(),
+        backlog=BACKLOG,
+        callback_notify=tick,
+        timeout_notify=0,
     )
     server = uvicorn.Server(config)
     return server
@@ -155,7 +172,9 @@ def _run(server: uvicorn.Server, where: socket.socket, ready: Callable[[], None]
             await asyncio.sleep(0.01)
         if server.started:
             ready()
+            notify("READY=1")
         await task
+        notify("STOPPING=1")
 
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     for number in before:  # uvicorn raises the signal again once it has stopped

@@ -13,18 +13,25 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterable
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, final
 
 from efface.errors import DamagedStore, InvalidValue, invalid
-from efface.store.durable_files import failures, replace_file
+from efface.store.durable_files import failures, open_file, replace_file
 from efface.store.layout import is_store
+
+if sys.platform != "win32":  # where stores are refused
+    import fcntl
 
 FILE = "tokens.json"
 ROLES = ("learn", "predict", "read", "held", "forget", "admin")
+_TICK = 100_000_000  # nanoseconds: times of files are not finer everywhere
 _TOKEN = re.compile(r"eff_([0-9a-f]{8})_[A-Za-z0-9_-]{43}")
 
 
@@ -76,16 +83,27 @@ class TokenFile:
         id = secrets.token_hex(4)
         text = f"eff_{id}_{secrets.token_urlsafe(32)}"
         made = datetime.now(UTC).isoformat(timespec="seconds")
-        self._write([*self.all(), Token(id, _digest(text), given, made)])
+        with self._locked():
+            self._write([*self.all(), Token(id, _digest(text), given, made)])
         return text
 
     def revoke(self, id: str) -> None:
         """Remove a token; a running service refuses it from the next request on."""
-        left = [token for token in self.all() if token.id != id]
-        if len(left) == len(self.all()):
-            known = ", ".join(token.id for token in self.all()) or "none"
-            raise invalid("id", id, f"the id of a token ({known})", "see 'efface token list'")
-        self._write(left)
+        with self._locked():
+            tokens = self.all()
+            left = [token for token in tokens if token.id != id]
+            if len(left) == len(tokens):
+                known = ", ".join(token.id for token in tokens) or "none"
+                raise invalid("id", id, f"the id of a token ({known})", "see 'efface token list'")
+            self._write(left)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Other processes and threads that change the tokens wait, and what they wrote is read."""
+        with failures(FILE), open_file(self._path.parent, os.O_RDONLY) as folder:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            self._seen = None
+            yield
 
     def all(self) -> list[Token]:
         """All tokens, oldest first."""
@@ -118,8 +136,9 @@ class TokenFile:
             return
         seen = about.st_mtime_ns, about.st_ino, about.st_size
         if seen != self._seen:
+            fresh = time.time_ns() - about.st_mtime_ns < _TICK  # the next change may look the same
             self._tokens = {token.id: token for token in self._read()}
-            self._known, self._seen = {}, seen
+            self._known, self._seen = {}, None if fresh else seen
 
     def _read(self) -> list[Token]:
         try:

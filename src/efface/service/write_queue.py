@@ -9,7 +9,9 @@ for the answer any more.
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar, final
@@ -31,6 +33,7 @@ class _Waiting(NamedTuple):
     rows: bool  # it reads a request to learn from a body
     future: asyncio.Future[Any]
     size: int  # bytes of the body
+    since: float
 
 
 class _Read(NamedTuple):
@@ -56,6 +59,7 @@ class WriteQueue:
         self._next: _Read | None = None  # read already, but the last commit had no room for it
         self._ready = threading.Condition()
         self._closing = False
+        self._since = math.inf  # when the thread began what it does now
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._work, name="efface-writer", daemon=True)
         self._thread.start()
@@ -63,6 +67,12 @@ class WriteQueue:
     def __len__(self) -> int:
         """How many requests wait."""
         return len(self._waiting)
+
+    @property
+    def oldest(self) -> float:
+        """Seconds since the oldest request that is not finished was accepted or begun."""
+        first = self._waiting[0].since if self._waiting else math.inf
+        return max(0.0, time.monotonic() - min(first, self._since))
 
     async def learn(self, read: Callable[[], LearnRequest], size: int = 0) -> Learned:
         """Learn the rows that ``read`` finds in a body of so many bytes, once they are durable.
@@ -90,7 +100,7 @@ class WriteQueue:
                 )
             future = self._loop.create_future()
             future.add_done_callback(_retrieved)
-            self._waiting.append(_Waiting(call, rows, future, size))
+            self._waiting.append(_Waiting(call, rows, future, size, time.monotonic()))
             self._size, self._calls = self._size + size, self._calls + (not rows)
             if not rows or len(self._waiting) >= self._expected:
                 self._ready.notify()
@@ -106,9 +116,11 @@ class WriteQueue:
     def _work(self) -> None:
         clients = 1
         while self._wait(clients):
+            self._since = time.monotonic()
             call = self._take(rows=False) if self._next is None else None
             answers = self._learned() if call is None else [_called(call)]
             clients = len(answers) + len(self._waiting)
+            self._since = math.inf
             self._loop.call_soon_threadsafe(_deliver, answers)
 
     def _wait(self, clients: int) -> bool:
@@ -141,10 +153,11 @@ class WriteQueue:
                 self._commit(requests)
         except Exception as error:
             failure = error
-        return answers + [
-            _Answer(future, request.result, request.error or _unless_done(request, failure))
-            for request, future in group
-        ]
+        for request, future in group:
+            wrong = request.error or _unless_done(request, failure)
+            done = _Answer(future, request.result, None)
+            answers.append(done if wrong is None else _failed(future, wrong))
+        return answers
 
     def _read_group(self) -> tuple[list[_Read], list[_Answer]]:
         """Requests up to the size of a commit, and answers to those that cannot be read."""
@@ -158,7 +171,7 @@ class WriteQueue:
                 try:
                     found = _Read(taken.call(), taken.future)
                 except Exception as error:
-                    refused.append(_Answer(taken.future, None, error))
+                    refused.append(_failed(taken.future, error))
                     continue
             rows += found.request.size
             if group and rows > GROUP:
@@ -167,11 +180,19 @@ class WriteQueue:
             group.append(found)
 
 
+def _failed(future: asyncio.Future[Any], error: BaseException) -> _Answer:
+    """An error as an answer, without the frames it passed.
+
+    They hold the body and the future of the error: only the collector would free this cycle.
+    """
+    return _Answer(future, None, error.with_traceback(None))
+
+
 def _called(waiting: _Waiting) -> _Answer:
     try:
         return _Answer(waiting.future, waiting.call(), None)
     except Exception as error:
-        return _Answer(waiting.future, None, error)
+        return _failed(waiting.future, error)
 
 
 def _unless_done(request: LearnRequest, failure: BaseException | None) -> BaseException | None:

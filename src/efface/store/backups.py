@@ -10,10 +10,9 @@ with the keys: older rows do not bring them back.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, final
 
@@ -44,30 +43,43 @@ from efface.store.receipts import ReceiptChain
 from efface.store.records import STATE, State
 from efface.store.refusals import RefusedOwners
 from efface.store.row_cipher import Body, RowCipher
-from efface.store.row_database import RowDatabase
+from efface.store.row_database import Boundary, RowDatabase
 from efface.store.signing import finish_change
 from efface.store.sqlite_rows import SqliteRows
 
 _SECRET = (layout.SIGNING, layout.BLIND)
-_CHUNK = 10_000  # rows of one transaction of a copy
 
 
-def write_backup(disk: StoreDisk, target: Path, *, keys: bool) -> None:
+def write_backup(
+    disk: StoreDisk,
+    target: Path,
+    boundary: Boundary,
+    going_on: Callable[[], None],
+    *,
+    keys: bool,
+) -> None:
     """Write a copy of an open store; it is there as a whole or not at all.
 
-    Until it is whole, the store knows where it is: opening it removes what a crash left.
+    ``boundary`` is the moment of the copy, between two commits. ``going_on`` is called now and
+    then, and raises what ends the copy. Until the copy is whole, the store knows where it is:
+    opening it removes what a crash left.
     """
     if target.exists():
         raise InvalidValue(f"'{target}' already exists: expected a new folder; name another one.")
     record = disk.folder / layout.UNFINISHED
     replace_file(record, os.fsencode(target.absolute()))
     with new_folder(target) as beside:
-        disk.about.alone(disk.about.instance).write(beside)
-        names = (layout.RECEIPTS, *(_SECRET if keys else ()))
-        _copy_files(disk.folder, beside, names)
-        _write_rows(beside / layout.ROWS, disk.database.records(), disk.database.rows())
-        if keys:
-            _copy_keys(disk.keys.folder, beside / layout.KEYS, disk.about.epoch)
+
+        @contextmanager
+        def with_files() -> Iterator[None]:
+            with boundary():
+                disk.about.alone(disk.about.instance).write(beside)
+                _copy_files(disk.folder, beside, (layout.RECEIPTS, *(_SECRET if keys else ())))
+                if keys:
+                    _copy_keys(disk.keys.folder, beside / layout.KEYS, disk.about.epoch)
+                yield
+
+        disk.database.copy_to(beside / layout.ROWS, with_files, going_on)
     wipe(record)
 
 
@@ -83,11 +95,8 @@ def _copy_keys(source: Path, target: Path, epoch: int) -> None:
 
 def _write_rows(path: Path, records: Mapping[str, bytes], rows: Iterable[Body]) -> None:
     """Write a new file of rows."""
-    source = iter(rows)
     with closing(SqliteRows(path, new=True)) as target:
-        target.create(records)
-        while chunk := list(islice(source, _CHUNK)):
-            target.fill(chunk)
+        target.take_all(records, rows)
 
 
 # -- restore ---------------------------------------------------------------------------------------

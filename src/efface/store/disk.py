@@ -318,6 +318,7 @@ class StoreDisk:
     def sign_receipt(self, note: Note) -> None:
         about: dict[str, Any] = {"note": note.id, "time": note.time, "rows": dict(note.counts)}
         about |= {"subject": note.subject, "digest": self.digest}
+        about |= {} if note.removed is None else {"removed": note.removed}
         self.digest = None
         self.last_receipt = self.chain.append(about)
         self.anchor_head()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from efface.models.intervals import Interval, MethodName
 from efface.models.regression import Model
 from efface.store import layout
 from efface.store.backups import write_backup
+from efface.store.condition import StoreState
 from efface.store.disk import StoreDisk
 from efface.store.durable_files import failures
 from efface.store.file_systems import refuse_windows
@@ -28,7 +30,7 @@ from efface.store.group_commit import GroupCommit, find_model
 from efface.store.learning import Learned, LearnRequest
 from efface.store.master_key import MasterKey
 from efface.store.opening import without_rows
-from efface.store.receipts import Receipt, subject
+from efface.store.receipts import Receipt, removal_subject, subject
 from efface.store.rotation import rotate
 from efface.store.single_model import SingleModel
 from efface.store.stored_fleet import StoredFleet
@@ -79,7 +81,7 @@ class Store:
     ) -> None:
         refuse_windows()
         self.path, master = Path(path), MasterKey(master_key)
-        self._closed = True
+        self._closed, self._closing, self._copying = True, False, threading.Lock()
         places = {"destroyed": destroyed, "anchor": anchor, "mirror": mirror}
         given = {kind: place for kind, place in places.items() if place is not None}
         with failures(str(path)):
@@ -121,9 +123,23 @@ class Store:
                 raise invalid("name", name, "a text of 1 to 200 characters", "name the model")
             if name in self._models:
                 raise invalid("name", name, "a name that no model has", "name another one")
-            number = 1 + max((m.definition.number for m in self._models.values()), default=0)
+            number = self._writer.next_number
             definition = Definition.of(number, name, model, features, keyed=keyed)
             self._writer.define(without_rows(definition))
+
+    def remove(self, name: str, *, secret: bytes | None = None) -> Receipt:
+        """Remove a model with all its rows; return the receipt.
+
+        The keys of its rows are destroyed as by ``forget``. Ids of these rows may come again, in
+        another model. A request that is repeated under the same ``secret`` finds its receipt.
+        """
+        drawn = _drawn(secret)
+        with self._committed():
+            if name not in self._models:
+                known = self._disk.chain.find(removal_subject(drawn, name))
+                if known is not None:
+                    return known
+            return self._writer.remove(find_model(self._models, name), drawn)
 
     def models(self) -> dict[str, dict[str, Any]]:
         """What is known of each model: its class, parameters, features and number of rows."""
@@ -194,12 +210,9 @@ class Store:
         wanted = requested(ids, owner, owners)
         if forever and not wanted.owners:
             raise invalid("forever", True, "owners", "name owner= or owners=")
-        if secret is not None and len(secret) != SECRET:
-            size = f"{len(secret)} bytes"
-            raise invalid("secret", size, f"{SECRET} bytes", f"draw os.urandom({SECRET})")
+        drawn = _drawn(secret)
         with self._committed():
             chosen = self._chosen(model)
-            drawn = os.urandom(SECRET) if secret is None else secret
             repeated = self._disk.chain.find(subject(drawn, *wanted)) is not None
             if not lenient and not repeated:
                 refuse_unknown(wanted, chosen)
@@ -334,6 +347,12 @@ class Store:
                 **self._disk.status(),
             }
 
+    def state(self) -> StoreState:
+        """Whether the store can write; this never waits for the disk."""
+        if self._closed:
+            raise StoreStopped(f"'{self.path}' is closed: open the store again.")
+        return self._writer.condition.state(self._writer.failure)
+
     def receipts(self) -> list[Receipt]:
         """All receipts, oldest first."""
         with self._working():
@@ -346,11 +365,22 @@ class Store:
 
         A copy without keys is ciphertext; ``restore`` needs the keys of the store to use it. A copy
         with keys can be read, also for rows that are forgotten later: keep it for days, not years.
+        Other threads learn, predict and forget meanwhile; the copy is of one moment near its end.
         """
+        place = Path(path)
+        with self._copying, failures(str(path)):
+            write_backup(self._disk, place, self._boundary, self._refuse_closing, keys=keys)
+
+    @contextmanager
+    def _boundary(self) -> Iterator[None]:
+        """A moment between two commits, at which only live rows have keys."""
         with self._committed():
             self._writer.finish()
-            with failures(str(path)):
-                write_backup(self._disk, Path(path), keys=keys)
+            yield
+
+    def _refuse_closing(self) -> None:
+        if self._closing:
+            raise StoreStopped(f"'{self.path}' is being closed: the copy was given up.")
 
     def rotate(self, master_key: bytes | None) -> None:
         """Wrap the keys of rows by another master key, or by none.
@@ -379,8 +409,9 @@ class Store:
         """Destroy the keys that wait for it, and let another process own the store."""
         if self._disk.foreign:
             return
+        self._closing = True
         self._writer.shredder.stop()
-        with self._writer.lock:
+        with self._copying, self._writer.lock:
             if self._closed:
                 return
             try:
@@ -421,3 +452,11 @@ class Store:
             self._queue.commit()
             self._writer.refuse_stopped()
             yield
+
+
+def _drawn(secret: bytes | None) -> bytes:
+    """The secret of a request, which is drawn if none is given."""
+    if secret is not None and len(secret) != SECRET:
+        size = f"{len(secret)} bytes"
+        raise invalid("secret", size, f"{SECRET} bytes", f"draw os.urandom({SECRET})")
+    return os.urandom(SECRET) if secret is None else secret

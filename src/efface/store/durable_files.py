@@ -8,6 +8,7 @@ known as unfinished, and is overwritten and removed by the next that has the pla
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -17,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from efface.errors import StorageFailure, StoreInUse
+from efface.errors import StorageFailure, StorageFull, StoreInUse
 
 if sys.platform != "win32":  # where stores are refused
     import fcntl
@@ -25,6 +26,7 @@ if sys.platform != "win32":  # where stores are refused
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 _PARTIAL = re.compile(r"(.+)\.[0-9a-f]{16}\.partial(-wal|-shm|-journal)?")
 _CHUNK = 1 << 20  # bytes that are overwritten at once
+FULL = (errno.ENOSPC, errno.EDQUOT)  # of a disk, of a user
 
 
 def sync(descriptor: int) -> None:
@@ -157,6 +159,9 @@ def failures(doing: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno in FULL:
+            text = f"'{doing}' failed: the disk is full; nothing was changed"
+            raise StorageFull(f"{text}; free space, then ask again.") from error
         reason = error.strerror or type(error).__name__
         advice = "free space or repair the disk, then open the store again"
         raise StorageFailure(

@@ -26,7 +26,8 @@ class Note:
 
     ``counts`` are rows per model. ``subject`` is the keyed digest of whom the request named, None
     for rows that left by themselves. ``refused`` are keyed digests of owners that must not come
-    back. ``left`` are the ids, hidden.
+    back. ``left`` are the ids, hidden. ``removed`` is the name of a model that left with all its
+    rows.
     """
 
     runs: tuple[tuple[int, int], ...]  # first sequence number and count
@@ -35,6 +36,7 @@ class Note:
     refused: tuple[str, ...] = ()
     time: str = ""
     left: Left | None = None
+    removed: str | None = None
     id: str = field(default_factory=lambda: secrets.token_hex(16))
 
     @classmethod
@@ -66,6 +68,7 @@ class Note:
             "refused": list(self.refused),
             "time": self.time,
             "left": None if self.left is None else [self.left.day, self.left.digests.hex()],
+            "removed": self.removed,
         }
 
     @classmethod
@@ -74,4 +77,5 @@ class Note:
         found = tuple((int(first), int(count)) for first, count in plain["runs"])
         about = plain["counts"], plain["subject"], tuple(plain["refused"]), plain["time"]
         left = plain["left"] and Left(int(plain["left"][0]), bytes.fromhex(plain["left"][1]))
-        return cls(found, *about, left=left, id=name.removeprefix(PREFIX))
+        number = name.removeprefix(PREFIX)
+        return cls(found, *about, left=left, removed=plain["removed"], id=number)

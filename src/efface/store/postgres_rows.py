@@ -9,8 +9,9 @@ transactions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any, final
 
 import psycopg
@@ -18,7 +19,8 @@ from psycopg import sql
 
 from efface.errors import DamagedStore, StorageFailure, UnclearCommit, UnsafeStorage
 from efface.store.row_cipher import Body, EncryptedRows
-from efface.store.row_database import RowDatabase
+from efface.store.row_database import Boundary, RowDatabase
+from efface.store.sqlite_rows import SqliteRows
 
 _FETCHED = 5_000  # rows that the server sends at once
 
@@ -39,7 +41,7 @@ class PostgresRows(RowDatabase):
     _connection: psycopg.Connection
 
     def __init__(self, address: str, store: str) -> None:
-        self._schema = f"efface_{store}"
+        self._address, self._schema = address, f"efface_{store}"
         self._epoch = 0
         try:
             self._connection = psycopg.connect(address, autocommit=True, client_encoding="utf8")
@@ -84,12 +86,8 @@ class PostgresRows(RowDatabase):
         self._epoch = int(found[0])
 
     def rows(self) -> Iterator[Body]:
-        cursor = self._connection.cursor(name="rows")
-        with self._reading(), self._connection.transaction(), cursor:
-            cursor.itersize = _FETCHED
-            cursor.execute(self._query("select seq, model, body from {schema}.rows order by seq"))
-            for seq, model, body in cursor:
-                yield seq, model, bytes(body)
+        with self._reading(), self._connection.transaction():
+            yield from self._read()
 
     def apply(
         self,
@@ -108,6 +106,27 @@ class PostgresRows(RowDatabase):
                 self._run(upsert + "do update set body = excluded.body", record)
             if drops:
                 self._run("delete from {schema}.records where name = any({value})", (list(drops),))
+
+    def copy_to(self, path: Path, boundary: Boundary, going_on: Callable[[], None]) -> None:
+        with closing(PostgresRows(self._address, self._schema.removeprefix("efface_"))) as source:
+            with boundary():
+                source._fix_snapshot()
+            with closing(SqliteRows(path, new=True)) as target:
+                target.take_all(source.records(), source._read(), going_on)
+
+    def _fix_snapshot(self) -> None:
+        """See from now on what is committed now."""
+        with self._reading():
+            self._connection.execute("begin isolation level repeatable read read only")
+            self._run("select count(*) from {schema}.owner")
+
+    def _read(self) -> Iterator[Body]:
+        cursor = self._connection.cursor(name="rows")
+        with self._reading(), cursor:
+            cursor.itersize = _FETCHED
+            cursor.execute(self._query("select seq, model, body from {schema}.rows order by seq"))
+            for seq, model, body in cursor:
+                yield seq, model, bytes(body)
 
     def _copy(self, rows: Iterable[Body]) -> None:
         query = self._query("copy {schema}.rows (seq, model, body) from stdin (format binary)")

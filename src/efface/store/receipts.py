@@ -31,6 +31,7 @@ from efface.store.digest_table import DigestTable
 from efface.store.durable_files import open_file, sync, write_all
 
 _CONTEXT = b"efface-receipt-v1\n"
+_ROOM = 16_384  # bytes that are reserved for the next line
 NO_PAYLOAD = hashlib.sha256(b"").hexdigest()  # what the first payload has as the one before
 
 
@@ -110,6 +111,11 @@ class Receipt:
         return hmac.compare_digest(expected, str(self.fields.get("subject")))
 
 
+def removal_subject(secret: bytes, model: str) -> str:
+    """The keyed digest of a model that a request removes."""
+    return _keyed(secret, json.dumps({"model": model}).encode("ascii"))
+
+
 def subject(secret: bytes, ids: Sequence[Id], owners: Sequence[Id]) -> str:
     """The keyed digest of whom a request names."""
     return _keyed(secret, json.dumps({"ids": list(ids), "owners": list(owners)}).encode("ascii"))
@@ -126,7 +132,7 @@ def _keyed(secret: bytes, content: bytes) -> str:
 
 def read_receipts(path: Path, subject: str, most: int | None = None) -> list[Receipt]:
     """The receipts in a file, or the first of them; an error names the ``subject`` and the line."""
-    lines = path.read_text("utf-8").splitlines()[:most]
+    lines = path.read_text("utf-8").rstrip("\0").splitlines()[:most]
     return [Receipt.parse(line, f"{subject} {at}") for at, line in enumerate(lines, start=1)]
 
 
@@ -212,7 +218,8 @@ class ReceiptChain:
     def digests(self, counts: set[int]) -> dict[int, tuple[str, str]]:
         """The digest of all lines, and the head, after each of these numbers of receipts."""
         found, digest, head = {0: ("", NO_PAYLOAD)}, "", NO_PAYLOAD
-        for count, line in enumerate(self._path.read_bytes().splitlines(keepends=True), start=1):
+        content = self._path.read_bytes().rstrip(b"\0")
+        for count, line in enumerate(content.splitlines(keepends=True), start=1):
             digest = _extended(digest, line)
             if count in counts:
                 head = Receipt.parse(line.decode("utf-8")).head
@@ -233,6 +240,12 @@ class ReceiptChain:
         """All receipts."""
         return read_receipts(self._path, "line")
 
+    def reserve(self) -> None:
+        """Take the space of the next receipt now; zeros behind the last line are no line."""
+        with open_file(self._path, os.O_WRONLY) as descriptor:
+            if hasattr(os, "posix_fallocate"):  # macOS lacks it
+                os.posix_fallocate(descriptor, self._end, _ROOM)
+
     def append(self, content: dict[str, Any], next_key: SigningKey | None = None) -> Receipt:
         """Sign and write a payload; it is on the disk when this returns."""
         about = {"store": self._store, "number": self.count + 1, **content}
@@ -245,6 +258,7 @@ class ReceiptChain:
         line = receipt.json.encode("utf-8") + b"\n"
         with open_file(self._path, os.O_WRONLY) as descriptor:
             write_all(descriptor, line, self._end)
+            os.ftruncate(descriptor, self._end + len(line))
             sync(descriptor)
         offset = self._enter(receipt, line)
         if "subject" in about:

@@ -15,6 +15,7 @@ from typing import Any, final
 from efface.errors import DamagedStore
 
 STATE, MODELS = "state", "models"
+NUMBERS = "numbers"  # the highest number of a model that was removed: it is not given again
 _DIGEST = 16
 _PLAIN = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 

@@ -9,12 +9,15 @@ bodies are opaque to it. A new kind of database is a subclass of ``RowDatabase``
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any, ClassVar
 
-from efface.errors import StorageFailure, UnclearCommit
+from efface.errors import StorageFailure, StorageFull, UnclearCommit
 from efface.store.row_cipher import Body, EncryptedRows
+
+Boundary = Callable[[], AbstractContextManager[None]]
 
 
 class RowDatabase(ABC):
@@ -62,6 +65,14 @@ class RowDatabase(ABC):
         """All rows, in the order of their sequence numbers."""
 
     @abstractmethod
+    def copy_to(self, path: Path, boundary: Boundary, going_on: Callable[[], None]) -> None:
+        """Write a SQLite file with all records and rows, as they are at the ``boundary``.
+
+        Another thread may commit meanwhile, except inside of ``boundary``. ``going_on`` is called
+        now and then, and raises what ends the copy.
+        """
+
+    @abstractmethod
     def apply(
         self,
         inserts: Sequence[EncryptedRows],
@@ -90,7 +101,13 @@ class RowDatabase(ABC):
         try:
             self._connection.execute("commit")
         except self._errors as error:
+            if self._is_full(error):  # no part of it is in the file
+                self._roll_back(error)
             raise self._unclear(error) from error
+
+    def _is_full(self, error: Exception) -> bool:
+        """Whether a statement failed because there is no space; then it changed nothing."""
+        return False
 
     def _roll_back(self, error: Exception) -> None:
         try:
@@ -98,6 +115,9 @@ class RowDatabase(ABC):
         except self._errors:  # the connection is lost
             raise self._unclear(error) from error
         text = self._problem("cannot be written", error)
+        if self._is_full(error):
+            text += "; nothing was changed; free space, then ask again"
+            raise StorageFull(f"{text}.") from error
         raise StorageFailure(f"{text}; nothing was changed; {self._advice}.") from error
 
     def _unclear(self, error: Exception) -> UnclearCommit:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, final
 from urllib.parse import quote
@@ -16,7 +17,7 @@ from urllib.parse import quote
 from efface.errors import DamagedStore, StorageFailure, StoreInUse
 from efface.store.durable_files import open_file
 from efface.store.row_cipher import Body, EncryptedRows
-from efface.store.row_database import RowDatabase
+from efface.store.row_database import Boundary, RowDatabase
 
 _INSERT = "insert into rows values (?, ?, ?)"
 _AT_ONCE = 1_024  # rows of one statement, whose bodies are one value
@@ -31,6 +32,8 @@ _INSERT_MANY = (
 _FULL = 2
 _LOCKED = sqlite3.SQLITE_LOCKED
 _CACHE = -8_192  # KiB: new rows lie together, and the system caches the file
+_PAGES, _LAST, _PAUSE = 256, 1_024, 0.002  # pages of a step of a copy, of its end; seconds
+_CHUNK = 10_000  # rows of one transaction of a copy
 _LOG = 4_000  # pages of the log: a commit that moves them to the file takes longer than others
 
 
@@ -125,6 +128,8 @@ class SqliteRows(RowDatabase):
         try:
             self._connection.execute(_INSERT, row)
         except sqlite3.Error as error:
+            if self._is_full(error):
+                self._roll_back(error)
             raise self._unclear(error) from error
 
     def _insert(self, rows: EncryptedRows) -> None:
@@ -137,13 +142,57 @@ class SqliteRows(RowDatabase):
             values = first + at, model, b"".join(part), len(part[0]), len(part)
             self._connection.execute(_INSERT_MANY, values)
 
-    def fill(self, rows: Iterable[Body]) -> None:
-        """Add rows of another database, in one transaction."""
-        with self._writing():
-            self._connection.executemany(_INSERT, rows)
+    def take_all(
+        self,
+        records: Mapping[str, bytes],
+        rows: Iterable[Body],
+        going_on: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Fill a new file with the records and rows of another database."""
+        self.create(records)
+        source = iter(rows)
+        while chunk := list(islice(source, _CHUNK)):
+            going_on()
+            with self._writing():
+                self._connection.executemany(_INSERT, chunk)
+
+    def copy_to(self, path: Path, boundary: Boundary, going_on: Callable[[], None]) -> None:
+        with open_file(path, os.O_RDWR | os.O_CREAT), ExitStack() as moment:
+            waits = True
+
+            def progress(status: int, remaining: int, total: int) -> None:
+                nonlocal waits
+                going_on()
+                if waits and remaining <= _LAST:  # the rest is copied between two commits
+                    waits = False
+                    moment.enter_context(boundary())
+
+            with self._copying():
+                pages = self._connection.execute("pragma page_count").fetchone()[0]
+            progress(0, pages, pages)
+
+            with closing(sqlite3.connect(path, isolation_level=None)) as target:
+                with self._copying():
+                    target.execute("pragma synchronous=full")
+                    # What this connection commits meanwhile is copied as well.
+                    self._connection.backup(target, pages=_PAGES, progress=progress, sleep=_PAUSE)
+                moment.close()
+                with self._copying():
+                    target.execute("vacuum")  # free pages are not for a copy
+
+    @contextmanager
+    def _copying(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            text = self._problem("cannot be copied", error)
+            raise StorageFailure(f"{text}; nothing was changed; {self._advice}.") from error
 
     def _run(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         return self._connection.execute(statement.format(schema="main", value="?"), values)
+
+    def _is_full(self, error: Exception) -> bool:
+        return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
 
     def _begin(self) -> None:
         self._connection.execute("begin immediate")

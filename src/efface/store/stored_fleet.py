@@ -139,6 +139,9 @@ class StoredFleet(StoredModel):
 
     # -- rows leave ------------------------------------------------------------------------------
 
+    def record_names(self) -> list[str]:
+        return [f"{PHASES}{self.definition.number}"]
+
     def named(self, ids: list[Id], owners: list[Id]) -> list[Id]:
         places = self._models.named(ids, owners, lenient=True)
         return self._ids(self._models.rows.table.ids[places])

@@ -204,6 +204,10 @@ class StoredModel(ABC):
         """The records that change when rows leave; nothing changes yet."""
         return {}
 
+    def record_names(self) -> list[str]:
+        """The names of the records that leave with the model."""
+        return []
+
     def forget(self, ids: Sequence[Id]) -> None:
         """Rows leave."""
         self._forget(ids)

@@ -10,20 +10,21 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, final
 
-from efface.errors import StorageFailure, StoreError, StoreStopped, UnclearCommit
+from efface.errors import StorageFailure, StorageFull, StoreError, StoreStopped, UnclearCommit
 from efface.inputs.ids import Id, RequestedRows
+from efface.store.condition import Condition
 from efface.store.disk import StoreDisk, notes_in, timestamp
 from efface.store.durable_files import failures
 from efface.store.key_pool import KeyPool, TakenKeys
 from efface.store.key_segments import SLOT, SLOTS
 from efface.store.notes import Note
 from efface.store.opening import read_models
-from efface.store.receipts import Receipt, state_digest, subject
-from efface.store.records import MODELS
+from efface.store.receipts import Receipt, removal_subject, state_digest, subject
+from efface.store.records import MODELS, NUMBERS
 from efface.store.row_cipher import NONCE, EncryptedRows
 from efface.store.row_format import encode
 from efface.store.shredding import Shredder
@@ -49,6 +50,7 @@ class Writer:
     def __init__(self, disk: StoreDisk) -> None:
         self.disk, self.lock = disk, threading.RLock()
         self.failure: BaseException | None = None  # why it stopped
+        self.condition = Condition()
         self._pool = KeyPool()
         self._finished: list[str] = []  # the names of notes that a next transaction removes
         self.models = self._recover()
@@ -68,6 +70,7 @@ class Writer:
             disk.left.enter(note.left)
         self._run([lambda disk: disk.end_days(int(time.time())), *steps])
         self._finished = [note.name for note in notes]
+        self._highest = int(contents.get(NUMBERS, 0))
         if notes:
             self._commit(self._change())
         used = set((rows // SLOTS).tolist())
@@ -76,11 +79,39 @@ class Writer:
 
     # -- changes ---------------------------------------------------------------------------------
 
+    @property
+    def next_number(self) -> int:
+        """The number of the next model: one that no model ever had."""
+        return 1 + max(self._highest, *(m.definition.number for m in self.models.values()), 0)
+
     def define(self, stored: StoredModel) -> None:
         """Add a model without rows."""
-        plain = [each.definition.to_plain() for each in (*self.models.values(), stored)]
-        self._commit(self._change(puts={MODELS: plain}))
+        self._commit(self._change(puts={MODELS: _plain((*self.models.values(), stored))}))
         self.models[stored.definition.name] = stored
+
+    def remove(self, stored: StoredModel, secret: bytes) -> Receipt:
+        """Remove a model with all its rows, destroy their keys, and sign a receipt."""
+        disk, about = self.disk, stored.definition
+        seqs, others = list(stored.seqs.values()), [m for m in self.models.values() if m != stored]
+        what = {"counts": {about.name: len(seqs)}, "removed": about.name}
+        note = Note.of(seqs, subject=removal_subject(secret, about.name), time=timestamp(), **what)
+        phases = {k: each for k, each in (disk.state.phases or {}).items() if k != about.number}
+        highest = self.next_number - 1
+
+        def removed() -> None:
+            del self.models[about.name]
+            self._highest, disk.digest = highest, state_digest(secret, [])
+
+        self._reserve(disk.chain.reserve)
+        with self._shredding() as waiting:
+            puts = {MODELS: _plain(others), NUMBERS: highest}
+            change = self._change(
+                note=note, puts=puts, drops=stored.record_names(), deletes=seqs, phases=phases
+            )
+            self._run(forget_steps(change, note, waiting, removed), change)
+        self._finished.append(note.name)
+        assert disk.last_receipt is not None
+        return disk.last_receipt
 
     def learn(self, plans: Sequence[PlannedRows]) -> None:
         """Make planned rows durable, then let the models learn them."""
@@ -92,8 +123,7 @@ class Writer:
         note = None
         if total or leaving or passing:
             if room := self._pool.room(total):
-                with failures("keys"):
-                    disk.reserve(room)
+                self._reserve(lambda: disk.reserve(room))
             note = self._note(leaving, passing) if leaving or passing else None
             with self._taken_keys(total) as taken, self._shredding() as waiting:
                 change = self._change(
@@ -129,6 +159,7 @@ class Writer:
             return known
         counts = {stored.definition.name: len(ids) for stored, ids in leaving}
         note = self._note(leaving, counts=counts, subject=about, refused=refused, time=timestamp())
+        self._reserve(disk.chain.reserve)
         with self._shredding() as waiting:
             change = self._change(leaving=leaving, note=note, puts=_records(leaving))
             steps = forget_steps(change, note, waiting, lambda: self._forgotten(leaving, secret))
@@ -223,17 +254,19 @@ class Writer:
         leaving: Leaving = (),
         note: Note | None = None,
         puts: dict[str, Any] | None = None,
+        drops: Sequence[str] = (),
+        deletes: Sequence[int] = (),
         **state: Any,
     ) -> Transaction:
         """A transaction: the next state, rows that come and leave, and records."""
         disk, chain = self.disk, self.disk.chain
         known = {"receipts": chain.count, "chain": chain.digest, "refused": len(disk.refused)}
-        records, drops = dict(puts or {}), list(self._finished)
-        alone = bool(inserts) and not (leaving or note or records or drops)
+        records, gone = dict(puts or {}), [*drops, *self._finished]
+        alone = bool(inserts) and not (leaving or note or records or gone)
         after = disk.state.after(rows_alone=alone, **known, **state)
         if note is not None:
             records[note.name] = note.to_plain()
-        return Transaction(after, inserts, _numbers(leaving), records, drops)
+        return Transaction(after, inserts, [*deletes, *_numbers(leaving)], records, gone)
 
     # -- failures --------------------------------------------------------------------------------
 
@@ -242,13 +275,19 @@ class Writer:
 
     def _run(self, steps: Sequence[Step], change: Transaction | None = None) -> None:
         """Run steps; the notes that their transaction removes are gone then."""
+        if change is not None:
+            self.condition.began()
         for step in steps:
             try:
                 step(self.disk)
+            except StorageFull:
+                self.condition.ended("the disk is full")
+                raise
             except UnclearCommit as error:
                 self.failure = error
                 raise
             except StorageFailure:  # of a commit: nothing was changed
+                self.condition.given_up()
                 raise
             except OSError as error:
                 text = f"'{self.disk.folder}' failed: {error.strerror or type(error).__name__}"
@@ -259,8 +298,18 @@ class Writer:
                 self.failure = error
                 raise
         if change is not None:
+            self.condition.ended()
             gone = set(change.drops)
             self._finished = [name for name in self._finished if name not in gone]
+
+    def _reserve(self, take: Callable[[], None]) -> None:
+        """Take space before anything changes; a full disk refuses it."""
+        try:
+            with failures(str(self.disk.folder)):
+                take()
+        except StorageFull:
+            self.condition.ended("the disk is full")
+            raise
 
     @contextmanager
     def _taken_keys(self, count: int) -> Iterator[TakenKeys]:
@@ -293,6 +342,10 @@ class Writer:
         except BaseException as error:
             self.failure = error
             raise
+
+
+def _plain(models: Iterable[StoredModel]) -> list[Any]:
+    return [each.definition.to_plain() for each in models]
 
 
 def _numbers(leaving: Leaving) -> list[int]:
