@@ -367,6 +367,7 @@ class Store:
         with keys can be read, also for rows that are forgotten later: keep it for days, not years.
         Other threads learn, predict and forget meanwhile; the copy is of one moment near its end.
         """
+        self._disk.refuse_forked()
         place = Path(path)
         with self._copying, failures(str(path)):
             write_backup(self._disk, place, self._boundary, self._refuse_closing, keys=keys)

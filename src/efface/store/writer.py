@@ -305,7 +305,7 @@ class Writer:
     def _reserve(self, take: Callable[[], None]) -> None:
         """Take space before anything changes; a full disk refuses it."""
         try:
-            with failures(str(self.disk.folder)):
+            with failures("keys"):
                 take()
         except StorageFull:
             self.condition.ended("the disk is full")
