@@ -20,6 +20,7 @@ from efface import Ridge
 from efface.store import Store, restore
 
 OLD, NEW = b"o" * 32, b"n" * 32
+PAGE = 4_096
 CALLS = ("pwrite", "fdatasync", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir")
 
 
@@ -121,8 +122,8 @@ def count_and_kill(at):
         def call(*given, **options):
             calls[0] += 1
             if calls[0] == at:
-                if name == "pwrite" and len(given[1]) > 1:
-                    real(given[0], bytes(given[1])[: len(given[1]) // 2], given[2])
+                if name == "pwrite" and len(given[1]) > PAGE:  # a kill does not split a page
+                    real(given[0], bytes(given[1])[:PAGE], given[2])
                 os.kill(os.getpid(), signal.SIGKILL)
             return real(*given, **options)
 

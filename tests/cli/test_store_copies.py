@@ -91,3 +91,17 @@ def test_the_keys_are_mirrored_and_restored_from_the_mirror(efface, tmp_path):
     assert efface("mirror", "orders")[0] == 2
     assert efface("init", "other", "--mirror", "third")[0] == 0
     assert list((tmp_path / "third").glob("*.bin"))
+
+
+@pytest.mark.parametrize("kind", ["anchor", "destroyed"])
+def test_files_elsewhere_are_named_and_given_up(efface, tmp_path, kind):
+    filled(tmp_path / "orders").close()
+    assert efface(kind, "orders", "elsewhere")[0] == 0
+    assert (tmp_path / "elsewhere").read_text().startswith(f"efface {kind} 1 ")
+    (tmp_path / "elsewhere").unlink()
+    code, _, err = efface("status", "orders")
+    assert code == 2
+    assert f"efface store {kind} --stop" in err.replace("\n", " ")
+    assert efface(kind, "orders", "--stop")[0] == 0
+    assert efface("status", "orders")[0] == 0
+    assert efface(kind, "orders")[0] == 2

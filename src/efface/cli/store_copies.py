@@ -1,5 +1,6 @@
-"""``efface store backup``, ``restore``, ``mirror`` and ``rotate``: copies of a store, and its
-keys.
+"""``efface store backup``, ``restore``, ``mirror``, ``anchor``, ``destroyed`` and ``rotate``.
+
+They are about copies of a store, its keys, and what belongs to it elsewhere.
 """
 
 from __future__ import annotations
@@ -153,23 +154,57 @@ def mirror(
     master_key_command: KeyCommand = None,
 ) -> None:
     """Keep a second copy of the keys, which is written and destroyed together with them."""
+    _place(folder, "mirror", place, stop, read_key(master_key, master_key_command))
+    print("the keys are not mirrored; delete the mirror" if stop else f"{place}  mirrors the keys")
+
+
+def anchor(
+    folder: Folder,
+    place: Annotated[
+        Path | None, typer.Argument(help="New file on another disk.", metavar="FILE")
+    ] = None,
+    stop: Annotated[bool, typer.Option("--stop", help="Write it no longer.")] = False,
+    master_key: KeyFile = None,
+    master_key_command: KeyCommand = None,
+) -> None:
+    """Write the heads of the chain of receipts to a file elsewhere, or give that up."""
+    _place(folder, "anchor", place, stop, read_key(master_key, master_key_command))
+    print("the receipts are not anchored" if stop else f"{place}  anchors the receipts")
+
+
+def destroyed(
+    folder: Folder,
+    place: Annotated[
+        Path | None, typer.Argument(help="New file on another disk.", metavar="FILE")
+    ] = None,
+    stop: Annotated[bool, typer.Option("--stop", help="Write it no longer.")] = False,
+    master_key: KeyFile = None,
+    master_key_command: KeyCommand = None,
+) -> None:
+    """Write the numbers of destroyed keys to a file elsewhere, or give that up."""
+    _place(folder, "destroyed", place, stop, read_key(master_key, master_key_command))
+    print("destroyed numbers are not logged" if stop else f"{place}  logs destroyed numbers")
+
+
+def _place(folder: Path, kind: str, place: Path | None, stop: bool, key: bytes | None) -> None:
+    """Let something elsewhere belong to a store, or no longer."""
     from efface.errors import InvalidValue
     from efface.store import Store
     from efface.store.layout import is_store
 
     if (place is None) is not stop or not is_store(folder):
-        text = "'DIR' or '--stop'"
-        raise InvalidValue(f"{text}: expected one of them, and a store; name a new folder.")
-    chosen: Any = False if place is None else place
-    with Store(folder, master_key=read_key(master_key, master_key_command), mirror=chosen):
-        pass
-    print("the keys are not mirrored; delete the mirror" if stop else f"{place}  mirrors the keys")
+        text = "a new place or '--stop'"
+        raise InvalidValue(f"'{kind}' needs {text}: expected one of them, and a store; name both.")
+    chosen: dict[str, Any] = {kind: False if place is None else place}
+    Store(folder, master_key=key, **chosen).close()
 
 
 COMMANDS = (
     (backup, example("efface store backup orders /backup/orders-monday")),
     (restore, example("efface store restore orders --from /backup/orders-monday")),
     (mirror, example("efface store mirror orders /second/orders-keys")),
+    (anchor, example("efface store anchor orders /second/orders-heads")),
+    (destroyed, example("efface store destroyed orders /second/orders-destroyed")),
     (
         rotate,
         example(
