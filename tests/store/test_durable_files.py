@@ -46,7 +46,10 @@ def test_one_process_owns_a_folder(tmp_path):
 
 
 def test_errors_of_the_system_name_what_failed():
-    with pytest.raises(StorageFailure, match="'orders' failed: the disk is full"), failures("orders"):
+    with (
+        pytest.raises(StorageFailure, match="'orders' failed: the disk is full"),
+        failures("orders"),
+    ):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
