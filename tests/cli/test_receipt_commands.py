@@ -92,3 +92,21 @@ def test_the_chain_of_a_store_is_checked_while_it_is_open(verify, tmp_path):
     path = tmp_path / "orders" / "receipts.jsonl"
     path.write_text(path.read_text().splitlines()[1] + "\n")
     assert verify("orders", group=group)[0] == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("missing.json",),
+        ("orders",),
+        ("ann.json", "--secret", "missing.secret", "--owner-stdin"),
+        ("ann.json", "--secret", "ann.json", "--owner-stdin"),
+        ("ann.json", "--public-key", "KEY", "--changes", "missing.jsonl"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_an_error_and_no_signer_unknown(verify, arguments):
+    given = [verify.key if each == "KEY" else each for each in arguments]
+    code, text = verify(*given, stdin="person 1\n")
+    assert code == 2
+    assert "efface: '" in text
+    assert "Traceback" not in text

@@ -13,7 +13,7 @@ from efface.cli.app import app
 from efface.store import Store
 
 GROUP = ("init", "add", "learn", "predict", "forget", "held", "expire", "audit")
-GROUP += ("backup", "restore", "mirror", "rotate", "status")
+GROUP += ("backup", "restore", "mirror", "rotate", "status", "remove")
 ROWS = 60
 
 
@@ -59,8 +59,9 @@ def orders(efface, tmp_path):
 def test_a_file_is_learned_and_can_be_repeated(efface, orders):
     code, out, _ = efface(*LEARN, "--json")
     assert code == 0
-    assert json.loads(out) == {"learned": 60, "skipped": 0, "rows": 40}
-    assert json.loads(efface(*LEARN, "--json")[1]) == {"learned": 0, "skipped": 60, "rows": 40}
+    assert json.loads(out) == {"learned": 60, "skipped": 0, "missing": 0, "rows": 40}
+    again = json.loads(efface(*LEARN, "--json")[1])
+    assert again == {"learned": 0, "skipped": 60, "missing": 0, "rows": 40}
     table(orders.parent / "rows.csv", 5, first=60)
     assert "5 rows learned, 0 skipped" in efface(*LEARN)[1]
     code, out, _ = efface("store", "status", "orders", "--json")
@@ -167,3 +168,42 @@ def test_the_help_of_every_command_has_an_example_and_exit_codes(command):
     assert shown.exit_code == 0
     assert f"efface store {command}" in shown.output[shown.output.index("Example") :]
     assert "Exit code" in shown.output
+
+
+def test_a_text_column_without_levels_is_refused(efface, tmp_path):
+    assert efface("store", "init", "orders")[0] == 0
+    for given in ("slot", "slot=a"):
+        code, _, err = efface("store", "add", "orders", "x", "--features", "t", "--one-hot", given)
+        assert code == 2
+        assert "'--one-hot' is 'slot'" in err
+    assert json.loads(efface("store", "status", "orders", "--json")[1])["models"] == {}
+
+
+def test_rows_are_read_as_replay_reads_them(efface, tmp_path):
+    text = "id;größe;bikers\n1;1,5;1.234,5\n2;;3,5\n3;2,5;7,0\n"
+    (tmp_path / "rows.csv").write_bytes(text.encode("cp1252"))
+    assert efface("store", "init", "orders")[0] == 0
+    add = ("store", "add", "orders", "demand", "--model", "ridge", "--features", "größe")
+    assert efface(*add)[0] == 0
+    written = ("--delimiter", ";", "--decimal", ",", "--thousands", ".", "--encoding", "cp1252")
+    learn = ("store", "learn", "orders", "demand", "rows.csv", "--target", "bikers", "--id", "id")
+    code, _, err = efface(*learn, *written)
+    assert code == 2
+    assert "--missing skip" in err
+    code, out, _ = efface(*learn, *written, "--missing", "skip", "--json")
+    assert json.loads(out) == {"learned": 2, "skipped": 0, "missing": 1, "rows": 2}
+    with Store(tmp_path / "orders") as store:
+        rows = store._models["demand"].rows_of([1, 3])
+        assert rows.y.tolist() == [1234.5, 7.0]
+        assert rows.X.tolist() == [[1.5], [2.5]]
+    (tmp_path / "new.csv").write_bytes("größe\n1,5\n".encode("cp1252"))
+    code, out, _ = efface("store", "predict", "orders", "demand", "new.csv", *written)
+    assert code == 0
+    assert len(out.splitlines()) == 2
+
+
+def test_a_model_without_rows_predicts_nothing(efface, orders):
+    options = ("rows.csv", "--one-hot", "slot=a,b,c")
+    code, out, err = efface("store", "predict", "orders", "demand", *options)
+    assert (code, out) == (2, "")
+    assert "has learned no row" in err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 
@@ -287,3 +288,41 @@ def test_a_session_tells_its_roles_and_ends(tmp_path):
         assert client.get("/session").json() == {"roles": ["read"]}
         assert client.delete("/session", headers=origin).json() == {"roles": []}
         assert client.get("/session").json() == {"roles": []}
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (390, "light")])
+def test_what_is_held_is_exported_and_the_secret_is_kept_before_the_page_is_left(
+    browser, tmp_path, width, scheme
+):
+    add_demand(tmp_path / "orders", 10)
+    with Running(tmp_path / "orders") as running:
+        tab = Tab(browser, running, running.all, width=width, scheme=scheme)
+        page = tab.page
+        tab.look_up("person 1")
+        with page.expect_download() as exported:
+            page.click("text=Export as JSON")
+        found = json.loads(exported.value.path().read_text())
+        assert (found["owner"], found["rows"]) == ("person 1", 2)
+        with page.expect_download() as exported:
+            page.click("text=Export as CSV")
+        lines = list(csv.reader(exported.value.path().read_text().splitlines()))
+        assert lines[0] == ["model", "row", "column", "value"]
+        values = found["models"]["demand"]["features"]["temp"]
+        assert ["demand", "r1", "temp", str(values[0])] in lines
+        page.click("#open-confirm")
+        page.click("#forget")
+        page.wait_for_selector("#unkept")
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        page.close(run_before_unload=True)
+        page.wait_for_timeout(500)
+        assert [dialog.type for dialog in tab.dialogs] == ["beforeunload"]  # dismissed: it stays
+        with page.expect_download():
+            page.click("text=Download its secret")
+        assert page.locator("#unkept").count() == 0
+        page.emulate_media(media="print")
+        assert page.locator("#receipt").is_visible()
+        assert not page.locator("nav").is_visible()
+        page.emulate_media(media="screen")
+        page.reload()
+        assert len(tab.dialogs) == 1
+        assert tab.errors == []

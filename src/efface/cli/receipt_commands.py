@@ -63,10 +63,11 @@ def verify(
 
     if owner_stdin is (secret is None):
         raise InvalidValue("'--secret' and '--owner-stdin' belong together: give both or none.")
-    found = Receipt.parse(file.read_text("utf-8"), str(file))
+    found = Receipt.parse(_text(file), str(file))
     known = None if public_key is None else _published(public_key)
     about = found.fields
     if known is not None and changes is not None:
+        _text(changes)
         linked = linked_keys(known, read_receipts(changes, f"{changes}, line"))
         known = str(about["key"]) if about["key"] in linked else known
     found.verify(known)
@@ -79,7 +80,7 @@ def verify(
     else:
         print(f"{found.rows:,} rows forgotten ({counts or 'none'})")
     if secret is not None:
-        key, owner = bytes.fromhex(secret.read_text("ascii").strip()), sys.stdin.readline().strip()
+        key, owner = _secret(secret), sys.stdin.readline().strip()
         number = int(owner) if owner.removeprefix("-").isdecimal() else owner
         if not (found.names(key, owner) or found.names(key, number)):
             raise BadReceipt("'receipt' does not name this owner under this secret.")
@@ -91,6 +92,27 @@ def verify(
     print(
         f"unaltered, and signed by {'this key' if same else 'a key that was changed to this one'}"
     )
+
+
+def _text(path: Path) -> str:
+    """The text of a file that was named."""
+    from efface.errors import InvalidValue
+
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise InvalidValue(f"'{path}' cannot be read: {reason}; name another file.") from None
+
+
+def _secret(path: Path) -> bytes:
+    from efface.errors import InvalidValue
+
+    try:
+        return bytes.fromhex(_text(path).strip())
+    except ValueError:
+        text = f"'{path}' is no secret: expected 64 hexadecimal digits"
+        raise InvalidValue(f"{text}; name the file that the person got.") from None
 
 
 def _published(text: str) -> str:

@@ -16,6 +16,7 @@ from efface.files.model_options import MODELS, OPTIONS
 
 if TYPE_CHECKING:
     from efface.files.job import Job
+    from efface.files.text_readers import TextFormat
 
 REPLAY_EXAMPLE = """[bold]Example[/bold], on hourly counts of bicycle hires:
 
@@ -41,7 +42,7 @@ class _Method(StrEnum):
     self_normalized = "self-normalized"
 
 
-class _Missing(StrEnum):
+class MissingValues(StrEnum):
     raise_ = "raise"
     skip = "skip"
 
@@ -69,6 +70,7 @@ OneHot = Annotated[
         metavar="COL[=A,B]",
     ),
 ]
+Missing = Annotated[MissingValues, column(help="Refuse or skip rows with missing values.")]
 Delimiter = Annotated[str | None, column(help="Delimiter of CSV values.", metavar="CHARACTER")]
 TimeFormat = Annotated[
     str | None,
@@ -125,9 +127,7 @@ def replay(
             metavar="COL",
         ),
     ] = None,
-    missing: Annotated[
-        _Missing, column(help="Refuse or skip rows with missing values.")
-    ] = _Missing.raise_,
+    missing: Missing = MissingValues.raise_,
     delimiter: Delimiter = None,
     time_format: TimeFormat = None,
     decimal: Decimal = ".",
@@ -241,9 +241,7 @@ def replay(
 ) -> None:
     """Stream the rows of a file through a model: predict, learn, forget, and write a report."""
     from efface.files.job import Job
-    from efface.files.number_text import NumberFormat
     from efface.files.schema import RequestedColumns
-    from efface.files.text_readers import TextFormat
 
     roles = RequestedColumns(
         target,
@@ -275,9 +273,7 @@ def replay(
         start=start,
         save=save,
         missing=missing.value,
-        text=TextFormat(
-            as_delimiter(delimiter), time_format, encoding, NumberFormat(decimal, thousands)
-        ),
+        text=text_format(delimiter, time_format, encoding, decimal, thousands),
     )
     folder = out or Path(f"{_stem(job.files[0])}-replay")
     try:
@@ -332,6 +328,21 @@ def as_number(given: Any) -> Any:
 def as_delimiter(typed: str | None) -> str | None:
     """A delimiter as it is in the file: a tab can be typed as ``tab`` or ``\\t``."""
     return {"\\t": "\t", "tab": "\t"}.get(typed or "", typed)
+
+
+def text_format(
+    delimiter: str | None,
+    time_format: str | None,
+    encoding: str | None,
+    decimal: str,
+    thousands: str | None,
+) -> TextFormat:
+    """How the values of a text file are written, as it was typed."""
+    from efface.files.number_text import NumberFormat
+    from efface.files.text_readers import TextFormat
+
+    numbers = NumberFormat(decimal, thousands)
+    return TextFormat(as_delimiter(delimiter), time_format, encoding, numbers)
 
 
 def split_names(names: str | None) -> list[str] | None:

@@ -12,7 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from efface.cli.replay_file import as_delimiter, as_number, one_hot_levels, split_names
+from efface.cli.replay_file import (
+    Decimal,
+    Delimiter,
+    Encoding,
+    Missing,
+    MissingValues,
+    Thousands,
+    TimeFormat,
+    as_number,
+    one_hot_levels,
+    split_names,
+    text_format,
+)
 from efface.cli.store_options import (
     Folder,
     Json,
@@ -127,6 +139,7 @@ def add(
     master_key_command: KeyCommand = None,
 ) -> None:
     """Add a model; rows leave only on request unless a window is given."""
+    from efface.errors import invalid
     from efface.files.model_options import factory
     from efface.files.window_options import WindowOptions
 
@@ -134,6 +147,9 @@ def add(
     made = factory(model, WindowOptions(window, keep, policy).chosen(), options)()
     names = [*(split_names(features) or [])]
     for column, levels in one_hot_levels(one_hot or []).items():
+        if len(levels) < 2:
+            expected = "the column and all its levels, COL=A,B"
+            raise invalid("--one-hot", column, expected, "name all its levels")
         names += [f"{column}={level}" for level in levels[1:]]
     with open_store(folder, master_key, master_key_command) as opened:
         opened.add(name, made, features=names, **({"keyed": True} if keyed else {}))
@@ -185,8 +201,12 @@ def learn(
     until: Annotated[str | None, typer.Option(help="End of each row.", metavar="COL")] = None,
     weight: Annotated[str | None, typer.Option(help="Weight of each row.", metavar="COL")] = None,
     key: Key = None,
-    delimiter: Annotated[str | None, typer.Option(help="Delimiter of CSV values.")] = None,
-    time_format: Annotated[str | None, typer.Option(help="Format of other times.")] = None,
+    missing: Missing = MissingValues.raise_,
+    delimiter: Delimiter = None,
+    time_format: TimeFormat = None,
+    decimal: Decimal = ".",
+    thousands: Thousands = None,
+    encoding: Encoding = None,
     master_key: KeyFile = None,
     master_key_command: KeyCommand = None,
     json: Json = False,
@@ -199,7 +219,6 @@ def learn(
     from efface.files.schema import RequestedColumns, resolve_schema
     from efface.files.stored_tables import check_features, columns_of, parts
     from efface.files.terminal import progress
-    from efface.files.text_readers import TextFormat
 
     levels = one_hot_levels(one_hot or [])
     with open_store(folder, master_key, master_key_command) as opened:
@@ -215,13 +234,19 @@ def learn(
             until=until,
             group=key,
         )
-        table = open_table(file, TextFormat(as_delimiter(delimiter), time_format))
+        form = text_format(delimiter, time_format, encoding, decimal, thousands)
+        table = open_table(file, form)
         schema = resolve_schema(table, roles)
         check_features(schema, names)
-        learned = skipped = 0
+        learned = skipped = gaps = 0
+
+        def count(rows: int) -> None:
+            nonlocal gaps
+            gaps += rows
+
         with progress(Console(stderr=True), "learn") as update:
             update(0, 0.0)
-            for batch in read_rows(table, schema):
+            for batch in read_rows(table, schema, missing.value, count):
                 for rows in parts(batch):
                     about: dict[str, Any] = {"ids": rows.ids, "owners": rows.owners, "at": rows.at}
                     about |= {"until": rows.until, "sample_weight": rows.weights}
@@ -229,8 +254,10 @@ def learn(
                     done = opened.learn(name, rows.X, rows.y, left="skip", **about)
                     learned, skipped = learned + done.learned, skipped + done.skipped
                     update(learned + skipped, table.progress())
-        result = {"learned": learned, "skipped": skipped, "rows": opened.status()["rows"]}
+        result = {"learned": learned, "skipped": skipped, "missing": gaps}
+        result["rows"] = opened.status()["rows"]
     text = f"{learned:,} rows learned, {skipped:,} skipped: they are there already, or have left"
+    text += f"; {gaps:,} skipped: values are missing" if gaps else ""
     show(result, json, text)
 
 
@@ -244,6 +271,14 @@ def _features(opened: Store | Client, name: str) -> list[str]:
     return features
 
 
+def _refuse_empty(opened: Store | Client, name: str) -> None:
+    from efface.errors import NotFitted
+
+    if not opened.models()[name]["rows"]:
+        text = f"'MODEL' is {name!r}, which has learned no row yet: expected one with rows"
+        raise NotFitted(f"{text}; run 'efface store learn' first.")
+
+
 @store.command(epilog=example("efface store predict orders demand tomorrow.csv"))
 def predict(
     folder: Folder,
@@ -252,7 +287,10 @@ def predict(
     one_hot: OneHot = None,
     interval: Annotated[float, typer.Option(help="Level of the prediction intervals.")] = 0.95,
     key: Key = None,
-    delimiter: Annotated[str | None, typer.Option(help="Delimiter of CSV values.")] = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    thousands: Thousands = None,
+    encoding: Encoding = None,
     master_key: KeyFile = None,
     master_key_command: KeyCommand = None,
     json: Json = False,
@@ -260,12 +298,12 @@ def predict(
     """Predict the rows of a file: CSV on standard output, one line per row."""
     from efface.files.readers import open_table
     from efface.files.stored_tables import feature_rows
-    from efface.files.text_readers import TextFormat
 
     columns = ("prediction", "lower", "upper")
     with open_store(folder, master_key, master_key_command) as opened:
-        table = open_table(file, TextFormat(as_delimiter(delimiter)))
+        table = open_table(file, text_format(delimiter, None, encoding, decimal, thousands))
         names = _features(opened, name)
+        _refuse_empty(opened, name)
         if not json:
             print(",".join(columns))
         for X, keys in feature_rows(table, names, one_hot_levels(one_hot or []), key):

@@ -102,7 +102,7 @@ class Writer:
             del self.models[about.name]
             self._highest, disk.digest = highest, state_digest(secret, [])
 
-        self._reserve(disk.chain.reserve)
+        self._reserve("receipts", disk.chain.reserve)
         with self._shredding() as waiting:
             puts = {MODELS: _plain(others), NUMBERS: highest}
             change = self._change(
@@ -123,7 +123,7 @@ class Writer:
         note = None
         if total or leaving or passing:
             if room := self._pool.room(total):
-                self._reserve(lambda: disk.reserve(room))
+                self._reserve("keys", lambda: disk.reserve(room))
             note = self._note(leaving, passing) if leaving or passing else None
             with self._taken_keys(total) as taken, self._shredding() as waiting:
                 change = self._change(
@@ -159,7 +159,7 @@ class Writer:
             return known
         counts = {stored.definition.name: len(ids) for stored, ids in leaving}
         note = self._note(leaving, counts=counts, subject=about, refused=refused, time=timestamp())
-        self._reserve(disk.chain.reserve)
+        self._reserve("receipts", disk.chain.reserve)
         with self._shredding() as waiting:
             change = self._change(leaving=leaving, note=note, puts=_records(leaving))
             steps = forget_steps(change, note, waiting, lambda: self._forgotten(leaving, secret))
@@ -302,10 +302,10 @@ class Writer:
             gone = set(change.drops)
             self._finished = [name for name in self._finished if name not in gone]
 
-    def _reserve(self, take: Callable[[], None]) -> None:
+    def _reserve(self, what: str, take: Callable[[], None]) -> None:
         """Take space before anything changes; a full disk refuses it."""
         try:
-            with failures("keys"):
+            with failures(what):
                 take()
         except StorageFull:
             self.condition.ended("the disk is full")

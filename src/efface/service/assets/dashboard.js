@@ -249,6 +249,9 @@ async function lookUp() {
   const found = await askAbout("/access-requests", "owner", owner);
   const section = node("section", { id: "held" }, node("h2", { text: found.owner }),
     node("p", { classes: "caption", text: `${counted(found.rows, "row")} in ${counted(Object.keys(found.models).length, "model")}` }));
+  section.append(node("p", { classes: "actions export" },
+    download("held.json", JSON.stringify(found, null, 2) + "\n", "Export as JSON"),
+    download("held.csv", heldCsv(found), "Export as CSV", "text/csv")));
   for (const [name, held] of Object.entries(found.models)) section.append(heldTable(name, held));
   if (may("forget")) {
     const button = node("button", { type: "button", text: "Forget this person", classes: "danger", id: "open-confirm" });
@@ -268,6 +271,23 @@ function heldTable(name, held) {
   const more = held.ids.length > 500 ? `, of which the first 500 are shown` : "";
   return node("div", {}, node("h3", { text: `${name}: ${counted(held.ids.length, "row")}${more}` }),
     node("div", { classes: "scroll tall", tabindex: "0", role: "region", "aria-label": `Rows in ${name}` }, node("table", {}, node("thead", {}, head), node("tbody", {}, ...rows))));
+}
+
+// One line per value, since models have different features.
+function heldCsv(found) {
+  const quoted = (value) => {
+    const text = value === null ? "" : String(value);
+    const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text; // no formula
+    return `"${safe.replaceAll('"', '""')}"`;
+  };
+  const lines = [["model", "row", "column", "value"]];
+  for (const [name, held] of Object.entries(found.models)) {
+    const { features, responses, weights, keys, at, until, ids } = held;
+    const columns = { key: keys, at, until, ...features, response: responses, weight: weights };
+    ids.forEach((id, k) => Object.entries(columns).filter(([, values]) => values !== null)
+      .forEach(([column, values]) => lines.push([name, id, column, values[k]])));
+  }
+  return lines.map((line) => line.map(quoted).join(",")).join("\r\n") + "\r\n";
 }
 
 function shortTime(text) {
@@ -296,20 +316,60 @@ async function forget(owner, forever) {
   $("models").replaceChildren();
   say(`Forgotten: ${counted(found.rows, "row")}. Download the receipt and its secret for the person who asked.`, true);
   $("owner").value = "";
+  secretKept = false;
   const name = `receipt-${found.number}`;
   $("person").replaceChildren(node("section", { classes: "receipt", id: "receipt" },
     node("h2", { text: `Receipt ${found.number}` }),
     node("p", { classes: "caption", text: "The receipt proves what this service stated. With the secret, which the " +
       "service does not keep, the person can show that it is about them." }),
     download(`${name}.json`, found.receipt + "\n", "Download the receipt"),
-    download(`${name}.secret`, found.secret + "\n", "Download its secret"),
-    node("p", { classes: "mono", text: `head of the chain ${found.head}` })));
+    keeps(download(`${name}.secret`, found.secret + "\n", "Download its secret")),
+    keeps(copies(found.secret)),
+    printed(),
+    node("p", { classes: "caption", id: "unkept", text: "The secret is shown once. Download or copy it before you leave this page." }),
+    node("p", { text: `${counted(found.rows, "row")} forgotten.` + (forever ? " All later rows of this person are refused for ever." : "") }),
+    node("h3", { text: "How to verify it" }),
+    node("p", { text: "With both files and the public key that the operator of this service publishes, without this service:" }),
+    node("p", { classes: "mono", text: `efface receipt verify ${name}.json --public-key KEY --secret ${name}.secret --owner-stdin` }),
+    node("h3", { text: "The receipt" }),
+    node("p", { classes: "mono wrap", text: found.receipt }),
+    node("p", { classes: "mono wrap", text: `head of the chain ${found.head}` })));
 }
 
-function download(name, text, title) {
+let secretKept = true;
+
+addEventListener("beforeunload", (event) => {
+  if (!secretKept) event.preventDefault();
+});
+
+// A click on this keeps the secret of the receipt: the page may be left then.
+function keeps(control) {
+  control.addEventListener("click", () => {
+    secretKept = true;
+    $("unkept")?.remove();
+  });
+  return control;
+}
+
+function copies(text) {
+  const button = node("button", { type: "button", text: "Copy its secret" });
+  button.addEventListener("click", attempt(async () => {
+    await navigator.clipboard.writeText(text);
+    say("The secret is on the clipboard.", true);
+  }));
+  return button;
+}
+
+function printed() {
+  const button = node("button", { type: "button", text: "Print the receipt", id: "print" });
+  button.addEventListener("click", () => print());
+  return button;
+}
+
+function download(name, text, title, type = "application/json") {
   const link = node("a", { text: title, href: "#", download: name });
   link.addEventListener("click", () => {
-    link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+    link.href = URL.createObjectURL(new Blob([text], { type }));
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   });
   return link;
