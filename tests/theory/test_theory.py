@@ -7,9 +7,22 @@ from inspect import isclass, isfunction
 from pathlib import Path
 
 from efface import theory
-from efface.theory import appendix_d, bounds, coverage, floor, quantities, radii, updates
+from efface.theory import (
+    appendix_d,
+    bounds,
+    corrected,
+    coverage,
+    deletion,
+    floor,
+    quantities,
+    radii,
+    updates,
+)
 
-MODULES = (appendix_d, bounds, coverage, floor, quantities, radii, updates)
+MODULES = (
+    *(appendix_d, bounds, corrected, coverage, deletion),
+    *(floor, quantities, radii, updates),
+)
 FROM_GEOMETRY = {"WindowSpectrum", "spectrum"}  # arguments of the *_radii functions
 DOCS = Path(__file__).parents[2] / "docs" / "theory.md"
 

@@ -1,7 +1,8 @@
 """The paper's quantities under the paper's names, and valid alternatives.
 
 Import every function from here: penalty and regret (``quantities``), confidence radii (``radii``),
-cumulative bounds (``bounds``), a lower bound (``floor``), measured coverage (``coverage``), the
+cumulative bounds (``bounds``), a bound that holds (``corrected``), the cost of deleting a row
+(``deletion``), a lower bound (``floor``), measured coverage (``coverage``), the
 incremental update (``updates``), the example windows of Appendix D (``appendix_d``) and the
 spectrum of a window (``geometry``). All functions take arrays. Models, and anything that imports
 them, do not belong here.
@@ -22,7 +23,13 @@ from efface.theory.bounds import (
     representation_bound,
     ridge_regret_bound,
 )
+from efface.theory.corrected import (
+    CorrectedRegretBound,
+    corrected_regret_bound,
+    prediction_limit,
+)
 from efface.theory.coverage import CoverageRow, coverage_table, render_coverage
+from efface.theory.deletion import DeletionCost, deletion_cost
 from efface.theory.floor import oracle_penalty, regret_floor, window_regret_floor
 from efface.theory.geometry import WindowSpectrum, spectrum
 from efface.theory.quantities import (
@@ -65,7 +72,9 @@ from efface.theory.updates import slide_inverse, update_multiplications
 
 __all__ = [
     "AdaptiveConstants",
+    "CorrectedRegretBound",
     "CoverageRow",
+    "DeletionCost",
     "DriftProduct",
     "Example",
     "ForgettingRegretTerm",
@@ -78,8 +87,10 @@ __all__ = [
     "absolute_regret",
     "adaptive_constants",
     "adaptive_penalty",
+    "corrected_regret_bound",
     "coverage_table",
     "cumulative_regret",
+    "deletion_cost",
     "euclidean_radii",
     "euclidean_radius",
     "examples",
@@ -101,6 +112,7 @@ __all__ = [
     "paper_ridge_radius",
     "penalty_drift",
     "positive_signals",
+    "prediction_limit",
     "rank_swing",
     "regret_floor",
     "render_coverage",
