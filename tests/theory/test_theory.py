@@ -14,6 +14,7 @@ from efface.theory import (
     coverage,
     deletion,
     floor,
+    memory_size,
     quantities,
     radii,
     updates,
@@ -21,7 +22,7 @@ from efface.theory import (
 
 MODULES = (
     *(appendix_d, bounds, corrected, coverage, deletion),
-    *(floor, quantities, radii, updates),
+    *(floor, memory_size, quantities, radii, updates),
 )
 FROM_GEOMETRY = {"WindowSpectrum", "spectrum"}  # arguments of the *_radii functions
 DOCS = Path(__file__).parents[2] / "docs" / "theory.md"

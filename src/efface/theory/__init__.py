@@ -30,15 +30,24 @@ from efface.theory.corrected import (
 )
 from efface.theory.coverage import CoverageRow, coverage_table, render_coverage
 from efface.theory.deletion import DeletionCost, deletion_cost
-from efface.theory.floor import oracle_penalty, regret_floor, window_regret_floor
+from efface.theory.floor import (
+    SphereFloor,
+    oracle_penalty,
+    regret_floor,
+    sphere_regret_floor,
+    window_regret_floor,
+)
 from efface.theory.geometry import WindowSpectrum, spectrum
+from efface.theory.memory_size import ridge_error, rows_needed, steps_needed
 from efface.theory.quantities import (
     AdaptiveConstants,
     ForgettingRegretTerm,
     RankSwing,
+    TailParts,
     absolute_regret,
     adaptive_constants,
     adaptive_penalty,
+    corrected_wpssr_limit,
     cumulative_regret,
     forgetting_regret_term,
     forgetting_terms,
@@ -47,6 +56,7 @@ from efface.theory.quantities import (
     positive_signals,
     rank_swing,
     squared_regret,
+    tail_parts,
     wpssr,
     wpssr_limit,
     zeta,
@@ -82,12 +92,15 @@ __all__ = [
     "RankSwing",
     "RegretBound",
     "RepresentationBound",
+    "SphereFloor",
     "StatedValue",
+    "TailParts",
     "WindowSpectrum",
     "absolute_regret",
     "adaptive_constants",
     "adaptive_penalty",
     "corrected_regret_bound",
+    "corrected_wpssr_limit",
     "coverage_table",
     "cumulative_regret",
     "deletion_cost",
@@ -118,13 +131,18 @@ __all__ = [
     "render_coverage",
     "render_examples",
     "representation_bound",
+    "ridge_error",
     "ridge_regret_bound",
+    "rows_needed",
     "self_normalized_radii",
     "self_normalized_radius",
     "signal_constants",
     "slide_inverse",
     "spectrum",
+    "sphere_regret_floor",
     "squared_regret",
+    "steps_needed",
+    "tail_parts",
     "update_multiplications",
     "window_regret_floor",
     "wpssr",

@@ -90,9 +90,7 @@ def deletion_cost(
     singular, basis = nonzero_singular(window)
     leverage = float(np.sum((basis @ window[row]) ** 2 / (singular**2 + lam)))
     lost = len(nonzero_singular(rest)[0]) < len(singular)
-    return DeletionCost(
-        noise * before[0], noise * after[0], before[1], after[1], leverage, lost
-    )
+    return DeletionCost(noise * before[0], noise * after[0], before[1], after[1], leverage, lost)
 
 
 def _terms(X: Array, penalty: float, moment: Array, signal: Array) -> tuple[float, float]:
