@@ -113,8 +113,9 @@ def sphere_regret_floor(
 
     The mean over y is that of ``draws`` simulated responses.
 
-    Holds: up to the standard error, for Gaussian noise and theta* uniform on the sphere. It is below
-    ``window_regret_floor``; their ratio tends to (d - 1) / d for many rows and to 1 for many columns.
+    Holds: up to the standard error, for Gaussian noise and theta* uniform on the sphere. It is
+    below ``window_regret_floor``; their ratio tends to (d - 1) / d for many rows, and to 1 for
+    many columns.
 
     >>> X = np.eye(2) * 30
     >>> found = sphere_regret_floor(X, sigma=1.0)
