@@ -99,8 +99,8 @@ def ridge_error(
     sigma^2 (T + lam T') - lam^2 (rho^2 / d) T', T(lam) = E tr Phi_lam^-1, T' its derivative, by the
     law of Marchenko and Pastur: T = (sqrt(b^2 + 4 l) - b) / (2 l), l = lam / d, b = n/d - 1 + l
 
-    Holds: as n and d grow with n/d and lam/d fixed, for standardized contexts, coefficients of length
-    rho in a random direction, and a penalty that does not depend on the responses.
+    Holds: as n and d grow with n/d and lam/d fixed, for standardized contexts, coefficients of
+    length rho in a random direction, and a penalty that does not depend on the responses.
 
     >>> ridge_error([20, 80, 1000], 100, penalty=100.0, sigma=1.0).round(3)
     array([0.905, 0.677, 0.099])

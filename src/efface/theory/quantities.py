@@ -246,7 +246,7 @@ def wpssr_limit(n: int, d: int, positives: int, delta: float = 0.05) -> float:
     C3 = log(6d/delta) A   (Assumption 1), evaluated as n B / (sqrt(C3) + sqrt(C3 + n^2 A B)).
 
     Holds: as arithmetic. The n in it is an error (E31): the penalty and the constant C1 of App. B
-    both grow as sqrt(n), so that n cancels. ``corrected_wpssr_limit`` is the condition of the proof.
+    both grow as sqrt(n), so that n cancels: see ``corrected_wpssr_limit``.
 
     >>> round(wpssr_limit(100, 110, 30, 0.05), 2)
     1.02
@@ -268,7 +268,7 @@ def corrected_wpssr_limit(d: int, positives: int, delta: float = 0.05) -> float:
 
     It is (-sqrt(C3) + sqrt(C3 + A B)) / A, evaluated as B / (sqrt(C3) + sqrt(C3 + A B)).
 
-    Holds: always; it is below 1 wherever 12 ``positives`` <= 6 d, so the assumption is not automatic.
+    Holds: always. It is below 1 for every d at delta <= 0.5, so the assumption is never automatic.
 
     >>> round(corrected_wpssr_limit(110, 30, 0.05), 3)
     0.416
