@@ -27,7 +27,7 @@ def fifd_ols(X: Array, y: Array, s: int) -> tuple[Array, Array]:
         x_t = X[t]  # "Observe x_t"
         window, responses = X[t - s : t], y[t - s : t]
         if t == s:  # "theta_[1,s] = Phi_[1,s]^-1 x_[1,s]' y_[1,s]"
-            inverse = np.linalg.pinv(window.T @ window)  # section 3.4: the generalised inverse
+            inverse = _pinv(window.T @ window)  # section 3.4: the generalised inverse
             theta = inverse @ (window.T @ responses)
         else:
             # "theta_[t-s,t-1] = f(Phi_[t-s-1,t-2]^-1, x_{t-s-1}, x_t) g(theta, Phi, z, z)"
@@ -44,6 +44,10 @@ def fifd_ols(X: Array, y: Array, s: int) -> tuple[Array, Array]:
     return np.array(predictions), np.array(estimates)
 
 
+def _pinv(gram: Array) -> Array:
+    return np.asarray(np.linalg.pinv(gram), dtype=np.float64)
+
+
 def _f_step(inverse: Array, x_old: Array, x_new: Array, window: Array) -> Array:
     """f of eq. 5: the inverse Gram matrix after a row has come and another has left."""
     a = inverse @ x_new  # Gamma = A - A x x' A / (x' A x + 1)   (App. F, Step 01)
@@ -54,7 +58,7 @@ def _f_step(inverse: Array, x_old: Array, x_new: Array, window: Array) -> Array:
     if abs(divisor) < 1e-9 or not full_rank or np.linalg.matrix_rank(inverse) < len(inverse):
         # E34: the divisor is 0 where the rank falls, and Woodbury's formula needs full rank.
         # The paper gives no step for this case: the generalised inverse is formed afresh.
-        return np.linalg.pinv(window.T @ window)
+        return _pinv(window.T @ window)
     return np.asarray(gamma - np.outer(b, b) / divisor)  # (App. F, Step 02)
 
 
