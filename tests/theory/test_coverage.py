@@ -180,7 +180,7 @@ def test_bad_options_are_refused(options, text):
         coverage_table(settings=[(2, 50)], **options)
 
 
-DOCS = Path(__file__).parents[2] / "docs" / "theory.md"
+DOCS = Path(__file__).parents[2] / "docs" / "theory-errata.md"
 
 
 def test_the_documented_table_agrees_with_the_measured_one(table):

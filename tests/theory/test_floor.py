@@ -12,7 +12,12 @@ from twins import findings as naive_findings
 from twins import theory as naive
 
 from efface.errors import InvalidValue
-from efface.theory.floor import oracle_penalty, regret_floor, window_regret_floor
+from efface.theory.floor import (
+    oracle_penalty,
+    regret_floor,
+    sphere_regret_floor,
+    window_regret_floor,
+)
 
 
 def draw(rng, count, n, d, contexts):
@@ -107,3 +112,58 @@ def test_invalid_arguments_are_refused():
         regret_floor(1, 3, sigma=1.0, contexts="whitened")
     with pytest.raises(InvalidValue, match="'sigma' is 0"):
         oracle_penalty(3, sigma=0.0)
+
+
+def circle_floor(X, sigma, rng, draws=4000):
+    """The Bayes risk for coefficients on the unit circle, by a grid of 2,000 angles."""
+    angles = np.linspace(0, 2 * np.pi, 2000, endpoint=False)
+    points = np.column_stack([np.cos(angles), np.sin(angles)])
+    fitted, losses = points @ X.T, []
+    for _ in range(draws):
+        theta = points[rng.integers(2000)]
+        y = X @ theta + sigma * rng.standard_normal(len(X))
+        log_density = -((y - fitted) ** 2).sum(axis=1) / (2 * sigma**2)
+        weights = np.exp(log_density - log_density.max())
+        losses.append(((weights @ points / weights.sum() - theta) ** 2).sum())
+    return np.mean(losses), np.std(losses) / np.sqrt(draws)
+
+
+@pytest.mark.parametrize(("n", "sigma"), [(1, 1.0), (3, 0.5), (10, 1.0), (40, 1.0)])
+def test_the_sphere_at_d_2_equals_a_grid_of_angles(n, sigma):
+    """E27."""
+    rng = np.random.default_rng([n, 7])
+    X = rng.standard_normal((n, 2))
+    expected, error = circle_floor(X, sigma, rng)
+    found = sphere_regret_floor(X, sigma=sigma, draws=4000)
+    assert abs(found.value - expected) <= 3.5 * np.hypot(error, found.error)
+
+
+def test_the_floor_of_the_sphere_is_below_the_floor_of_the_gaussian_prior():
+    """E27: half of it for many rows at d = 2, close to it at d = 100."""
+    rng = np.random.default_rng(8)
+    ratios = []
+    for d, n in ((2, 200), (20, 40), (100, 80)):
+        X = rng.standard_normal((n, d))
+        found = sphere_regret_floor(X, sigma=1.0, draws=400)
+        ratios.append(found.value / window_regret_floor(X, sigma=1.0))
+    assert ratios[0] == pytest.approx(0.5, abs=0.05)
+    assert 0.9 < ratios[1] < 1.01
+    assert 0.98 < ratios[2] < 1.01
+
+
+def test_a_nonlinear_rule_is_below_the_gaussian_floor_on_the_sphere():
+    """E27: the penalty that solves ||theta_lam||^2 + sigma^2 tr Phi_lam^-1 = 1, at d = 5."""
+    rng = np.random.default_rng(9)
+    gains = []
+    for _ in range(4000):
+        X, theta = rng.standard_normal((20, 5)), rng.standard_normal(5)
+        theta /= np.linalg.norm(theta)
+        values, basis = np.linalg.eigh(X.T @ X)
+        moment = basis.T @ (X.T @ (X @ theta + rng.standard_normal(20)))
+        grid = np.logspace(-3, 4, 400)[:, None] + values
+        length = ((moment / grid) ** 2 + 1 / grid).sum(axis=1)
+        at = grid[np.argmin(np.abs(length - 1))]
+        fixed = values + 5.0
+        truth = basis.T @ theta
+        gains.append(((moment / at - truth) ** 2).sum() - ((moment / fixed - truth) ** 2).sum())
+    assert np.mean(gains) < -3 * np.std(gains) / np.sqrt(4000)

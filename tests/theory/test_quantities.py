@@ -15,12 +15,14 @@ from efface.theory.quantities import (
     absolute_regret,
     adaptive_constants,
     adaptive_penalty,
+    corrected_wpssr_limit,
     cumulative_regret,
     forgetting_regret_term,
     gram_norm,
     l2_error,
     rank_swing,
     squared_regret,
+    tail_parts,
     wpssr,
     wpssr_limit,
     zeta,
@@ -302,3 +304,58 @@ def test_bad_input_is_refused_with_subject_value_and_advice(call, text):
     with pytest.raises(ValueError, match=text) as caught:
         call()
     assert "expected" in str(caught.value)
+
+
+def parts_of_appendix_b(X, theta, sigma, delta):
+    """Parts I, II and III from their definitions, with a window, sigma and n that must cancel."""
+    s, d = X.shape
+    positive, negative = theta[theta > 0], theta[theta < 0]
+    x_inf, theta_inf = np.abs(X).max(), np.abs(theta).max()
+    lam = sigma * x_inf * math.sqrt(2 * s * math.log(2 * d / delta)) / theta_inf
+    phi2 = np.linalg.eigvalsh(X.T @ X + lam * np.eye(d))[0] / s
+    kappa = math.log(6 * len(positive) / delta) / math.sqrt(math.log(2 * d / delta))
+    nu = theta_inf / positive.min()
+    chi = sigma * kappa * nu * x_inf / phi2 * math.sqrt(d / (2 * s))  # Lemma 4
+    c1, scale = s * chi * phi2 / math.sqrt(d), 2 * s * x_inf**2 * sigma**2
+    second = (lam * positive.min()) ** 2 + 2 * lam * positive.min() * c1
+    third = 0.0
+    if len(negative):
+        nearest = negative.max()
+        exponent = (lam * nearest) ** 2 - 2 * lam * nearest * c1
+        third = len(negative) * math.exp(-exponent / scale)
+    first = d * math.exp(-(c1**2) / scale)
+    return first, len(positive) * math.exp(-second / scale), third
+
+
+@pytest.mark.parametrize(("s", "sigma"), [(20, 1.0), (100, 3.0)])
+@pytest.mark.parametrize("theta", [[1.0, 0.5, 0.0], [1.0, -0.2, 0.3, -2.0], [2.0, 2.0]])
+def test_the_tail_parts_contain_neither_the_window_nor_the_noise(theta, s, sigma):
+    """E31."""
+    values = np.array(theta)
+    X = 7 * np.random.default_rng(s).standard_normal((s, len(theta)))
+    parts = tail_parts(values, delta=0.1)
+    expected = parts_of_appendix_b(X, values, sigma, 0.1)
+    assert (parts.first, parts.second, parts.third) == pytest.approx(expected, rel=1e-9)
+
+
+def test_assumption_1_at_the_example_of_the_paper():
+    """E31: the limit is 0.416, not 1.02; at ratio 1 Part I is 14.9, and Part III can be 73.6."""
+    assert corrected_wpssr_limit(110, 30) == pytest.approx(0.416, abs=5e-4)
+    equal = tail_parts([1.0] * 30 + [0.0] * 80)
+    assert equal.first == pytest.approx(14.9, abs=0.05)
+    assert not equal.holds
+    assert tail_parts([1.0] * 30 + [-0.01] * 80).third == pytest.approx(73.6, abs=0.1)
+
+
+@pytest.mark.parametrize(("d", "positives"), [(110, 30), (10, 10), (100, 1)])
+def test_the_corrected_limit_solves_its_quadratic(d, positives):
+    u = corrected_wpssr_limit(d, positives, 0.05)
+    a, b = math.log(2 * d / 0.05), math.log(12 * positives / 0.05)
+    assert a * u**2 + 2 * math.sqrt(math.log(6 * d / 0.05) * a) * u == pytest.approx(b)
+
+
+def test_the_largest_coefficient_of_a_vector_of_length_1_is_far_below_1():
+    """E33: the paper sets it to 1; at d = 100 it is 0.275 on average."""
+    theta = np.random.default_rng(0).standard_normal((20_000, 100))
+    largest = np.abs(theta).max(axis=1) / np.linalg.norm(theta, axis=1)
+    assert largest.mean() == pytest.approx(0.275, abs=0.002)

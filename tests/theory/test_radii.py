@@ -280,3 +280,22 @@ def test_bad_input_is_refused_with_subject_value_and_advice(call, text):
     with pytest.raises(ValueError, match=text) as caught:
         call()
     assert "expected" in str(caught.value)
+
+
+@pytest.mark.parametrize(("d", "n"), [(2, 30), (5, 8), (10, 6)])
+def test_the_radii_hold_for_penalties_chosen_after_the_responses(d, n):
+    """E25: of 61 penalties the one with the largest error over radius; delta = 0.5."""
+    rng = np.random.default_rng([d, n])
+    grid, runs, covered = np.logspace(-3, 4, 61), 400, np.zeros(2)
+    for _ in range(runs):
+        X, theta = rng.standard_normal((n, d)), rng.standard_normal(d)
+        y, length = X @ theta + rng.standard_normal(n), float(np.linalg.norm(theta))
+        inside = np.ones(2, dtype=bool)
+        for lam in grid:
+            phi = X.T @ X + lam * np.eye(d)
+            error = np.linalg.solve(phi, X.T @ y) - theta
+            ball = euclidean_radius(X, sigma=1.0, delta=0.5, penalty=lam, theta_norm=length)
+            wide = gaussian_radius(X, sigma=1.0, delta=0.5, penalty=lam, theta_norm=length)
+            inside &= np.linalg.norm(error) <= ball, math.sqrt(error @ phi @ error) <= wide
+        covered += inside
+    assert (covered / runs >= 0.5 - 3 * math.sqrt(0.25 / runs)).all()

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from inspect import isclass, isfunction
 from pathlib import Path
 
 from efface import theory
-from efface.theory import appendix_d, bounds, coverage, floor, quantities, radii, updates
+from efface.paper.claims import EITHER, FINDINGS
+from efface.theory import (
+    appendix_d,
+    bounds,
+    corrected,
+    coverage,
+    deletion,
+    floor,
+    memory_size,
+    quantities,
+    radii,
+    updates,
+)
 
-MODULES = (appendix_d, bounds, coverage, floor, quantities, radii, updates)
+MODULES = (
+    *(appendix_d, bounds, corrected, coverage, deletion),
+    *(floor, memory_size, quantities, radii, updates),
+)
 FROM_GEOMETRY = {"WindowSpectrum", "spectrum"}  # arguments of the *_radii functions
 DOCS = Path(__file__).parents[2] / "docs" / "theory.md"
 
@@ -39,3 +55,24 @@ def test_the_symbol_table_names_every_function_for_one_window():
     functions = set().union(*(public(module, isfunction) for module in MODULES))
     wanted = {name for name in functions if not name.endswith("_radii")}
     assert documented_names() == (wanted - {"forgetting_terms"}) | {"Replay"}
+
+
+PAGE = DOCS.with_name("coming-from-the-paper.md")
+
+
+def test_the_calls_and_findings_on_the_page_for_readers_of_the_paper_exist():
+    lines = PAGE.read_text("utf-8").splitlines()
+    rows = [line.split("|") for line in lines if line[:2] == "| "][1:]
+    assert len(rows) >= 20
+    known = {finding.name for finding in (*FINDINGS, *EITHER)}
+    for row in rows:
+        for call in re.findall(r"`(efface[\w.]+)`", row[2]):
+            module, _, name = call.rpartition(".")
+            assert hasattr(import_module(module), name), call
+        assert set(re.findall(r"`([\w-]+)`", row[4])) <= known
+
+
+def test_every_erratum_has_its_line():
+    text = DOCS.with_name("theory-errata.md").read_text("utf-8")
+    found = re.findall(r"^\| (E\d+) ", text, re.MULTILINE)
+    assert found == [f"E{k}" for k in range(1, 39)]

@@ -1,7 +1,8 @@
 """The paper's quantities under the paper's names, and valid alternatives.
 
 Import every function from here: penalty and regret (``quantities``), confidence radii (``radii``),
-cumulative bounds (``bounds``), a lower bound (``floor``), measured coverage (``coverage``), the
+cumulative bounds (``bounds``), a bound that holds (``corrected``), the cost of deleting a row
+(``deletion``), a lower bound (``floor``), measured coverage (``coverage``), the
 incremental update (``updates``), the example windows of Appendix D (``appendix_d``) and the
 spectrum of a window (``geometry``). All functions take arrays. Models, and anything that imports
 them, do not belong here.
@@ -22,16 +23,31 @@ from efface.theory.bounds import (
     representation_bound,
     ridge_regret_bound,
 )
+from efface.theory.corrected import (
+    CorrectedRegretBound,
+    corrected_regret_bound,
+    prediction_limit,
+)
 from efface.theory.coverage import CoverageRow, coverage_table, render_coverage
-from efface.theory.floor import oracle_penalty, regret_floor, window_regret_floor
+from efface.theory.deletion import DeletionCost, deletion_cost
+from efface.theory.floor import (
+    SphereFloor,
+    oracle_penalty,
+    regret_floor,
+    sphere_regret_floor,
+    window_regret_floor,
+)
 from efface.theory.geometry import WindowSpectrum, spectrum
+from efface.theory.memory_size import ridge_error, rows_needed, steps_needed
 from efface.theory.quantities import (
     AdaptiveConstants,
     ForgettingRegretTerm,
     RankSwing,
+    TailParts,
     absolute_regret,
     adaptive_constants,
     adaptive_penalty,
+    corrected_wpssr_limit,
     cumulative_regret,
     forgetting_regret_term,
     forgetting_terms,
@@ -40,6 +56,7 @@ from efface.theory.quantities import (
     positive_signals,
     rank_swing,
     squared_regret,
+    tail_parts,
     wpssr,
     wpssr_limit,
     zeta,
@@ -65,7 +82,9 @@ from efface.theory.updates import slide_inverse, update_multiplications
 
 __all__ = [
     "AdaptiveConstants",
+    "CorrectedRegretBound",
     "CoverageRow",
+    "DeletionCost",
     "DriftProduct",
     "Example",
     "ForgettingRegretTerm",
@@ -73,13 +92,18 @@ __all__ = [
     "RankSwing",
     "RegretBound",
     "RepresentationBound",
+    "SphereFloor",
     "StatedValue",
+    "TailParts",
     "WindowSpectrum",
     "absolute_regret",
     "adaptive_constants",
     "adaptive_penalty",
+    "corrected_regret_bound",
+    "corrected_wpssr_limit",
     "coverage_table",
     "cumulative_regret",
+    "deletion_cost",
     "euclidean_radii",
     "euclidean_radius",
     "examples",
@@ -101,18 +125,24 @@ __all__ = [
     "paper_ridge_radius",
     "penalty_drift",
     "positive_signals",
+    "prediction_limit",
     "rank_swing",
     "regret_floor",
     "render_coverage",
     "render_examples",
     "representation_bound",
+    "ridge_error",
     "ridge_regret_bound",
+    "rows_needed",
     "self_normalized_radii",
     "self_normalized_radius",
     "signal_constants",
     "slide_inverse",
     "spectrum",
+    "sphere_regret_floor",
     "squared_regret",
+    "steps_needed",
+    "tail_parts",
     "update_multiplications",
     "window_regret_floor",
     "wpssr",

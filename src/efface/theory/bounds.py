@@ -95,8 +95,9 @@ def ridge_regret_bound(
     proportional to nu, and L is only in the logarithm.
 
     Does not hold in general: the proof uses Lemma 4, FRT <= 2 (E5) and Lemma 2.
+    Multiplying the contexts by 100 puts ``exact_c2_bound`` below the regret as well (E29).
     ``valid_bound`` holds with probability 1 - delta for independent sigma-subgaussian noise
-    independent of the contexts and penalties that do not depend on the responses.
+    independent of the contexts, for any penalties. ``corrected_regret_bound`` is far smaller.
 
     >>> X = [[1.0, 0.0], [0.0, 1.0]] * 4
     >>> result = ridge_regret_bound(X, s=2, penalties=1.0, sigma=1.0, theta=[1.0, 1.0])

@@ -121,6 +121,17 @@ def _cutoff(singular: Array, n: int, d: int) -> Array:
     return np.asarray(_EPS * max(n, d) * singular[..., :1])
 
 
+def nonzero_singular(X: Array) -> tuple[Array, Array]:
+    """The singular values of X that are not rounding, and their right singular vectors as rows.
+
+    >>> nonzero_singular(np.array([[0.0, 2.0], [0.0, 1.0]]))[0] ** 2
+    array([5.])
+    """
+    _, singular, basis = np.linalg.svd(X, full_matrices=False)
+    nonzero = singular > _cutoff(singular, *X.shape)
+    return np.asarray(singular[nonzero]), np.asarray(basis[nonzero])
+
+
 def whiten(X: Array, vectors: Array, *, penalty: float = 0.0) -> Array:
     """Coordinates in which the Euclidean norm of a row is its Phi_lam^-1 norm.
 
@@ -130,11 +141,9 @@ def whiten(X: Array, vectors: Array, *, penalty: float = 0.0) -> Array:
     >>> whiten(np.diag([2.0, 4.0]), np.array([[2.0, 0.0], [0.0, 4.0]])) ** 2 @ [1.0, 1.0]
     array([1., 1.])
     """
-    _, singular, basis = np.linalg.svd(X, full_matrices=False)
-    nonzero = singular > _cutoff(singular, *X.shape)
-    basis = basis[nonzero]
+    singular, basis = nonzero_singular(X)
     inside = vectors @ basis.T
-    scaled = inside / np.sqrt(singular[nonzero] ** 2 + penalty)
+    scaled = inside / np.sqrt(singular**2 + penalty)
     if penalty == 0 or len(basis) == X.shape[1]:
         return np.asarray(scaled)
     outside = vectors - inside @ basis

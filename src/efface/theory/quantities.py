@@ -240,12 +240,13 @@ def wpssr(theta: ArrayLike) -> float:
 
 
 def wpssr_limit(n: int, d: int, positives: int, delta: float = 0.05) -> float:
-    """The largest WPSSR that Assumption 1 allows; at 1 or above it allows every theta.
+    """The largest WPSSR that Assumption 1 allows as printed.
 
     (-sqrt(C3) + sqrt(C3 + n^2 A B)) / (n A) with A = log(2d/delta), B = log(12 positives/delta),
     C3 = log(6d/delta) A   (Assumption 1), evaluated as n B / (sqrt(C3) + sqrt(C3 + n^2 A B)).
 
-    Holds: always; it grows with n and ``positives`` and falls with d.
+    Holds: as arithmetic. The n in it is an error (E31): the penalty and the constant C1 of App. B
+    both grow as sqrt(n), so that n cancels: see ``corrected_wpssr_limit``.
 
     >>> round(wpssr_limit(100, 110, 30, 0.05), 2)
     1.02
@@ -258,6 +259,60 @@ def wpssr_limit(n: int, d: int, positives: int, delta: float = 0.05) -> float:
     a, b = math.log(2 * d / level), math.log(12 * positives / level)
     c3 = math.log(6 * d / level) * a
     return n * b / (math.sqrt(c3) + math.sqrt(c3 + n**2 * a * b))
+
+
+def corrected_wpssr_limit(d: int, positives: int, delta: float = 0.05) -> float:
+    """The largest WPSSR for which the condition behind Assumption 1 is true, for any n.
+
+    The root u of A u^2 + 2 sqrt(C3) u = B, with A, B and C3 as in ``wpssr_limit``   (App. B, E31)
+
+    It is (-sqrt(C3) + sqrt(C3 + A B)) / A, evaluated as B / (sqrt(C3) + sqrt(C3 + A B)).
+
+    Holds: always. It is below 1 for every d at delta <= 0.5, so the assumption is never automatic.
+
+    >>> round(corrected_wpssr_limit(110, 30, 0.05), 3)
+    0.416
+    """
+    return wpssr_limit(1, d, positives, delta)
+
+
+@dataclass(frozen=True)
+class TailParts:
+    """The three parts of App. B whose sum must be at most delta / 2, at the radius of Lemma 4."""
+
+    first: float
+    second: float
+    third: float
+    limit: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the sum of the parts is at most delta / 2, as the proof needs."""
+        return self.first + self.second + self.third <= self.limit
+
+
+def tail_parts(theta: ArrayLike, *, delta: float = 0.05) -> TailParts:
+    """Parts I, II and III of App. B at the penalty of Lemma 3 and the radius of Lemma 4.
+
+    I = d exp(-K^2 / (4 A u^2)), II = |P| exp(-A u^2 - K), III = |N| exp(-A w^2 - K w / u), with
+    A = log(2d/delta), K = log(6 |P| / delta), u = P_min / max|theta_j|, w = |N_max| / max|theta_j|
+
+    N are the negative coordinates, N_max the one nearest to 0. No part contains n, sigma or X.
+
+    Holds: for a theta with a positive coordinate. The proof assumes that Part II is the largest.
+
+    >>> parts = tail_parts([1.0] * 30 + [0.0] * 80)
+    >>> round(parts.first, 1), parts.limit, parts.holds
+    (14.9, 0.025, False)
+    """
+    values, level = vector("theta", theta, np.size(theta)), error_probability("delta", delta)
+    signals, negative = positive_signals(values), values[values < 0]
+    largest = float(np.abs(values).max())
+    a, k = math.log(2 * values.size / level), math.log(6 * signals.size / level)
+    u, w = float(signals.min()) / largest, float(-negative.max(initial=-largest)) / largest
+    first = values.size * math.exp(-(k**2) / (4 * a * u**2))
+    third = negative.size * math.exp(-a * w**2 - k * w / u)
+    return TailParts(first, signals.size * math.exp(-a * u**2 - k), third, level / 2)
 
 
 def squared_regret(predicted: ArrayLike, expected: ArrayLike) -> Array:

@@ -57,8 +57,9 @@ def euclidean_radius(
     ||theta_hat_lam - theta*||_2 <= sigma q_lam sqrt((2 d / n) log(2 d / delta))
     + lam ||theta*||_2 / (n phi2_lam)   (proof of Lemma 1, App. A; first lines of App. B)
 
-    Holds: with probability 1 - delta for independent sigma-subgaussian noise, independent of the
-    contexts, ||theta*||_2 <= ``theta_norm`` and a penalty that does not depend on the responses.
+    Holds: with probability 1 - delta for all penalties at once, for independent sigma-subgaussian
+    noise, independent of the contexts, and ||theta*||_2 <= ``theta_norm``. The event of
+    ``noise_radius`` does not contain the penalty, which may therefore depend on the responses.
 
     >>> round(euclidean_radius([[2.0, 0.0], [0.0, 1.0]], sigma=1.0, delta=0.05), 4)
     11.8417
@@ -142,8 +143,8 @@ def paper_ridge_radius(
 
     Does not hold in general, neither in the Phi_lam norm nor as a Euclidean ball. App. B uses the
     smaller of two tail probabilities where the larger is needed, and so loses the shrinkage bias.
-    At the penalty of Lemma 3 and equal coefficients (Assumption 1 satisfied) the bias alone is
-    longer than the radius. ``euclidean_radius`` includes the bias.
+    At the penalty of Lemma 3 and equal coefficients (Assumption 1 as printed satisfied) the bias
+    alone is longer than the radius. ``euclidean_radius`` includes the bias.
 
     >>> X = [[2.0, 0.0], [0.0, 1.0]]
     >>> round(paper_ridge_radius(X, penalty=8.0, sigma=1.0, theta=[1.0, 1.0], delta=0.05), 4)
@@ -190,9 +191,8 @@ def self_normalized_radius(
     + sqrt(lam) ||theta*||_2   (Abbasi-Yadkori, Pal, Szepesvari 2011, Theorem 2)
 
     Holds: with probability 1 - delta for conditionally sigma-subgaussian noise, contexts that may
-    depend on the past, ||theta*||_2 <= ``theta_norm`` and a penalty above 0 fixed in advance. The
-    theorem does not cover the adaptive penalty, which depends on the responses. It holds for all
-    prefixes of the window at once.
+    depend on the past, ||theta*||_2 <= ``theta_norm`` and a penalty above 0 fixed in advance,
+    because its event contains the penalty. It holds for all prefixes of the window at once.
 
     >>> X = [[2.0, 0.0], [0.0, 1.0]]
     >>> round(self_normalized_radius(X, penalty=1.0, sigma=1.0, theta_norm=1.0, delta=0.05), 4)
@@ -235,8 +235,8 @@ def gaussian_radius(
     With a penalty the norm is Phi_lam and the probability is at least 1 - delta. Without
     ``theta_norm`` the ellipsoid covers the mean of the ridge estimate, Phi_lam^-1 Phi theta*, not
     theta*. With ``theta_norm`` >= ||theta*||_2 the radius grows by sqrt(lam) theta_norm, the
-    largest possible bias, and the ellipsoid covers theta*. The penalty must not depend on the
-    responses.
+    largest possible bias, and the ellipsoid covers theta*. Both hold for all penalties at once,
+    also for one that depends on the responses: the events do not contain the penalty.
 
     >>> X = [[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
     >>> round(gaussian_radius(X, sigma=1.0, delta=0.05), 4)
