@@ -69,11 +69,11 @@ def write_backup(
     record = disk.folder / layout.UNFINISHED
     replace_file(record, os.fsencode(target.absolute()))
     with new_folder(target) as beside:
+        disk.about.alone(disk.about.instance).write(beside)  # by which a crash's rest is known
 
         @contextmanager
         def with_files() -> Iterator[None]:
             with boundary():
-                disk.about.alone(disk.about.instance).write(beside)
                 _copy_files(disk.folder, beside, (layout.RECEIPTS, *(_SECRET if keys else ())))
                 if keys:
                     _copy_keys(disk.keys.folder, beside / layout.KEYS, disk.about.epoch)

@@ -27,6 +27,7 @@ from efface.store.durable_files import (
     wipe_unfinished,
 )
 from efface.store.external_files import (
+    KINDS,
     ExternalLocks,
     append,
     create_log,
@@ -223,8 +224,15 @@ class StoreDisk:
         self.left.trim()
 
     def _adopt(self) -> None:
-        """Make what is new elsewhere, then let ``store.json`` name it."""
+        """Make what is new elsewhere, then let ``store.json`` name it.
+
+        A copy writes its new instance first: what is made for it is its own after a crash too.
+        """
         after = self._next
+        if after.instance != self.about.instance:
+            none: dict[str, Any] = dict.fromkeys(KINDS)
+            self.about = replace(after, **none)
+            self.about.write(self.folder)
         for kind, path in after.external.items():
             if kind == "mirror":
                 make_mirror(path, after.identity, wrapped=bool(self.keys.master))
