@@ -9,7 +9,7 @@ import efface
 from efface.cli.app import app
 
 COMMANDS = ("replay", "sample", "reproduce")
-GROUPS = ("store", "receipt", "receipts")
+GROUPS = ("theory", "store", "receipt", "receipts")
 
 
 def invoke(*arguments):

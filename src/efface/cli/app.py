@@ -16,6 +16,7 @@ from efface.cli import (
     store_commands,
     store_copies,
     store_people,
+    theory_commands,
     tune,
 )
 
@@ -49,6 +50,7 @@ app.command(epilog=tune.EXAMPLE)(tune.tune)
 app.command(epilog=replay_file.SAMPLE_EXAMPLE)(replay_file.sample)
 app.command(epilog=reproduce.EXAMPLE)(reproduce.reproduce)
 app.command(epilog=serve.EXAMPLE)(serve.serve)
+app.add_typer(theory_commands.theory, name="theory")
 app.add_typer(access_tokens.app, name="token")
 app.add_typer(store_commands.store, name="store")
 for _command, _example in store_people.COMMANDS + store_copies.COMMANDS:

@@ -14,7 +14,7 @@ from efface.batch.tuning import Tuning, tune
 from efface.errors import InvalidValue
 from efface.files.joined_tables import expand, open_tables
 from efface.files.model_options import MODELS, OPTIONS, flag
-from efface.files.row_batches import Missing, joined, read_rows
+from efface.files.row_batches import Missing, RowBatch, joined, read_rows
 from efface.files.schema import RequestedColumns, resolve_schema
 from efface.files.text_readers import PLAIN, TextFormat
 from efface.models.regression import Model
@@ -34,15 +34,21 @@ class TuningJob:
 
 def run_tuning(job: TuningJob) -> Tuning:
     """Read all rows of a file, and tune on them."""
-    table = open_tables(expand(job.file), job.text)
-    schema = resolve_schema(table, job.roles)
-    parts = list(read_rows(table, schema, job.missing))
-    if not parts:
-        raise InvalidValue(f"'{table.name}' has no complete row: impute missing values.")
-    rows = joined(parts)
+    rows = read_all(job.file, job.roles, job.missing, job.text)
     with threadpool_limits(limits=1, user_api="blas"):
         memories: Any = {"windows": job.windows, "halflives": job.halflives}
         return tune(rows.X, rows.y, at=rows.at, sample_weight=rows.weights, **memories)
+
+
+def read_all(
+    file: list[str], roles: RequestedColumns, missing: Missing = "raise", text: TextFormat = PLAIN
+) -> RowBatch:
+    """All rows of a file, or of several, in memory."""
+    table = open_tables(expand(file), text)
+    parts = list(read_rows(table, resolve_schema(table, roles), missing))
+    if not parts:
+        raise InvalidValue(f"'{table.name}' has no complete row: impute missing values.")
+    return joined(parts)
 
 
 def command(model: Model, job: TuningJob) -> str:
