@@ -35,7 +35,7 @@ FOREIGN = Fault("6: foreign exceptions", ("foreign",))
 EXTREMES = Fault(
     "7: values near the ends of the range", ("rank", "penalty", "bits", "error", *WRONG)
 )
-LAGS = Fault("7: a row of weight 0 stretches HAC's lags", ("robust",))
+LAGS = Fault("7: a row of weight 0 stretches HAC's lags", ("lags",))
 
 
 def seeds(pinned: int) -> range:

@@ -125,12 +125,13 @@ def check_errors(seeds: Sequence[int]) -> Tally:
             got = [*found.stats.bse[t], *([found.stats.intercept_bse[t]] if intercept else [])]
             told = f"{kind}, {design}, weights {weights[part]}, window {size}, row {t}"
             tally.states += 1
+            gaps = kind == "HAC" and bool((weights[part] == 0.0).any())
             for mine, exact, scale in zip(got, right, plain, strict=True):
                 allowed = 4 * answer.tolerance * max(answer.condition / 1e2, 1.0)
                 allowed *= max(abs(exact), scale)
                 error = abs(mine * abs(mine) - exact) / allowed if exact > 0 else 0.0
                 text = f"{mine!r}, right is {sqrt(max(exact, 0.0))!r}; {told}"
-                tally.close("robust", float(error), text)
+                tally.close("lags" if gaps else "standard error", float(error), text)
 
     return run_seeds(once, seeds)
 
