@@ -50,8 +50,7 @@ from efface.service.published import (
 )
 from efface.service.recent import Errors, RecentPast
 from efface.service.write_queue import WriteQueue
-from efface.store import Store
-from efface.store.condition import StoreState
+from efface.store import Store, StoreState
 from efface.store.durable import SECRET
 from efface.store.layout import RECEIPTS
 from efface.store.learning import Learned, LearnRequest

@@ -5,8 +5,9 @@ makes it durable, then applies it. Nothing here computes with rows.
 """
 
 from efface.store.backups import RestoreCounts, restore
+from efface.store.condition import StoreState
 from efface.store.durable import Store
 from efface.store.learning import Learned, LearnRequest
 from efface.store.receipts import Receipt
 
-__all__ = ["LearnRequest", "Learned", "Receipt", "RestoreCounts", "Store", "restore"]
+__all__ = ["LearnRequest", "Learned", "Receipt", "RestoreCounts", "Store", "StoreState", "restore"]

@@ -44,7 +44,7 @@ class DeletionCost:
 
     @property
     def total(self) -> float:
-        """The change of the expected squared error: the regret that the deletion causes."""
+        """The change of the expected squared error, the regret that the deletion causes."""
         return self.variance + self.bias
 
 

@@ -294,10 +294,10 @@ class TailParts:
 def tail_parts(theta: ArrayLike, *, delta: float = 0.05) -> TailParts:
     """Parts I, II and III of App. B at the penalty of Lemma 3 and the radius of Lemma 4.
 
-    I = d exp(-K^2 / (4 A u^2)), II = |P| exp(-A u^2 - K), III = |N| exp(-A w^2 - K w / u), with
-    A = log(2d/delta), K = log(6 |P| / delta), u = P_min / max|theta_j|, w = |N_max| / max|theta_j|
-
-    N are the negative coordinates, N_max the one nearest to 0. No part contains n, sigma or X.
+    I = d exp(-K^2 / (4 A u^2)), II = p exp(-A u^2 - K), III = q exp(-A w^2 - K w / u), with
+    A = log(2d/delta), K = log(6 p / delta) for p positive and q negative coordinates; u and w are
+    the sizes of the smallest positive one and of the negative one nearest to 0, both divided by
+    the size of the largest coordinate. No part contains n, sigma or X.
 
     Holds: for a theta with a positive coordinate. The proof assumes that Part II is the largest.
 
