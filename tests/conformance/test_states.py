@@ -6,7 +6,18 @@ from typing import Any
 
 import pytest
 from conformance.designs import DESIGNS
-from conformance.faults import EXTREMES, NEARLY, RANK, UNEVEN, Fault, judge, known, seeds
+from conformance.faults import (
+    BITS,
+    EXTREMES,
+    FAR,
+    NEARLY,
+    RANK,
+    UNEVEN,
+    Fault,
+    judge,
+    known,
+    seeds,
+)
 from conformance.histories import check_history
 from conformance.subjects import SUBJECTS
 from conformance.sweeps import SWEEPS, check_sweep
@@ -18,7 +29,9 @@ FAULTS: dict[str, Fault] = {
     **dict.fromkeys(("giant rows", "weights 1e-8..1e8", "giant rows, uneven weights"), UNEVEN),
     **dict.fromkeys(("rotated unit vectors", "repeated rows", "small components"), RANK),
     **dict.fromkeys(("integer relations", "one-hot, weights 1e-3..1e3"), RANK),
+    "means 1e6": FAR,
     "near copies": NEARLY,
+    "unit vectors": BITS,
 }
 SHOWN: dict[str, tuple[str, ...]] = {  # on these paths the pinned seeds show the fault
     "giant rows": ("replay", "rolling"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -124,3 +125,22 @@ def test_newest_rows_with_full_rank_for_very_different_weights():
         if newest:
             part, v = X[n - newest :], w[n - newest :]
             assert rank == rank_of(part, v, True)[0]
+
+
+@intercepts
+def test_leverages_of_independent_rows_next_to_giant_ones(intercept):
+    rows = np.array([[1.0, 2.0, 0.0, 1.0], [3e8, -1e8, 2e8, 1e8], [0.0, 1.0, 1.0, -2.0]])
+    new = np.array([1.0, -1.0, 2.0, 0.5])
+    found = interpolated(rows, np.ones(3), intercept, new)
+    first = np.vstack([rows, new])
+    free = np.full((4, int(intercept)), 1e40)  # its coefficient costs next to nothing
+    a = shares(np.hstack([first, free]))
+    assert (found.new, found.cross) == pytest.approx((a @ a, a[0]), rel=1e-7)
+
+
+def shares(rows):
+    """Of the first rows in the last one, (AA')^-1 A new, in 200 digits."""
+    with mpmath.workdps(200):
+        *A, new = rows.tolist()
+        A, new = mpmath.matrix(A), mpmath.matrix(new)
+        return np.array([float(v) for v in mpmath.lu_solve(A * A.T, A * new)])

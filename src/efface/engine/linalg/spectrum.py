@@ -216,19 +216,18 @@ def _most(weights: Vector, intercept: bool) -> int:
 def interpolated(X: Matrix, weights: Vector, intercept: bool, new: Vector) -> Products:
     """Leverages for independent rows without a penalty, which are all fitted exactly.
 
-    With A the rows of the weighted system and a = (AA')^-1 A new, they are |a|^2, 1 and a_0. An
+    With A the rows of the weighted system they are |a|^2, 1 and a_0, for the shortest a with A'a
+    nearest to new. Rows of length 1 give a / lengths also next to rows 1e8 times as long. An
     intercept adds 1 / n and q_0 / n, where q are the roots of the weights and n is the sum of the
-    weights: q is outside the span of A.
+    weights: A'q = 0, so the shortest a is orthogonal to q.
     """
     around, roots = centred(X, weights, intercept), np.sqrt(weights)
-    rows = roots[:, np.newaxis] * around
-    products, base = rows @ rows.T, 0.0
-    if intercept:
-        base = 1.0 / float(weights.sum())
-        size = products.diagonal().mean() / weights.mean()
-        products += (size or 1.0) * np.outer(roots, roots)
-    away = new - (X[0] - around[0])
-    a = np.linalg.solve(products, rows @ away)
+    rows, away = roots[:, np.newaxis] * around, new - (X[0] - around[0])
+    lengths = np.linalg.norm(rows, axis=1)
+    lengths[lengths == 0.0] = 1.0
+    a = np.linalg.lstsq((rows / lengths[:, np.newaxis]).T, away, rcond=None)[0] / lengths
+    base = 1.0 / float(weights.sum()) if intercept else 0.0
+    a -= base * float(roots @ a) * roots
     leverage = base + float(a @ a)
     reach = np.inf if _beyond(away - a @ rows, away) else leverage
     return Products(leverage, 1.0, base * float(roots[0]) + float(a[0]), reach)
