@@ -1,0 +1,6 @@
+// The Python module of one CPU level. Each file of bindings adds its classes and functions.
+#include "python/bindings.hpp"
+
+NB_MODULE(EFFACE_MODULE, m) {
+  efface::bind_fit(m);
+}
