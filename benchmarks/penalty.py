@@ -24,21 +24,19 @@ from benchmarks.workloads import Array
 
 BIKES = Path(__file__).parent.parent / "src/efface/files/sample/bikeshare.csv"
 ALPHAS = np.geomspace(1e-6, 1e9, 40)
-AUTO, AVERAGE, PAPER = "AutoRidge", "averaged", "paper's"
+AUTO, PAPER = "AutoRidge", "paper's"
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     AUTO: ("AutoRidge", {}),
-    AVERAGE: ("AutoRidge", {"average": True}),
     "OLS": ("OLS", {}),
-    PAPER: ("AdaptiveRidge", {"noise": "response", "theta_max": 1.0}),
-    "residual, auto": ("AdaptiveRidge", {"noise": "residual", "theta_max": "auto"}),
+    PAPER: ("AdaptiveRidge", {}),
 }
 REFITTED = (*SCANNED, "RidgeCV")
 NAMES = (*MODELS, *REFITTED)
 MOST_SCANS, MOST_REFITS = 400, 200  # windows per stream: GCV and REML; RidgeCV
 NOTE = (
     "Mean squared error of the prediction of each row from the window before it, over that of "
-    "Ridge with the best of 40 values of alpha in hindsight, from 1e-6 to 1e9. `paper's` and "
-    "`residual, auto` are the plug-ins of AdaptiveRidge."
+    "Ridge with the best of 40 values of alpha in hindsight, from 1e-6 to 1e9. `paper's` is "
+    "AdaptiveRidge."
 )
 REFIT_NOTE = (
     "The same for other rules. GCV and REML take the best penalty of AutoRidge's grid: for "
@@ -111,7 +109,6 @@ def goals(report: Report, bench: dict[str, float], real: dict[str, float]) -> No
         Goal("AutoRidge, bikes and simulations", bench[AUTO], "at most", 1.03, "x"),
         Goal("AutoRidge, the worst of them", worst, "at most", 1.35, "x"),
         Goal("AutoRidge, real streams", real[AUTO], "at most", 1.15, "x"),
-        Goal("averaged, real streams", real[AVERAGE], "at most", 1.11, "x"),
     ]
     for name in ("OLS", PAPER, *REFITTED):
         what = f"AutoRidge over {name}, real streams"
@@ -248,7 +245,7 @@ def cost(report: Report, settings: Settings) -> None:
         runs = {
             name: partial(replay, efface(kind)(window=s, **options), X, y)
             for name, (kind, options) in {"Ridge": ("Ridge", {}), **MODELS}.items()
-            if name in ("Ridge", AUTO, AVERAGE)
+            if name in ("Ridge", AUTO)
         }
         for each in runs.values():
             each()
@@ -264,7 +261,7 @@ def cost(report: Report, settings: Settings) -> None:
         report.goals.append(Goal(what, micros[AUTO] / micros["Ridge"], "at most", most, "x"))
         what = f"RidgeCV per row over replay(AutoRidge), d={d}"
         report.goals.append(Goal(what, micros["RidgeCV"] / micros[AUTO], "at least", 10.0, "x"))
-    columns = ("features", "Ridge", AUTO, AVERAGE, "RidgeCV")
+    columns = ("features", "Ridge", AUTO, "RidgeCV")
     report.tables.append(Table("Cost", columns, lines, "; ".join([COST, *dict.fromkeys(notes)])))
 
 

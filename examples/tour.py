@@ -133,7 +133,7 @@ def penalty() -> None:
     noise = np.repeat([1.0, 4.0, 1.0], 400)
     X = rng.normal(size=(1_200, 8))
     y = X @ np.ones(8) + noise * rng.normal(size=1_200)
-    model = AdaptiveRidge(window=100, noise="response", theta_max=1.0, fit_intercept=False)
+    model = AdaptiveRidge(window=100, theta_max=1.0, fit_intercept=False)
     lam = replay(model, X, y).penalty
     say(f"noise    [dim]{sparkline(noise[100::22])}[/dim]")
     say(

@@ -21,11 +21,10 @@ OWNERS = [None, None, "ann", "bob", 5]
 POLICIES = [FIFD(4), FIFD(9), KeepFor(6.0), AddDrop(3, 2, 1), KeepAll()]
 MODELS = {
     "AutoRidge": AutoRidge,
-    "AutoRidge, averaged": lambda **given: AutoRidge(average=True, **given),
     "OLS": OLS,
     "Ridge": lambda **given: Ridge(alpha=0.7, **given),
     "AdaptiveRidge": AdaptiveRidge,
-    "the paper's": lambda **given: AdaptiveRidge(noise="response", theta_max=1.0, **given),
+    "the paper's": lambda **given: AdaptiveRidge(theta_max=1.0, **given),
     "SwitchingRidge": lambda **given: SwitchingRidge(switch_at=2.0, **given),
 }
 

@@ -19,10 +19,9 @@ from efface import (
 
 MODELS = {
     "AutoRidge": AutoRidge,
-    "AutoRidge, averaged": lambda **given: AutoRidge(average=True, **given),
     "OLS": OLS,
     "Ridge": lambda **given: Ridge(alpha=0.7, **given),
-    "AdaptiveRidge": lambda **given: AdaptiveRidge(noise="residual", theta_max="auto", **given),
+    "AdaptiveRidge": lambda **given: AdaptiveRidge(theta_max=3.0, **given),
     "AdaptiveRidge, the paper's": AdaptiveRidge,
     "SwitchingRidge": lambda **given: SwitchingRidge(switch_at=1.5, **given),
 }

@@ -38,11 +38,10 @@ MODELS = [
     (Ridge, {"alpha": 0.7}),
     (Ridge, {"alpha": 0.7, "standardize": True}),
     (AutoRidge, {}),
-    (AutoRidge, {"average": True, "fit_intercept": False}),
+    (AutoRidge, {"fit_intercept": False}),
     (AdaptiveRidge, {}),
-    (AdaptiveRidge, {"noise": "residual", "theta_max": "auto"}),
-    (AdaptiveRidge, {"noise": "residual", "theta_max": "auto", "standardize": True}),
-    (SwitchingRidge, {"switch_at": 3.0, "noise": "residual"}),
+    (AdaptiveRidge, {"theta_max": 3.0, "standardize": True}),
+    (SwitchingRidge, {"switch_at": 3.0}),
 ]
 
 

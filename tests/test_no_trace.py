@@ -27,10 +27,9 @@ EVERY = 25  # events between two checks
 START = np.datetime64("2024-01-01")
 MODELS = {
     "AutoRidge": AutoRidge,
-    "AutoRidge, averaged": lambda **options: AutoRidge(average=True, **options),
     "OLS": OLS,
     "Ridge": lambda **options: Ridge(alpha=0.7, **options),
-    "AdaptiveRidge": lambda **options: AdaptiveRidge(noise="residual", theta_max="auto", **options),
+    "AdaptiveRidge": lambda **options: AdaptiveRidge(theta_max=3.0, **options),
     "AdaptiveRidge, paper": AdaptiveRidge,
     "SwitchingRidge": lambda **options: SwitchingRidge(switch_at=4.0, **options),
 }

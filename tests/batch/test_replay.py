@@ -18,16 +18,8 @@ from efface.errors import RepeatedId
 RULES = {
     "OLS": (OLS, {}),
     "Ridge": (Ridge, {"alpha": 0.7}),
-    "AdaptiveRidge": (AdaptiveRidge, {"delta": 0.1, "noise": "response", "theta_max": 2.0}),
-    "AdaptiveRidge, pilot": (
-        *(AdaptiveRidge, {"delta": 0.1, "noise": "residual", "theta_max": "auto"}),
-    ),
-    "SwitchingRidge": (
-        *(SwitchingRidge, {"delta": 0.05, "noise": "response", "theta_max": 1.0, "switch_at": 2.0}),
-    ),
-    "SwitchingRidge, pilot": (
-        *(SwitchingRidge, {"delta": 0.1, "noise": "residual", "theta_max": 2.0, "switch_at": 2.0}),
-    ),
+    "AdaptiveRidge": (AdaptiveRidge, {"delta": 0.1, "theta_max": 2.0}),
+    "SwitchingRidge": (SwitchingRidge, {"delta": 0.05, "theta_max": 1.0, "switch_at": 2.0}),
 }
 
 

@@ -253,8 +253,7 @@ def test_a_negative_weight_is_refused_with_its_line(place, monkeypatch, capsys):
     ("typed", "model"),
     [
         ([], AutoRidge(40)),
-        (["--average"], AutoRidge(40, average=True)),
-        (["--model", "adaptive", "--theta-max", "auto"], AdaptiveRidge(40, theta_max="auto")),
+        (["--model", "adaptive", "--theta-max", "2"], AdaptiveRidge(40, theta_max=2.0)),
     ],
 )
 def test_the_model_is_auto_unless_another_is_named(typed, model, place, monkeypatch):
@@ -352,7 +351,7 @@ ALGORITHMS = {  # of the paper, on the command line and in the library
     "FIFD-OLS": (["--model", "ols", "--window", "40"], lambda: OLS(40, fit_intercept=False)),
     "FIFD-Adaptive Ridge": (
         ["--model", "adaptive", "--theta-max", "1", "--delta", "0.1", "--window", "40"],
-        lambda: AdaptiveRidge(40, delta=0.1, noise="response", theta_max=1.0, fit_intercept=False),
+        lambda: AdaptiveRidge(40, delta=0.1, theta_max=1.0, fit_intercept=False),
     ),
     "switching": (
         ["--model", "switching", "--switch-at", "3", "--policy", "fifd:40"],
@@ -493,10 +492,6 @@ def test_a_bad_file_gives_one_line_exit_code_2_and_no_folder(place, monkeypatch,
         (["--policy", "lifo"], "'--policy' is 'lifo': expected add-drop:ADD[,DROP[,START]], fifd"),
         (["--policy", "keep-for:3d"], "'--policy' needs the age of rows: name their --time"),
         (["--until", "a"], "'--until' is 'a', but rows have no time: name their --time column."),
-        (
-            ["--model", "adaptive", "--noise", "loud"],
-            "'noise' is 'loud': expected 'residual' or 'response'",
-        ),
         (["--from", "none.efface"], "'none.efface' cannot be read: No such file or directory"),
         (["--save", "no/m.efface"], "'no' is not a folder: name another --save."),
         (["--model", "ols", "--delta", "0.1"], "'--delta' has no meaning for --model ols"),

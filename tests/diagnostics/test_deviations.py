@@ -85,9 +85,8 @@ def test_other_models_regress_on_rows_as_they_are_or_standardised():
     assert scaled(Ridge(standardize=True)).deviation == pytest.approx(X.std(axis=0))
 
 
-@pytest.mark.parametrize("options", [{"standardize": True}, {"average": True}])
-def test_auto_ridge_standardises_where_it_says_so(options):
-    z = scaled(AutoRidge(**options))
+def test_auto_ridge_standardises_where_it_says_so():
+    z = scaled(AutoRidge(standardize=True))
     assert z.rows == pytest.approx((X - X.mean(axis=0)) / X.std(axis=0))
 
 

@@ -23,8 +23,7 @@ def scales(model, X, w, intercept):
     mean = shares @ kept if intercept else 0.0
     deviation = np.sqrt(shares @ (kept - mean) ** 2)
     constant = (kept == kept[0]).all(axis=0) if intercept else ~kept.any(axis=0)
-    power = 1.0 if model.average else 0.5
-    return np.where(constant, 1.0, deviation) ** -power
+    return np.where(constant, 1.0, deviation) ** -0.5
 
 
 @settings(deadline=None, max_examples=150)

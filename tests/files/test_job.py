@@ -67,8 +67,8 @@ def test_groups_times_text_and_gaps_together(file, tmp_path):
     assert summary["source"]["features"] == ["a", "b", "sky=rain"]
     assert summary["model"] == {
         **{"name": "Ridge", "window": None, "keep": "5d", "policy": "keep-for:5d", "alpha": 0.1},
-        **{"delta": None, "noise": None, "theta_max": None, "switch_at": None},
-        **{"fit_intercept": True, "standardize": False, "average": None, "halflife": None},
+        **{"delta": None, "theta_max": None, "switch_at": None},
+        **{"fit_intercept": True, "standardize": False, "halflife": None},
     }
     assert len(summary["errors"]) >= 7
 

@@ -35,8 +35,8 @@ def test_every_option_is_a_parameter_of_some_model_and_of_the_command(option):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_gets_its_options_and_refuses_others(name):
-    options = {"alpha": 0.5, "delta": 0.1, "noise": "response", "theta_max": 2.0, "switch_at": 3.0}
-    options |= {"fit_intercept": False, "standardize": True, "average": True}
+    options = {"alpha": 0.5, "delta": 0.1, "theta_max": 2.0, "switch_at": 3.0}
+    options |= {"fit_intercept": False, "standardize": True}
     accepted = accepted_by(name, options)
     model = factory(name, 30, accepted)()
     assert type(model).__name__ == MODELS[name]
@@ -59,9 +59,9 @@ def test_only_options_that_apply_are_named():
     assert phrases({"name": "OLS", "alpha": None, "theta_max": None, "standardize": False}) == []
     assert phrases({"theta_max": 5.0}) == ["theta_max = 5.0"]
     assert phrases(values_of(factory("adaptive", 30, {})())) == []
-    chosen = {"noise": "residual", "switch_at": 3.0, "fit_intercept": False}
+    chosen = {"theta_max": 5.0, "switch_at": 3.0, "fit_intercept": False}
     assert phrases(values_of(factory("switching", 30, chosen)())) == [
-        *("noise from the residuals", "no penalty beyond 3.0 rows per feature", "no intercept")
+        *("theta_max = 5.0", "no penalty beyond 3.0 rows per feature", "no intercept")
     ]
 
 

@@ -32,10 +32,10 @@ from efface.models.intervals import METHODS, Interval, student_quantiles
 RULES = {
     "OLS": (OLS, {}),
     "Ridge": (Ridge, {"alpha": 0.7}),
-    "AdaptiveRidge": (AdaptiveRidge, {"delta": 0.1, "noise": "response", "theta_max": 2.0}),
+    "AdaptiveRidge": (AdaptiveRidge, {"delta": 0.1, "theta_max": 2.0}),
     "SwitchingRidge": (
         SwitchingRidge,
-        {"delta": 0.05, "noise": "response", "theta_max": 1.0, "switch_at": 5.0},
+        {"delta": 0.05, "theta_max": 1.0, "switch_at": 5.0},
     ),
 }
 NAMES = [method.name for method in METHODS]

@@ -23,7 +23,7 @@ from efface.store.stored_rows import StoredRows
     [
         OLS(),
         Ridge(window=AddDrop(3, 1), alpha=0.5),
-        AdaptiveRidge(window=timedelta(days=2), noise="response", theta_max=1.0),
+        AdaptiveRidge(window=timedelta(days=2), theta_max=1.0),
         Ridge(window=KeepFor(5), fit_intercept=False, standardize=True),
         Ridge(halflife=timedelta(days=2)),
     ],

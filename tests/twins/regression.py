@@ -6,8 +6,6 @@ each. A row of weight k counts as k equal rows, a row of weight 0 as none.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from flint import fmpq, fmpq_mat
 
@@ -77,11 +75,8 @@ def adaptive_penalty(X, y, delta, theta_max, intercept, weights=None):
     return float(np.sqrt(2 * n * np.log(2 * d / delta)) * scale / theta_max)
 
 
-def penalty(X, y, rule, intercept, weights=None, balanced=False):
-    """The penalty of a model: ``rule`` is its name and its parameters.
-
-    ``balanced`` features have the mean 0 up to rounding, which large weights amplify.
-    """
+def penalty(X, y, rule, intercept, weights=None):
+    """The penalty of a model: ``rule`` is its name and its parameters."""
     name, parameters = rule
     if name == "OLS":
         return 0.0
@@ -90,57 +85,8 @@ def penalty(X, y, rule, intercept, weights=None, balanced=False):
     n = weight_of(np.ones(len(y)) if weights is None else weights)
     if name == "SwitchingRidge" and n > parameters["switch_at"] * X.shape[1]:
         return 0.0
-    theta_max, noise = parameters["theta_max"], parameters.get("noise", "response")
-    if noise == "response" and theta_max != "auto":
-        return adaptive_penalty(X, y, parameters["delta"], theta_max, intercept, weights)
-    delta = parameters["delta"]
-    return plugged_penalty(X, y, delta, noise, theta_max, intercept, weights, balanced)
-
-
-def plugged_penalty(X, y, delta, noise, theta_max, intercept, weights=None, balanced=False):
-    """Lemma 3 with the residual deviation or the largest coefficient of a pilot fit, or both."""
-    X, y, weights = weighted_rows(X, y, weights)
-    n, d = weight_of(weights), X.shape[1]
-    if n < 2:
-        return 0.0
-    deviations = centred(X, weights) if intercept else X
-    trace = float((weights[:, np.newaxis] * deviations**2).sum())
-    responses = centred(y[:, np.newaxis], weights)[:, 0] if intercept else y
-    if trace == 0 or not responses.any():
-        return 0.0
-    lam = 1e-3 * 2.0 ** np.round(np.log2(trace / n))
-    coef, _ = solve_exactly(X, y, lam, intercept or balanced, weights)
-    sigma = residual_deviation(deviations, responses, lam, intercept, weights, balanced)
-    sigma = sigma if noise == "residual" else deviation(y, weights)
-    theta = max(np.abs(coef).max(), sigma / np.sqrt(trace)) if theta_max == "auto" else theta_max
-    if sigma == 0:
-        return 0.0
-    scale = np.sqrt(2 * n * np.log(2 * d / delta)) * np.abs(deviations).max()
-    return float(scale * sigma / theta)
-
-
-def residual_deviation(A, b, lam, intercept, weights, balanced=False):
-    """sqrt(b'W(I - H)b / freedom), H = A (A'WA + lam I)^-1 A'W.
-
-    The degrees of freedom are n - intercept - tr(H), n the sum of the weights. If the mean weight
-    of the m rows is below 1, they are those of m rows times n / m.
-    """
-    (m, d), n = A.shape, float(weights.sum())
-    rows, response, w = exact(A), exact(b[:, np.newaxis]), fractions(weights)
-    gram = rows.transpose() * weighed(rows, w)
-    mean = sum(q * v for q, v in zip(w, response.entries(), strict=True)) / sum(w)
-    around = [v - mean if balanced else v for v in response.entries()]
-    moment = rows.transpose() * weighed(fmpq_mat(m, 1, around), w)
-    inverse = (gram + diagonal([lam] * d)).inv()
-    square = response.transpose() * weighed(response, w)
-    unexplained = (square - moment.transpose() * inverse * moment)[0, 0]
-    shares = inverse * gram
-    trace = sum(shares[i, i] for i in range(d))
-    (total_weight,) = fractions([n])
-    freedom = (
-        total_weight - intercept - trace if n >= m else (m - intercept - trace) * total_weight / m
-    )
-    return math.sqrt(nearest(unexplained / freedom))
+    given = parameters["delta"], parameters["theta_max"]
+    return adaptive_penalty(X, y, *given, intercept, weights)
 
 
 def regress(X, y, lam, intercept, weights=None):

@@ -81,7 +81,7 @@ class StandardizedTwin(naive.NaiveModel):
         if not len(X):
             return super().penalty()
         Z = standardise(X, weights)[0]
-        return naive.penalty(Z, y, self.rule, self.intercept, weights, balanced=True)
+        return naive.penalty(Z, y, self.rule, self.intercept, weights)
 
     def regress(self, lam):
         return regress(self.X, self.y, lam, self.intercept, self.weights)

@@ -76,8 +76,8 @@ def mean_of(logs):
     return [weight / total for weight in weights]
 
 
-def select(X, y, intercept, weights=None, *, standardize=False, average=False):
-    """Coefficients, intercept and penalty (None if averaged) of the rows, as floats."""
+def select(X, y, intercept, weights=None, *, standardize=False):
+    """Coefficients, intercept and penalty of the rows, as floats."""
     with mp.workdps(DIGITS):
         weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
         counted = weights > 0
@@ -96,17 +96,14 @@ def select(X, y, intercept, weights=None, *, standardize=False, average=False):
         flat = [constant(X[counted][:, j], intercept or standardize) for j in range(d)]
         if all(flat):
             return np.zeros(d), float(level), 0.0
-        if average:
-            coef, penalty = averaged(columns, responses, w, freedom, lengths, flat, standardize)
-        else:
-            powers = [length if standardize else mpmath.sqrt(length) for length in lengths]
-            scales = [mpf(0) if f else 1 / p for f, p in zip(flat, powers, strict=True)]
-            found = scaled(columns, scales, responses, w, freedom)
-            exponent = dot(mean_of(found.log_weights), vector(EXPONENTS))
-            penalty = found.base * mpf(2) ** exponent
-            coef = [c * s for c, s in zip(found.coef(penalty), scales, strict=True)]
+        powers = [length if standardize else mpmath.sqrt(length) for length in lengths]
+        scales = [mpf(0) if f else 1 / p for f, p in zip(flat, powers, strict=True)]
+        found = scaled(columns, scales, responses, w, freedom)
+        exponent = dot(mean_of(found.log_weights), vector(EXPONENTS))
+        penalty = found.base * mpf(2) ** exponent
+        coef = [c * s for c, s in zip(found.coef(penalty), scales, strict=True)]
         level -= dot(coef, means)
-        return np.array([float(c) for c in coef]), float(level), penalty and float(penalty)
+        return np.array([float(c) for c in coef]), float(level), float(penalty)
 
 
 def constant(column, around_mean):
@@ -120,20 +117,3 @@ def scaled(columns, scales, responses, w, freedom):
     return Scaled(
         [[v * s for v in c] for c, s in zip(columns, scales, strict=True)], responses, w, freedom
     )
-
-
-def averaged(columns, responses, w, freedom, lengths, flat, standardize):
-    """The mean over the grid and over two scalings."""
-    reach = [max(abs(v) for v in c) for c in columns]
-    plain = [1 / length if standardize and length else mpf(1) for length in lengths]
-    plain = [mpf(0) if f else s for f, s in zip(flat, plain, strict=True)]
-    even = [mpf(0) if f else 1 / r for f, r in zip(flat, reach, strict=True)]
-    both = [scaled(columns, scales, responses, w, freedom) for scales in (plain, even)]
-    weights = mean_of([log for each in both for log in each.log_weights])
-    coef, count = [mpf(0)] * len(columns), len(list(EXPONENTS))
-    for which, (each, scales) in enumerate(zip(both, (plain, even), strict=True)):
-        for i, k in enumerate(EXPONENTS):
-            theta = each.coef(each.base * mpf(2) ** k)
-            share = weights[which * count + i]
-            coef = [c + share * t * s for c, t, s in zip(coef, theta, scales, strict=True)]
-    return coef, None

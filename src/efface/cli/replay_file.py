@@ -164,14 +164,8 @@ def replay(
     ] = None,
     alpha: Annotated[float | None, _model(help=OPTIONS["alpha"].help)] = None,
     delta: Annotated[float | None, _model(help=OPTIONS["delta"].help)] = None,
-    noise: Annotated[
-        str | None, _model(help=OPTIONS["noise"].help, metavar="<residual|response>")
-    ] = None,
-    theta_max: Annotated[
-        str | None, _model(help=OPTIONS["theta_max"].help, metavar="<number|auto>")
-    ] = None,
+    theta_max: Annotated[float | None, _model(help=OPTIONS["theta_max"].help)] = None,
     switch_at: Annotated[float | None, _model(help=OPTIONS["switch_at"].help)] = None,
-    average: Annotated[bool | None, _model("--average", help=OPTIONS["average"].help)] = None,
     fit_intercept: Annotated[
         bool | None, _model("--intercept/--no-intercept", help=OPTIONS["fit_intercept"].help)
     ] = None,

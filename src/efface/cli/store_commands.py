@@ -124,10 +124,8 @@ def add(
     ] = None,
     alpha: Annotated[float | None, typer.Option(help=OPTIONS["alpha"].help)] = None,
     delta: Annotated[float | None, typer.Option(help=OPTIONS["delta"].help)] = None,
-    noise: Annotated[str | None, typer.Option(help=OPTIONS["noise"].help)] = None,
-    theta_max: Annotated[str | None, typer.Option(help=OPTIONS["theta_max"].help)] = None,
+    theta_max: Annotated[float | None, typer.Option(help=OPTIONS["theta_max"].help)] = None,
     switch_at: Annotated[float | None, typer.Option(help=OPTIONS["switch_at"].help)] = None,
-    average: Annotated[bool | None, typer.Option("--average", help=OPTIONS["average"].help)] = None,
     fit_intercept: Annotated[
         bool | None, typer.Option("--intercept/--no-intercept", help=OPTIONS["fit_intercept"].help)
     ] = None,

@@ -136,14 +136,14 @@ def scaled_rows(live: Snapshot, X: Array, weights: Array) -> StandardizedRows | 
     """Rows of positive weight at the scale of a model; None if that is the scale that they have.
 
     AutoRidge divides features by the roots of their deviations, or of their root mean squares
-    without an intercept; averaged coefficients have a penalty on standardised features.
+    without an intercept.
     """
     standardize = bool(live.parameters["standardize"])
     if not is_selected(live):
         return standardized(X, weights) if standardize else None
     centred = standardize or live.parameters["fit_intercept"]
     z = standardized(X, weights) if centred else divided_by_length(X, weights)
-    if standardize or live.parameters["average"]:
+    if standardize:
         return z
     root = np.sqrt(z.deviation)
     return z._replace(rows=z.rows * root, deviation=root)

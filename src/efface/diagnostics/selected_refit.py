@@ -96,7 +96,7 @@ def refit_selected(live: Snapshot) -> tuple[Refit, float]:
     """The refit of AutoRidge, and its penalty.
 
     >>> X, y = np.array([[1.0], [2.0], [3.0], [4.0]]), np.array([1.0, 2.0, 3.0, 5.0])
-    >>> given = {"fit_intercept": True, "standardize": False, "average": False}
+    >>> given = {"fit_intercept": True, "standardize": False}
     >>> live = Snapshot("AutoRidge", given, 0, None, [0, 1, 2, 3], None, X, y)
     >>> refit_selected(live)[0].coef.round(3)
     array([1.253])
@@ -107,8 +107,6 @@ def refit_selected(live: Snapshot) -> tuple[Refit, float]:
     rows = _Rows.of(live)
     if not rows.z.rows.any():
         return _constant(rows), 0.0
-    if live.parameters["average"]:
-        return _averaged(rows, standardize=bool(live.parameters["standardize"]))
     found = rows.weigh()
     weights = np.exp(found.log_weights - found.log_weights.max())
     exponent = float(weights @ _EXPONENTS / weights.sum())
@@ -126,25 +124,3 @@ def _constant(rows: _Rows) -> Refit:
     """Without a spread no feature has a coefficient."""
     found = _at(rows, 1.0)
     return replace(found, coef=np.zeros_like(found.coef))
-
-
-def _averaged(rows: _Rows, *, standardize: bool) -> tuple[Refit, float]:
-    """The mean of the coefficients over all penalties and both scalings; the mean penalty."""
-    largest, d = np.abs(rows.z.rows).max(axis=0), rows.X.shape[1]
-    spreads = largest > 0.0
-    plain = np.ones(d) if standardize else rows.z.deviation
-    scales = plain, 1.0 / np.where(spreads, largest, 1.0)
-    found = [rows.weigh(scale) for scale in scales]
-    logs = np.array([each.log_weights for each in found])
-    weights = np.exp(logs - logs.max())
-    weights /= weights.sum()
-    coef = np.zeros(d)
-    for each, scale, share in zip(found, scales, weights, strict=True):
-        coef += scale * ((share @ each.shrink * each.pull) @ each.directions)
-    kept = float((weights / (1.0 + 2.0**-_EXPONENTS)).sum())
-    penalty = float(rows.weights.sum()) * int(spreads.sum()) / d * kept / (1.0 - kept)
-    coef = coef / rows.z.deviation
-    # The scales of a ridge regression with the mean penalty; the coefficients are these.
-    similar = _at(rows, penalty)
-    level = float(np.average(rows.y, weights=rows.weights)) if rows.intercept else 0.0
-    return replace(similar, coef=coef, intercept=level - float(coef @ rows.z.mean)), penalty

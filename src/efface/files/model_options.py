@@ -44,26 +44,14 @@ OPTIONS = {
         "delta = {}",
         0.05,
     ),
-    "noise": ModelOption(
-        "Noise level of that penalty: 'response' (default) is the deviation of the target, as in "
-        "the paper, 'residual' is estimated from residuals.",
-        "noise from the {}s",
-        "response",
-    ),
     "theta_max": ModelOption(
-        "Largest coefficient, for adaptive and switching: 1 by default, as in the paper, or 'auto' "
-        "for an estimate.",
+        "Largest coefficient, for adaptive and switching; 1 by default, as in the paper.",
         "theta_max = {}",
         1.0,
     ),
     "switch_at": ModelOption(
         "Live rows per feature from which on switching has no penalty; 2 by default.",
         "no penalty beyond {} rows per feature",
-    ),
-    "average": ModelOption(
-        "Average the coefficients of auto over all its penalties: better, at twice the time.",
-        "coefficients averaged over penalties",
-        False,
     ),
     "halflife": ModelOption(
         "Older rows count less, by half after each so many rows, or such a duration: 100, 30d. "

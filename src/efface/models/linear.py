@@ -8,8 +8,8 @@ AdaptiveRidge     sqrt(2 n log(2d / delta)) sigma max|x| / max|theta|, from the 
 SwitchingRidge    that of AdaptiveRidge up to ``switch_at * d`` rows, none beyond
 ================  ==========================================================================
 
-The intercept is never penalised. With an intercept, max|x| is that of the centred features. The
-paper uses sd(y) for sigma and 1 for max|theta|; ``noise`` and ``theta_max`` choose other estimates.
+The intercept is never penalised. With an intercept, max|x| is that of the centred features. As in
+the paper, sigma is sd(y), and max|theta| is ``theta_max``, 1 by default.
 
 A new model is a subclass of ``Model`` and an entry in ``MODELS``. Models are data classes: the
 options of a model are its fields and those of ``Model``. ``MODELS["Ridge"]().get_params()`` gives
@@ -23,15 +23,14 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from efface.errors import DamagedFile
-from efface.inputs.parameters import boolean, choice, error_probability, non_negative, positive
+from efface.inputs.parameters import error_probability, non_negative, positive
 from efface.live import snapshot as archive
-from efface.live.penalties import AUTO, RESIDUAL, RESPONSE, Fixed, Lemma3, Selected
+from efface.live.penalties import Fixed, Lemma3, Selected
 from efface.models.regression import Model
 from efface.models.scaler import WindowScaler
 
 
 @final
-@dataclass(eq=False, repr=False, kw_only=True)
 class AutoRidge(Model):
     """Ridge regression whose penalty is selected by the live rows: the model to begin with.
 
@@ -42,10 +41,6 @@ class AutoRidge(Model):
     likelihood, many rows by generalised cross-validation (docs/penalty.md). A constant feature has
     the coefficient 0.
 
-    With ``average`` the coefficients are the mean over all penalties of the grid and over two
-    scalings of the features, which often predicts a little better and costs about twice the time.
-    ``penalty_`` is then the penalty that would shrink a standardised feature as much.
-
     >>> import numpy as np
     >>> X = np.arange(20.0)[:, np.newaxis]
     >>> y = 1000.0 * X[:, 0] + np.tile([1.0, -1.0], 10)
@@ -53,14 +48,12 @@ class AutoRidge(Model):
     array([999.98])
     """
 
-    average: bool = False
-
     short_name = "auto"
     _shrinks_by_units = False
     scale_power = 0.5
 
     def _penalty(self) -> Selected:
-        return Selected(boolean("average", self.average))
+        return Selected()
 
 
 @final
@@ -96,42 +89,33 @@ class Ridge(Model):
         return Fixed(non_negative("alpha", self.alpha))
 
 
-_NOISE = {"residual": RESIDUAL, "response": RESPONSE}
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class _Lemma3Ridge(Model):
     """Ridge regression with the penalty of the paper's Lemma 3, see ``AdaptiveRidge``."""
 
     delta: float = 0.05
-    noise: str = "response"
-    theta_max: float | str = 1.0
+    theta_max: float = 1.0
 
     def _penalty(self) -> Lemma3:
-        noise = _NOISE[choice("noise", self.noise, tuple(_NOISE))]
-        auto = isinstance(self.theta_max, str) and self.theta_max == "auto"
-        theta_max = AUTO if auto else positive("theta_max", self.theta_max, 'or "auto"')
-        return Lemma3(error_probability("delta", self.delta), theta_max, noise)
+        delta = error_probability("delta", self.delta)
+        return Lemma3(delta, positive("theta_max", self.theta_max))
 
 
 @final
 class AdaptiveRidge(_Lemma3Ridge):
     """Ridge regression whose penalty is computed from the live rows (FIFD-Adaptive Ridge).
 
-    The penalty is that of the paper's Lemma 3 at confidence 1 - ``delta``. It needs the noise
-    level: ``noise`` is "residual" for the residual deviation of a pilot fit, or "response" for the
-    deviation of the responses. It also needs the largest coefficient: ``theta_max`` is a number, or
-    "auto" for that of the pilot fit. The pilot fit is a ridge regression on the live rows with a
-    small penalty. The defaults are the paper's choice, for its experiments and its guarantees;
-    "residual" and "auto" predict better, and AutoRidge better still (docs/penalty.md).
+    The penalty is that of the paper's Lemma 3 at confidence 1 - ``delta``. For the noise level it
+    takes the deviation of the responses, and for the largest coefficient ``theta_max``, both as the
+    paper does. AutoRidge predicts better (docs/penalty.md).
 
     >>> import numpy as np
     >>> X = np.arange(20.0)[:, np.newaxis]
     >>> y = 1000.0 * X[:, 0] + np.tile([1.0, -1.0], 10)
     >>> AdaptiveRidge().fit(X, y).coef_.round(2)  # a large coefficient is not expected
     array([0.97])
-    >>> AdaptiveRidge(noise="residual", theta_max="auto").fit(X, y).coef_.round(2)
-    array([992.72])
+    >>> AdaptiveRidge(theta_max=1000.0).fit(X, y).coef_.round(2)
+    array([493.43])
     """
 
     short_name = "adaptive"
@@ -142,7 +126,7 @@ class AdaptiveRidge(_Lemma3Ridge):
 class SwitchingRidge(_Lemma3Ridge):
     """The penalty of AdaptiveRidge up to ``switch_at`` live rows per feature, none beyond.
 
-    ``delta``, ``noise`` and ``theta_max`` have the meaning and defaults of AdaptiveRidge.
+    ``delta`` and ``theta_max`` have the meaning and defaults of AdaptiveRidge.
 
     >>> model = SwitchingRidge(switch_at=2.0, fit_intercept=False)
     >>> model.fit([[1.0], [1.0]], [1.0, 3.0]).penalty_ > 0

@@ -359,8 +359,7 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         >>> model.standard_errors().coef.round(6)
         array([0.57735])
         """
-        parameters = self._parameters
-        whole = parameters["standardize"] or parameters.get("average", False)
+        whole = self._parameters["standardize"]
         return coefficient_errors(self._alive(), power=1.0 if whole else self.scale_power)
 
     # -- fitted attributes -----------------------------------------------------------------------
