@@ -2,11 +2,12 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup compiler core wheel sanitize demo serve browser postgres java test test-slow conformance test-spark check docs gallery bench paper lock clean
+.PHONY: help setup compiler core wheel sanitize test-levels demo serve browser postgres java test test-slow conformance test-spark check docs gallery bench paper lock clean
 
 BIN := .venv/bin
 JOBS ?= 2
 LEVELS ?= all
+LEVEL_TESTS ?= normal or dependent or weights
 NOJIT_TESTS ?= tests/engine
 LOCK_FLAGS ?=
 PYTHON ?= $(or $(shell for python in python3.11 python3; do \
@@ -89,6 +90,18 @@ test-slow: .venv/test.stamp core ## run the tests marked slow, a million states 
 
 conformance: .venv/test.stamp core ## compare random states with exact answers (SEEDS=100:200 for other seeds)
 	$(if $(SEEDS),EFFACE_SEEDS=$(SEEDS)) $(BIN)/pytest -n $(JOBS) tests/conformance
+
+test-levels: .venv/test.stamp core ## run a part of the conformance suite on the other levels of this CPU
+	for level in $$($(BIN)/python -c 'from efface.core import other_levels; print(*other_levels())'); do \
+		EFFACE_LEVEL=$$level $(BIN)/pytest -n $(JOBS) tests/conformance -k "$(LEVEL_TESTS)" || exit 1; done
+
+sanitize: .venv/test.stamp compiler ## run a part of the conformance suite under address and undefined behaviour sanitizers
+	@$(BIN)/cmake -S . -B build/core-sanitize -G Ninja -DEFFACE_LEVELS=this -DEFFACE_SANITIZE=ON \
+		-DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" -DCMAKE_MAKE_PROGRAM="$(CURDIR)/$(BIN)/ninja" \
+		-DEFFACE_OUT="$(CURDIR)/build/sanitized/efface/core" --log-level=WARNING
+	@$(BIN)/cmake --build build/core-sanitize --parallel $(JOBS)
+	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$$(g++ -print-file-name=libasan.so):$$(g++ -print-file-name=libubsan.so) \
+		EFFACE_MODULES=build/sanitized/efface/core $(BIN)/pytest -n $(JOBS) tests/conformance -k "$(LEVEL_TESTS)"
 
 test-spark: java core .venv-spark/spark.stamp ## run the tests of efface.spark, in .venv-spark
 	.venv-spark/bin/pytest src/efface/spark tests/spark
