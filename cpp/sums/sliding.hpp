@@ -27,7 +27,7 @@ class sliding {
   /// The moments of the rows [a, b). When turns happen does not depend on values, so that no row
   /// that has left decides how the others are summed.
   const moments<Real>& gather(const weighted_rows& rows, index a, index b) {
-    if (a > turn_ || b < seen_) turn_over(rows, b);
+    if (a > turn_ || b < seen_) turn_over(rows, a, b);
     near_ = sum_to(rows, a, b);
     return m_;
   }
@@ -60,10 +60,11 @@ class sliding {
     part(arena& a, index d, index k) : gram(a, d + k + 1), bounds(a.take<double>(2 * d)), d(d) {}
     block_gram<V> gram;
     double* bounds;
-    index d;
+    index d, count = 0;  // rows with weight: others do not count
 
     void clear() {
       gram.clear();
+      count = 0;
       wipe(bounds, 2 * d * sizeof(double));
     }
     void join(const double* low, const double* high, bool first) {
@@ -73,15 +74,15 @@ class sliding {
       }
     }
     void add(staged_rows<V>& staged, const weighted_rows& rows, index lo, index hi, const double* centre) {
-      const bool empty = !(value(gram(d, d)) > 0.0);
-      for (index i = lo; i < hi; ++i) join(rows.x + i * d, rows.x + i * d, empty && i == lo);
+      for (index i = lo; i < hi; ++i)
+        if (rows.weight(i) > 0.0) join(rows.x + i * d, rows.x + i * d, count++ == 0);
       staged.add(rows, lo, hi, centre, gram);
     }
     void set_sum(const part& a, const part* b) {
       const index n = 8 * gram.blocks * gram.blocks;
-      const bool empty = !(value(a.gram(d, d)) > 0.0);
-      if (!b || empty) {
-        const part& only = b ? *b : a;
+      count = a.count + (b ? b->count : 0);
+      if (!b || a.count == 0 || b->count == 0) {
+        const part& only = b && a.count == 0 ? *b : a;
         std::copy_n(only.gram.data, n, gram.data), std::copy_n(only.bounds, 2 * d, bounds);
         return;
       }
@@ -97,14 +98,15 @@ class sliding {
     reach_back(rows, a);
     total_.set_sum(recent_, depth_ > 0 ? &stack_[depth_ - 1] : nullptr);
     std::copy_n(total_.bounds, 2 * m_.d, m_.bounds);
-    m_.count = b - a;
+    m_.count = total_.count;
     return set_moments(total_.gram, m_);
   }
   /// Start anew at the row b, around the newest row: a mean would outlive rows that leave.
-  void turn_over(const weighted_rows& rows, index b) {
+  void turn_over(const weighted_rows& rows, index a, index b) {
     recent_.clear();
     while (depth_ > 0) pop();
     turn_ = seen_ = b, anchor_ = b - 1;
+    while (anchor_ > a && !(rows.weight(anchor_) > 0.0)) --anchor_;  // a row without weight may be far
     for (index j = 0; m_.centred && j < m_.d + m_.k; ++j) m_.centre[j] = rows.value(anchor_, j);
   }
   /// Extend the stack until its top starts at `a`.
