@@ -39,13 +39,36 @@ class sliding {
     while (depth_ > 0 && starts_[depth_ - 1] < head) pop();
     total_.clear();
     wipe(m_.gram.data, (m_.d + m_.k) * (m_.d + m_.k) * sizeof(Real));
-    wipe(m_.mean, (m_.d + m_.k) * sizeof(Real));
+    wipe(m_.mean, (m_.d + m_.k) * sizeof(Real)), wipe(m_.scatter, m_.k * sizeof(Real));
     wipe(m_.bounds, 2 * m_.d * sizeof(double));
     m_.weight = Real(0.0);
     if (seen_ == never || head <= anchor_) return;  // the centre is a live row
     recent_.clear();
     wipe(m_.centre, (m_.d + m_.k) * sizeof(double));
     seen_ = never, turn_ = 0;
+  }
+  /// Overwrite everything.
+  void clear() {
+    while (depth_ > 0) pop();
+    release(never);
+  }
+  /// Are all sums, to the last bit, those of the rows that they declare?
+  bool follows(const weighted_rows& rows, arena& a) {
+    arena::scope s(a);
+    part again(a, m_.d, m_.k);
+    const auto same = [&](const part& kept) {
+      const std::size_t bytes = 8 * again.gram.blocks * again.gram.blocks * sizeof(V);
+      return std::memcmp(again.gram.data, kept.gram.data, bytes) == 0 && again.count == kept.count &&
+             std::memcmp(again.bounds, kept.bounds, 2 * m_.d * sizeof(double)) == 0;
+    };
+    bool sound = true;
+    for (index i = 0; i < depth_; ++i) {
+      again.add(staged_, rows, starts_[i], i > 0 ? starts_[i - 1] : turn_, m_.centre);
+      sound &= same(stack_[i]);
+    }
+    again.clear();
+    if (seen_ != never) again.add(staged_, rows, turn_, seen_, m_.centre);
+    return sound && same(recent_);
   }
   void shift(index by) {
     if (seen_ != never) seen_ -= by;
@@ -60,11 +83,12 @@ class sliding {
     part(arena& a, index d, index k) : gram(a, d + k + 1), bounds(a.take<double>(2 * d)), d(d) {}
     block_gram<V> gram;
     double* bounds;
-    index d;
+    index d, count = 0;  // rows with weight
 
     void clear() {
       gram.clear();
       wipe(bounds, 2 * d * sizeof(double));
+      count = 0;
     }
     void join(const double* low, const double* high, bool first) {
       for (index j = 0; j < d; ++j) {
@@ -73,15 +97,15 @@ class sliding {
       }
     }
     void add(staged_rows<V>& staged, const weighted_rows& rows, index lo, index hi, const double* centre) {
-      const bool empty = !(value(gram(d, d)) > 0.0);
-      for (index i = lo; i < hi; ++i) join(rows.x + i * d, rows.x + i * d, empty && i == lo);
+      for (index i = lo; i < hi; ++i)
+        if (rows.weight(i) > 0.0) join(rows.x + i * d, rows.x + i * d, count++ == 0);
       staged.add(rows, lo, hi, centre, gram);
     }
     void set_sum(const part& a, const part* b) {
       const index n = 8 * gram.blocks * gram.blocks;
-      const bool empty = !(value(a.gram(d, d)) > 0.0);
-      if (!b || empty) {
-        const part& only = b ? *b : a;
+      count = a.count + (b ? b->count : 0);
+      if (!b || a.count == 0 || b->count == 0) {
+        const part& only = b && a.count == 0 ? *b : a;
         std::copy_n(only.gram.data, n, gram.data), std::copy_n(only.bounds, 2 * d, bounds);
         return;
       }
@@ -97,7 +121,7 @@ class sliding {
     reach_back(rows, a);
     total_.set_sum(recent_, depth_ > 0 ? &stack_[depth_ - 1] : nullptr);
     std::copy_n(total_.bounds, 2 * m_.d, m_.bounds);
-    m_.count = b - a;
+    m_.count = total_.count;
     return set_moments(total_.gram, m_);
   }
   /// Start anew at the row b, around the newest row: a mean would outlive rows that leave.
