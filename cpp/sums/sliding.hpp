@@ -27,7 +27,7 @@ class sliding {
   /// The moments of the rows [a, b). When turns happen does not depend on values, so that no row
   /// that has left decides how the others are summed.
   const moments<Real>& gather(const weighted_rows& rows, index a, index b) {
-    if (a > turn_ || b < seen_) turn_over(rows, a, b);
+    if (a > turn_ || b < seen_) turn_over(rows, b);
     near_ = sum_to(rows, a, b);
     return m_;
   }
@@ -39,13 +39,36 @@ class sliding {
     while (depth_ > 0 && starts_[depth_ - 1] < head) pop();
     total_.clear();
     wipe(m_.gram.data, (m_.d + m_.k) * (m_.d + m_.k) * sizeof(Real));
-    wipe(m_.mean, (m_.d + m_.k) * sizeof(Real));
+    wipe(m_.mean, (m_.d + m_.k) * sizeof(Real)), wipe(m_.scatter, m_.k * sizeof(Real));
     wipe(m_.bounds, 2 * m_.d * sizeof(double));
     m_.weight = Real(0.0);
     if (seen_ == never || head <= anchor_) return;  // the centre is a live row
     recent_.clear();
     wipe(m_.centre, (m_.d + m_.k) * sizeof(double));
     seen_ = never, turn_ = 0;
+  }
+  /// Overwrite everything.
+  void clear() {
+    while (depth_ > 0) pop();
+    release(never);
+  }
+  /// Are all sums, to the last bit, those of the rows that they declare?
+  bool follows(const weighted_rows& rows, arena& a) {
+    arena::scope s(a);
+    part again(a, m_.d, m_.k);
+    const auto same = [&](const part& kept) {
+      const std::size_t bytes = 8 * again.gram.blocks * again.gram.blocks * sizeof(V);
+      return std::memcmp(again.gram.data, kept.gram.data, bytes) == 0 && again.count == kept.count &&
+             std::memcmp(again.bounds, kept.bounds, 2 * m_.d * sizeof(double)) == 0;
+    };
+    bool sound = true;
+    for (index i = 0; i < depth_; ++i) {
+      again.add(staged_, rows, starts_[i], i > 0 ? starts_[i - 1] : turn_, m_.centre);
+      sound &= same(stack_[i]);
+    }
+    again.clear();
+    if (seen_ != never) again.add(staged_, rows, turn_, seen_, m_.centre);
+    return sound && same(recent_);
   }
   void shift(index by) {
     if (seen_ != never) seen_ -= by;
@@ -60,12 +83,12 @@ class sliding {
     part(arena& a, index d, index k) : gram(a, d + k + 1), bounds(a.take<double>(2 * d)), d(d) {}
     block_gram<V> gram;
     double* bounds;
-    index d, count = 0;  // rows with weight: others do not count
+    index d, count = 0;  // rows with weight
 
     void clear() {
       gram.clear();
-      count = 0;
       wipe(bounds, 2 * d * sizeof(double));
+      count = 0;
     }
     void join(const double* low, const double* high, bool first) {
       for (index j = 0; j < d; ++j) {
@@ -102,11 +125,10 @@ class sliding {
     return set_moments(total_.gram, m_);
   }
   /// Start anew at the row b, around the newest row: a mean would outlive rows that leave.
-  void turn_over(const weighted_rows& rows, index a, index b) {
+  void turn_over(const weighted_rows& rows, index b) {
     recent_.clear();
     while (depth_ > 0) pop();
     turn_ = seen_ = b, anchor_ = b - 1;
-    while (anchor_ > a && !(rows.weight(anchor_) > 0.0)) --anchor_;  // a row without weight may be far
     for (index j = 0; m_.centred && j < m_.d + m_.k; ++j) m_.centre[j] = rows.value(anchor_, j);
   }
   /// Extend the stack until its top starts at `a`.
