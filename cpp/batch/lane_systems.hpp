@@ -317,7 +317,7 @@ class lane_systems {
   /// The responses [r, end), which have one penalty.
   void solve_responses(index r, index end) {
     constexpr double least_square = 0x1p-900;  // of a feature: its digits are whole
-    auto sound = lanes::mask(true);
+    auto sound = value(*weight_) > lanes(0.0);
     for (index j = 0; j < d_; ++j) {
       sound &= value(matrix_[j][j]) > lanes(least_square);
       const V added = V(lam_[r]) * ratio(j);

@@ -16,7 +16,7 @@ namespace efface {
 inline constexpr index most_few = 28;  // with more features, the lanes no longer pay
 
 /// Ranges [lo, hi) of rows. Neighbours whose ends do not move back share sums.
-struct row_ranges {
+struct range_list {
   const index *lo, *hi;
   index count;
   const double* unit;  // the weight that counts as one row; none: 1
@@ -43,7 +43,7 @@ struct range_fits {
 /// One range after the other, by any rule, in the precision that it needs.
 class single_ranges {
  public:
-  single_ranges(const weighted_rows& rows, const row_ranges& ranges, const model& f, const range_fits& out)
+  single_ranges(const weighted_rows& rows, const range_list& ranges, const model& f, const range_fits& out)
       : rows_(rows), ranges_(ranges), f_(f), out_(out), window_(ranges.longest()),
         memory_(bytes_of([&](arena& a) { state(a, *this); })), s_(memory_, *this), work_(rows.d, rows.k) {}
 
@@ -121,7 +121,7 @@ class single_ranges {
   }
 
   weighted_rows rows_;
-  row_ranges ranges_;
+  range_list ranges_;
   model f_;
   range_fits out_;
   index window_;
@@ -136,7 +136,7 @@ class single_ranges {
 template <int Tile, class Size>
 class few_features {
  public:
-  few_features(const weighted_rows& rows, const row_ranges& ranges, const model& f, const range_fits& out, Size d)
+  few_features(const weighted_rows& rows, const range_list& ranges, const model& f, const range_fits& out, Size d)
       : rows_(rows), ranges_(ranges), f_(f), out_(out), d_(d), window_(ranges.longest()),
         memory_(bytes_of([&](arena& a) { state(a, *this); })), s_(memory_, *this),
         single_(rows, ranges, f, out) {}
@@ -269,7 +269,7 @@ class few_features {
   }
 
   weighted_rows rows_;
-  row_ranges ranges_;
+  range_list ranges_;
   model f_;
   range_fits out_;
   [[no_unique_address]] Size d_;
@@ -285,7 +285,7 @@ class few_features {
 namespace detail {
 /// Sizes up to 6 are known at compile time: a whole matrix is then one tile.
 template <int... D>
-bool solve_smallest(const weighted_rows& rows, const row_ranges& ranges, const model& f, const range_fits& out,
+bool solve_smallest(const weighted_rows& rows, const range_list& ranges, const model& f, const range_fits& out,
                     std::integer_sequence<int, D...>) {
   const auto run = [&]<int N>(std::integral_constant<int, N>) {
     using size = std::integral_constant<index, N + 1>;
@@ -296,7 +296,7 @@ bool solve_smallest(const weighted_rows& rows, const row_ranges& ranges, const m
 }  // namespace detail
 
 /// Fixed penalties of more than `most_few` features have a faster way of their own.
-inline void solve_ranges(const weighted_rows& rows, const row_ranges& ranges, const model& f, const range_fits& out) {
+inline void solve_ranges(const weighted_rows& rows, const range_list& ranges, const model& f, const range_fits& out) {
   if (ranges.count == 0) return;
   if (std::holds_alternative<selected>(f.rule) || rows.d > most_few)
     single_ranges(rows, ranges, f, out).run();

@@ -23,7 +23,7 @@ nb::tuple solve(const_matrix x, const_matrix y, std::optional<const_vector> w, c
   auto rank = new_array<std::int64_t>({count});
   static_assert(sizeof(index) == sizeof(std::int64_t));
   const weighted_rows given{x.data(), y.data(), w ? w->data() : nullptr, n, d, k};
-  const row_ranges ranges{reinterpret_cast<const index*>(lo.data()), reinterpret_cast<const index*>(hi.data()), m,
+  const range_list ranges{reinterpret_cast<const index*>(lo.data()), reinterpret_cast<const index*>(hi.data()), m,
                           unit ? unit->data() : nullptr};
   const range_fits out{coef ? theta.data() : nullptr, level.data(), penalty.data(),
                        reinterpret_cast<index*>(rank.data()), predicts ? prediction.data() : nullptr,

@@ -72,7 +72,7 @@ class sliding {
   }
   /// The sums of the rows [a, b), around `centre()`, which is one of them.
   const part& sum(const weighted_rows& rows, index a, index b) {
-    if (a >= turn_ || a < first_ || b < seen_) turn_over(rows, b);
+    if (a > anchor_ || a < first_ || b < seen_) turn_over(rows, a, b);
     first_ = a;
     recent_.add(staged_, rows, seen_, b, m_.centre);
     seen_ = b;
@@ -102,6 +102,24 @@ class sliding {
     while (depth_ > 0) pop();
     release(never);
   }
+  /// Are all sums, to the last bit, those of the rows that they declare?
+  bool follows(const weighted_rows& rows, arena& a) {
+    arena::scope s(a);
+    part again(a, m_.d, m_.k);
+    const auto same = [&](const part& kept) {
+      const std::size_t bytes = 8 * again.gram.blocks * again.gram.blocks * sizeof(V);
+      return std::memcmp(again.gram.data, kept.gram.data, bytes) == 0 && again.count == kept.count &&
+             std::memcmp(again.bounds, kept.bounds, 2 * m_.d * sizeof(double)) == 0;
+    };
+    bool sound = true;
+    for (index i = 0; i < depth_; ++i) {
+      again.add(staged_, rows, starts_[i], i > 0 ? starts_[i - 1] : turn_, m_.centre);
+      sound &= same(stack_[i]);
+    }
+    again.clear();
+    if (seen_ != never) again.add(staged_, rows, turn_, seen_, m_.centre);
+    return sound && same(recent_);
+  }
   void shift(index by) {
     if (seen_ != never) seen_ -= by;
     first_ -= by, turn_ -= by, anchor_ -= by;
@@ -111,13 +129,15 @@ class sliding {
  private:
   static constexpr index fan = 32, never = index(1) << 62;
 
-
   void pop() { stack_[--depth_].clear(), starts_[depth_] = 0; }
-  /// Start anew at the row b, around the newest row: a mean would outlive rows that leave.
-  void turn_over(const weighted_rows& rows, index b) {
+  /// Start again at the row b, around the newest row that has weight: a mean would outlive rows that
+  /// leave, and a row without weight counts for nothing.
+  void turn_over(const weighted_rows& rows, index a, index b) {
     recent_.clear();
     while (depth_ > 0) pop();
     turn_ = seen_ = b, anchor_ = b - 1;
+    while (anchor_ > a && !(rows.weight(anchor_) > 0.0)) --anchor_;
+    if (!(rows.weight(anchor_) > 0.0)) anchor_ = b - 1;
     for (index j = 0; m_.centred && j < m_.d + m_.k; ++j) m_.centre[j] = rows.value(anchor_, j);
   }
   /// Extend the stack until its top starts at `a`.
