@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.batch.groups import RowArrays
-from efface.engine.windows.inference import Inference
-from efface.engine.windows.robust_errors import RobustVariances
+from efface.batch.inference import Inference, RobustVariances
 from efface.inputs.times import Times
 from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.half_life import HalfLife

@@ -14,11 +14,16 @@ import numpy as np
 
 from efface.batch.fading_windows import fit_fading
 from efface.batch.groups import GroupedRows, RowArrays
+from efface.batch.inference import (
+    Inference,
+    RobustErrors,
+    RobustVariances,
+    infer_windows,
+    robust_variances,
+)
 from efface.batch.varying_windows import Regression, WindowFits, fit_varying_windows
 from efface.engine.standardized.standardized_windows import slide_standardized
 from efface.engine.windows.every_window import slide_windows, solve_windows
-from efface.engine.windows.inference import Inference, infer_windows
-from efface.engine.windows.robust_errors import RobustErrors, RobustVariances, robust_variances
 from efface.engine.windows.systems import MOST_UNKNOWNS
 from efface.inputs.types import Ints
 from efface.live.departures import plan_departures
@@ -194,17 +199,15 @@ def _fit_varying(task: Task, rows: RowArrays) -> WindowFits:
 
 def _with_statistics(task: Task, rows: RowArrays, starts: Ints, fits: WindowFits) -> WindowFits:
     """The fits of windows that have enough rows, with the statistics that the task asks for."""
-    (X, y, weights, _), intercept = rows, task.regression.fit_intercept
-    coef, level, rank = fits[:3]
-    inference, robust = None, None
-    if task.stats and rank is not None:  # statistics need a penalty of 0, which gives the rank
-        fitted = task.min_rows - 1, coef, level, rank
-        inference = infer_windows(X, y, starts, intercept, *fitted, weights)
-    too_short = np.arange(1, len(y) + 1) - starts < task.min_rows
-    for values in (coef, level, rank, *(inference or ())):
+    intercept, rank = task.regression.fit_intercept, fits.rank
+    too_short = np.arange(1, len(rows.y) + 1) - starts < task.min_rows
+    for values in fits[:3]:
         if values is not None:
             values[too_short] = -1 if values.dtype.kind == "i" else np.nan
-    if task.robust is not None and inference is not None:
-        ends = np.flatnonzero(~np.isnan(inference.unexplained))
-        robust = robust_variances(X, y, starts, ends, intercept, task.robust, weights)
+    inference, robust = None, None
+    if task.stats and rank is not None:  # statistics need a penalty of 0, which gives the rank
+        ends = np.flatnonzero(rank == rows.X.shape[1])
+        inference = infer_windows(rows, starts, ends, intercept)
+        if task.robust is not None:
+            robust = robust_variances(rows, starts, ends, intercept, task.robust)
     return fits._replace(rank=rank if task.rank else None, inference=inference, robust=robust)
