@@ -65,13 +65,14 @@ class staged_rows {
 
   /// out += the rows [lo, hi)
   void add(const weighted_rows& rows, index lo, index hi, const double* centre, block_gram<V> out) {
+    const index used = std::min(most, std::max<index>(hi - lo, 0));
     for (; lo < hi; lo += most) {
       const index count = std::min(most, hi - lo);
       for (index i = 0; i < count; ++i) put(rows, lo + i, i, centre);
       add_products(count, out);
     }
-    wipe(high_, 2 * most * step_ * sizeof(double));
-    if (precise) wipe(low_, 2 * most * step_ * sizeof(double));
+    wipe(high_, 2 * used * step_ * sizeof(double));
+    if (precise) wipe(low_, 2 * used * step_ * sizeof(double));
   }
 
  private:

@@ -15,8 +15,45 @@ class sliding {
  public:
   using Real = std::conditional_t<std::is_same_v<V, lanes>, double, dd>;
 
-  sliding(arena& a, index d, index k, index window, bool centred)
-      : staged_(a, d + k + 1), total_(a, d, k), recent_(a, d, k), m_(a, d, k) {
+  /// The sums of `part`: of rows (x - c, 1, y - c), and the bounds of the features.
+  struct part {
+    part(arena& a, index d, index k) : gram(a, d + k + 1), bounds(a.take<double>(2 * d)), d(d) {}
+    block_gram<V> gram;
+    double* bounds;
+    index d, count = 0;  // rows with weight
+
+    void clear() {
+      gram.clear();
+      wipe(bounds, 2 * d * sizeof(double));
+      count = 0;
+    }
+    void join(const double* low, const double* high, bool first) {
+      for (index j = 0; j < d; ++j) {
+        bounds[j] = first ? low[j] : std::min(bounds[j], low[j]);
+        bounds[d + j] = first ? high[j] : std::max(bounds[d + j], high[j]);
+      }
+    }
+    void add(staged_rows<V>& staged, const weighted_rows& rows, index lo, index hi, const double* centre) {
+      for (index i = lo; i < hi; ++i)
+        if (rows.weight(i) > 0.0) join(rows.x + i * d, rows.x + i * d, count++ == 0);
+      staged.add(rows, lo, hi, centre, gram);
+    }
+    void set_sum(const part& a, const part* b) {
+      const index n = 8 * gram.blocks * gram.blocks;
+      count = a.count + (b ? b->count : 0);
+      if (!b || a.count == 0 || b->count == 0) {
+        const part& only = b && a.count == 0 ? *b : a;
+        std::copy_n(only.gram.data, n, gram.data), std::copy_n(only.bounds, 2 * d, bounds);
+        return;
+      }
+      for (index i = 0; i < n; ++i) gram.data[i] = a.gram.data[i] + b->gram.data[i];
+      join(a.bounds, a.bounds + d, true), join(b->bounds, b->bounds + d, false);
+    }
+  };
+
+  /// `unit`: by how many rows ranges move at least, or nearly always.
+  sliding(arena& a, index d, index k, index window, bool centred, index unit = 1)
+      : staged_(a, d + k + 1), total_(a, d, k), recent_(a, d, k), unit_(unit), m_(a, d, k) {
     index most = 2;
     for (index n = window; n > 1; n = (n + fan - 1) / fan) most += fan + 1;
     for (index i = 0; i < most; ++i) stack_.emplace_back(a, d, k);
@@ -27,10 +64,23 @@ class sliding {
   /// The moments of the rows [a, b). When turns happen does not depend on values, so that no row
   /// that has left decides how the others are summed.
   const moments<Real>& gather(const weighted_rows& rows, index a, index b) {
-    if (a > turn_ || b < seen_) turn_over(rows, b);
-    near_ = sum_to(rows, a, b);
+    const part& total = sum(rows, a, b);
+    std::copy_n(total.bounds, 2 * m_.d, m_.bounds);
+    m_.count = total.count;
+    near_ = set_moments(total.gram, m_);
     return m_;
   }
+  /// The sums of the rows [a, b), around `centre()`, which is one of them.
+  const part& sum(const weighted_rows& rows, index a, index b) {
+    if (a > anchor_ || a < first_ || b < seen_) turn_over(rows, a, b);
+    first_ = a;
+    recent_.add(staged_, rows, seen_, b, m_.centre);
+    seen_ = b;
+    reach_back(rows, a);
+    total_.set_sum(recent_, depth_ > 0 ? &stack_[depth_ - 1] : nullptr);
+    return total_;
+  }
+  const double* centre() const { return m_.centre; }
   /// Is the centre so near to the mean that the moments have their digits?
   bool near() const { return near_; }
 
@@ -72,63 +122,22 @@ class sliding {
   }
   void shift(index by) {
     if (seen_ != never) seen_ -= by;
-    turn_ -= by, anchor_ -= by;
+    first_ -= by, turn_ -= by, anchor_ -= by;
     for (index i = 0; i < depth_; ++i) starts_[i] -= by;
   }
 
  private:
   static constexpr index fan = 32, never = index(1) << 62;
 
-  struct part {
-    part(arena& a, index d, index k) : gram(a, d + k + 1), bounds(a.take<double>(2 * d)), d(d) {}
-    block_gram<V> gram;
-    double* bounds;
-    index d, count = 0;  // rows with weight
-
-    void clear() {
-      gram.clear();
-      wipe(bounds, 2 * d * sizeof(double));
-      count = 0;
-    }
-    void join(const double* low, const double* high, bool first) {
-      for (index j = 0; j < d; ++j) {
-        bounds[j] = first ? low[j] : std::min(bounds[j], low[j]);
-        bounds[d + j] = first ? high[j] : std::max(bounds[d + j], high[j]);
-      }
-    }
-    void add(staged_rows<V>& staged, const weighted_rows& rows, index lo, index hi, const double* centre) {
-      for (index i = lo; i < hi; ++i)
-        if (rows.weight(i) > 0.0) join(rows.x + i * d, rows.x + i * d, count++ == 0);
-      staged.add(rows, lo, hi, centre, gram);
-    }
-    void set_sum(const part& a, const part* b) {
-      const index n = 8 * gram.blocks * gram.blocks;
-      count = a.count + (b ? b->count : 0);
-      if (!b || a.count == 0 || b->count == 0) {
-        const part& only = b && a.count == 0 ? *b : a;
-        std::copy_n(only.gram.data, n, gram.data), std::copy_n(only.bounds, 2 * d, bounds);
-        return;
-      }
-      for (index i = 0; i < n; ++i) gram.data[i] = a.gram.data[i] + b->gram.data[i];
-      join(a.bounds, a.bounds + d, true), join(b->bounds, b->bounds + d, false);
-    }
-  };
-
   void pop() { stack_[--depth_].clear(), starts_[depth_] = 0; }
-  bool sum_to(const weighted_rows& rows, index a, index b) {
-    recent_.add(staged_, rows, seen_, b, m_.centre);
-    seen_ = b;
-    reach_back(rows, a);
-    total_.set_sum(recent_, depth_ > 0 ? &stack_[depth_ - 1] : nullptr);
-    std::copy_n(total_.bounds, 2 * m_.d, m_.bounds);
-    m_.count = total_.count;
-    return set_moments(total_.gram, m_);
-  }
-  /// Start anew at the row b, around the newest row: a mean would outlive rows that leave.
-  void turn_over(const weighted_rows& rows, index b) {
+  /// Start again at the row b, around the newest row that has weight: a mean would outlive rows that
+  /// leave, and a row without weight counts for nothing.
+  void turn_over(const weighted_rows& rows, index a, index b) {
     recent_.clear();
     while (depth_ > 0) pop();
     turn_ = seen_ = b, anchor_ = b - 1;
+    while (anchor_ > a && !(rows.weight(anchor_) > 0.0)) --anchor_;
+    if (!(rows.weight(anchor_) > 0.0)) anchor_ = b - 1;
     for (index j = 0; m_.centred && j < m_.d + m_.k; ++j) m_.centre[j] = rows.value(anchor_, j);
   }
   /// Extend the stack until its top starts at `a`.
@@ -136,7 +145,7 @@ class sliding {
     while (depth_ > 0 && starts_[depth_ - 1] < a) pop();
     index top = depth_ > 0 ? starts_[depth_ - 1] : turn_, step = top - a;
     while (top > a) {
-      if (top - a <= step) step = (top - a + fan - 1) / fan;
+      if (top - a <= step) step = std::max(unit_, (top - a + fan - 1) / fan);
       const index start = a + (top - a - 1) / step * step;
       if (depth_ > 0) stack_[depth_].set_sum(stack_[depth_ - 1], nullptr);
       stack_[depth_].add(staged_, rows, start, top, m_.centre);
@@ -149,7 +158,7 @@ class sliding {
   std::vector<part> stack_;
   index* starts_;
   bool near_ = false;
-  index depth_ = 0, turn_ = 0, seen_ = never, anchor_ = 0;
+  index unit_, first_ = 0, depth_ = 0, turn_ = 0, seen_ = never, anchor_ = 0;
   moments<Real> m_;
 };
 
