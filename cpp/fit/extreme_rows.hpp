@@ -30,17 +30,11 @@ inline int exponent_of_size(double size) {
 
 /// Would squares of these features, or of their responses, be too large or too small?
 template <class Real>
-bool extreme(const moments<Real>& m, const weighted_rows& rows, index lo, index hi) {
+bool extreme(const moments<Real>& m) {
   for (index j = 0; j < m.d; ++j)
     if (detail::far(detail::half_range(m, j))) return true;
-  for (index r = 0; r < m.k; ++r) {
-    const double square = value(m.scatter[r]);
-    if (square >= 0x1p-480 && square <= 0x1p480) continue;
-    double largest = 0.0;  // responses may be constant
-    for (index i = lo; i < hi; ++i)
-      if (rows.weight(i) > 0.0) largest = std::max(largest, std::abs(rows.y[i * m.k + r]));
-    if (detail::far(largest)) return true;
-  }
+  for (index r = 0; r < m.k; ++r)
+    if (detail::far(std::max(std::abs(m.bounds[2 * m.d + r]), std::abs(m.bounds[2 * m.d + m.k + r])))) return true;
   return false;
 }
 
@@ -69,7 +63,9 @@ class extreme_fit {
     if (auto* rule = std::get_if<fixed>(&f.rule)) rule->alpha = std::ldexp(rule->alpha, -2 * back);
     if (auto* rule = std::get_if<lemma3>(&f.rule))
       rule->theta_max = std::ldexp(rule->theta_max, back - response_);
-    fit_sums<dd>({p_.x, p_.y, p_.w, n_, d_, k_}, 0, n_, f, out, memory_);
+    const weighted_rows scaled{p_.x, p_.y, p_.w, n_, d_, k_};
+    fit_sums<dd>(scaled, 0, n_, f, out, memory_);
+    if (f.power == 0.0 && out.rank >= 0 && out.rank < d_) solve_without_small(scaled, f, out);
     const bool halved = f.power == 0.5;
     for (index r = 0; r < k_; ++r) {
       for (index j = 0; j < d_; ++j)
@@ -83,13 +79,29 @@ class extreme_fit {
  private:
   struct parts {
     parts(arena& a, const extreme_fit& e)
-        : x(a.take<double>(e.n_ * e.d_)), y(a.take<double>(e.n_ * e.k_)), w(a.take<double>(e.n_)),
+        : x(a.take<double>(e.n_ * e.d_)), put_by(a.take<double>(e.n_ * e.d_)), y(a.take<double>(e.n_ * e.k_)), w(a.take<double>(e.n_)),
           ratio(a.take<double>(e.d_)), shift(a.take<int>(e.d_)) {
       moments<double> m(a, e.d_, e.k_);
     }
-    double *x, *y, *w, *ratio;
+    double *x, *put_by, *y, *w, *ratio;
     int* shift;
   };
+
+  /// Where the rank does not need features far smaller than others, the minimum norm gives them none.
+  void solve_without_small(const weighted_rows& scaled, const model& f, solution& out) {
+    const index rank = out.rank;
+    bool some = false;
+    for (index j = 0; j < d_; ++j) {
+      if (p_.ratio[j] == 1.0) continue;
+      some = true;
+      for (index i = 0; i < n_; ++i) std::swap(p_.x[i * d_ + j], p_.put_by[i * d_ + j]);
+    }
+    if (!some) return;
+    fit_sums<dd>(scaled, 0, n_, f, out, memory_);
+    if (out.rank == rank) return;
+    for (index i = 0; i < n_ * d_; ++i) p_.x[i] += p_.put_by[i];
+    fit_sums<dd>(scaled, 0, n_, f, out, memory_);
+  }
 
   void choose_scales(const weighted_rows& rows, index lo, const moments<double>& m) {
     top_ = -5000;
@@ -125,7 +137,7 @@ inline void fit_rows(const weighted_rows& rows, index lo, index hi, const model&
   m.centred = f.centred();
   describe(rows, lo, hi, m);
   if (m.count == 0) return set_empty(f, rows.d, rows.k, out);
-  if (extreme(m, rows, lo, hi)) return extreme_fit(rows, lo, hi, f).solve(out);
+  if (extreme(m)) return extreme_fit(rows, lo, hi, f).solve(out);
   if (few(m.count, rows.d, f)) {
     if (!fit_few<double>(rows, lo, hi, f, out, a)) fit_few<dd>(rows, lo, hi, f, out, work.precise());
   } else if (!fit_sums<double>(rows, lo, hi, f, out, a)) {
