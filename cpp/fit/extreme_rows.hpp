@@ -68,8 +68,9 @@ class extreme_fit {
     if (f.power == 0.0 && out.rank >= 0 && out.rank < d_) solve_without_small(scaled, f, out);
     const bool halved = f.power == 0.5;
     for (index r = 0; r < k_; ++r) {
+      set_strong(f, out, r);
       for (index j = 0; j < d_; ++j)
-        out.coef[r][j] = std::ldexp(out.coef[r][j], response_ - (halved ? top_ : p_.shift[j]));
+        out.coef[r][j] = std::ldexp(out.coef[r][j], response_ - (halved ? top_ : p_.shift[j])) + p_.strong[j];
       out.level[r] = std::ldexp(out.level[r], response_);
       if (const auto* rule = std::get_if<fixed>(&f_.rule)) out.penalty[r] = rule->alpha * f_.unit;
       else out.penalty[r] = std::ldexp(out.penalty[r], halved ? top_ : 2 * back);
@@ -80,10 +81,10 @@ class extreme_fit {
   struct parts {
     parts(arena& a, const extreme_fit& e)
         : x(a.take<double>(e.n_ * e.d_)), put_by(a.take<double>(e.n_ * e.d_)), y(a.take<double>(e.n_ * e.k_)), w(a.take<double>(e.n_)),
-          ratio(a.take<double>(e.d_)), shift(a.take<int>(e.d_)) {
+          ratio(a.take<double>(e.d_)), strong(a.take<double>(e.d_)), shift(a.take<int>(e.d_)) {
       moments<double> m(a, e.d_, e.k_);
     }
-    double *x, *put_by, *y, *w, *ratio;
+    double *x, *put_by, *y, *w, *ratio, *strong;
     int* shift;
   };
 
@@ -101,6 +102,28 @@ class extreme_fit {
     if (out.rank == rank) return;
     for (index i = 0; i < n_ * d_; ++i) p_.x[i] += p_.put_by[i];
     fit_sums<dd>(scaled, 0, n_, f, out, memory_);
+  }
+
+  /// Coefficients of features whose penalty is far above their squares: products with the residuals
+  /// over the penalty.
+  void set_strong(const model& f, const solution& out, index r) {
+    std::fill_n(p_.strong, d_, 0.0);
+    const auto* given = std::get_if<fixed>(&f_.rule);
+    for (index j = 0; f.power == 0.0 && j < d_; ++j) {
+      if (!(out.penalty[r] * p_.ratio[j] > too_strong)) continue;
+      const int back = p_.shift[j] - (given ? 0 : 2 * top_);
+      p_.strong[j] = std::ldexp(pull(out, r, j) / (given ? given->alpha * f_.unit : out.penalty[r]), response_ + back);
+    }
+  }
+  double pull(const solution& out, index r, index j) const {
+    double sum = 0.0, mean = 0.0, total = 0.0;
+    for (index i = 0; i < n_; ++i) total += p_.w[i], mean += p_.w[i] * p_.x[i * d_ + j];
+    mean = f_.centred() ? mean / total : 0.0;
+    for (index i = 0; i < n_; ++i) {
+      const double fitted = dot(out.coef[r], p_.x + i * d_, d_) + out.level[r];
+      sum += p_.w[i] * (p_.x[i * d_ + j] - mean) * (p_.y[i * k_ + r] - fitted);
+    }
+    return sum;
   }
 
   void choose_scales(const weighted_rows& rows, index lo, const moments<double>& m) {

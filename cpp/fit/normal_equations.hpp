@@ -12,11 +12,12 @@ inline double rank_tolerance(index rows, index features) {
   return 16.0 * share * share;
 }
 
+inline constexpr double too_strong = 0x1p400;  // of a penalty: the coefficient is 0
+
 template <class Real>
 class normal_equations {
   static constexpr bool precise = !std::is_same_v<Real, double>;
   static constexpr double well_conditioned = 1e4;
-  static constexpr double too_strong = 0x1p1020;  // of a penalty: the coefficient is 0
   static constexpr double enough = 1e-10;  // relative errors of double precision that may stay
   static constexpr double certain = 1e-7;  // errors of the exponent of a penalty that may stay
   using solver = std::conditional_t<precise, semidefinite, definite>;
