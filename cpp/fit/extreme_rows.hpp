@@ -10,7 +10,7 @@
 namespace efface {
 
 namespace detail {
-inline constexpr int reach_of_squares = 240, reach_of_scales = 200;
+inline constexpr int reach_of_squares = 240, reach_of_scales = 200, reach_of_roots = 100;
 
 inline bool far(double size) {
   return size != 0.0 && !(size >= std::ldexp(1.0, -reach_of_squares) && size <= std::ldexp(1.0, reach_of_squares));
@@ -134,7 +134,8 @@ class extreme_fit {
     }
     if (top_ == -5000) top_ = 0;
     for (index j = 0; j < d_; ++j) {
-      const int below = std::max(p_.shift[j] - top_, -detail::reach_of_scales);
+      const int reach = f_.power == 0.5 ? detail::reach_of_roots : detail::reach_of_scales;
+      const int below = std::max(p_.shift[j] - top_, -reach);
       if (f_.power != 1.0) p_.shift[j] -= below;
       p_.ratio[j] = f_.power == 0.0 ? std::ldexp(1.0, std::min(2 * (top_ - p_.shift[j]), 1023)) : 1.0;
     }
