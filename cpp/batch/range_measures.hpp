@@ -2,6 +2,7 @@
 // precision, and in double-double for the ranges that need it.
 #pragma once
 #include <memory>
+#include <optional>
 
 #include "fit/measures.hpp"
 #include "sums/sliding.hpp"
@@ -20,7 +21,7 @@ struct row_ranges {
   }
 };
 
-/// Moments and measures in one precision, in memory of their own.
+/// Moments and measures in one precision, in memory of their own. One range needs no sliding sums.
 template <class V>
 class precision {
   using Real = typename sliding<V>::Real;
@@ -31,18 +32,33 @@ class precision {
 
   /// False where the moments have lost digits.
   bool gather(const row_ranges& ranges, index i) {
-    m_ = &parts_.sums.gather(ranges.rows, ranges.lo[i], ranges.hi[i]);
-    return parts_.sums.near();
+    if (parts_.sums) {
+      m_ = &parts_.sums->gather(ranges.rows, ranges.lo[i], ranges.hi[i]);
+      return parts_.sums->near();
+    }
+    set_moments(ranges.rows, ranges.lo[i], ranges.hi[i], *parts_.alone, memory_);
+    m_ = &*parts_.alone;
+    return true;
   }
   const moments<Real>& gathered() const { return *m_; }
   measures<Real>& measured() { return parts_.measured; }
 
  private:
   struct parts {
-    parts(arena& a, const row_ranges& r, bool centred)
-        : sums(a, r.rows.d, r.rows.k, r.longest(), centred), measured(a, r.rows.d, r.rows.k) {}
-    sliding<V> sums;
+    parts(arena& a, const row_ranges& r, bool centred) : measured(a, r.rows.d, r.rows.k) {
+      const index d = r.rows.d, k = r.rows.k;
+      if (r.count > 1) {
+        sums.emplace(a, d, k, r.longest(), centred);
+        return;
+      }
+      alone.emplace(a, d, k).centred = centred;
+      arena::scope s(a);  // what set_moments takes
+      block_gram<V> total(a, d + k + 1);
+      staged_rows<V> staged(a, d + k + 1);
+    }
     measures<Real> measured;
+    std::optional<sliding<V>> sums;
+    std::optional<moments<Real>> alone;
   };
   arena memory_;
   parts parts_;
@@ -93,57 +109,89 @@ class range_measures {
   bool near_ = false, gathered_ = false;
 };
 
-/// What an interval around a prediction needs; forgetting regret terms; ranks. A column per range
-/// and response.
-struct gauges {
-  double* columns[6];  // leverage, image square, unexplained, scatter, size, total weight
-  double* terms[3];    // leverages of the new and the oldest row, regret term; null: not asked for
-  std::int64_t* rank;  // -1 where a penalty hides it
+/// What an interval around a prediction needs, and forgetting regret terms: a number per range and
+/// response.
+struct gauge_columns {
+  double* gauges[6];  // leverage, image square, unexplained, scatter, size, total weight
+  double* terms[3];   // leverages of the new and the oldest row, regret term; null: not asked for
+
+  /// One number for all responses [first, last), at a place of all arrays.
+  void fill(index first, index last, double gauge, double term) const {
+    for (double* column : gauges) std::fill(column + first, column + last, gauge);
+    for (double* column : terms)
+      if (column) std::fill(column + first, column + last, term);
+  }
+  /// The gauges of a row, for the responses [r, end) of a range whose own begin at `at`.
+  template <class Real>
+  void set_gauges(measures<Real>& m, const double* row, index at, index r, index end) const {
+    const reading found = m.look(row);
+    const double infinite = std::numeric_limits<double>::infinity();
+    for (; r < end; ++r) {
+      gauges[0][at + r] = found.determined ? found.leverage : infinite;
+      gauges[1][at + r] = found.image_square, gauges[2][at + r] = m.unexplained(r);
+      gauges[3][at + r] = m.scatter(), gauges[4][at + r] = m.size(r), gauges[5][at + r] = m.total_weight();
+    }
+  }
+  void set_terms(const forgetting& both, index first, index last) const {
+    std::fill(terms[0] + first, terms[0] + last, both.leverage_new);
+    std::fill(terms[1] + first, terms[1] + last, both.leverage_old);
+    std::fill(terms[2] + first, terms[2] + last, both.term);
+  }
 };
 
-/// `rows` has the new row of range i at at[i]. With `ranks`, no penalty hides a rank.
-inline void measure_ranges(const row_ranges& ranges, const model& f, const double* penalty,
-                           const double* rows, const std::int64_t* at, bool ranks, gauges out) {
+/// Calls use(penalty, first, last) for responses with one penalty: they share a factor.
+template <class Use>
+void each_penalty(const double* penalty, index k, Use use) {
+  for (index r = 0, end; r < k; r = end) {
+    for (end = r + 1; end < k && penalty[end] == penalty[r];) ++end;
+    use(penalty[r], r, end);
+  }
+}
+
+/// `rows` has the new row of range i at at[i]. The rank is -1 where a penalty hides it, unless
+/// `ranks` are asked for. NaN for a range without rows; rows without weight have no leverage.
+inline void measure_ranges(const row_ranges& ranges, const model& f, const double* penalty, const double* rows,
+                           const std::int64_t* at, bool ranks, gauge_columns out, std::int64_t* rank) {
   const index d = ranges.rows.d, k = ranges.rows.k;
-  range_measures each(ranges, f);
-  const auto fill = [&](index from, index count, double value, double term) {
-    for (double* column : out.columns) std::fill_n(column + from, count, value);
-    for (double* column : out.terms)
-      if (column) std::fill_n(column + from, count, term);
-  };
   const double none = std::numeric_limits<double>::quiet_NaN();
+  range_measures each(ranges, f);
   for (index i = 0; i < ranges.count; ++i) {
-    out.rank[i] = 0;
     const bool empty = ranges.hi[i] <= ranges.lo[i];
+    rank[i] = 0;
     if (!empty) each.start(i);
     if (empty || each.count() == 0) {
-      fill(i * k, k, none, empty ? none : 0.0);
+      out.fill(i * k, (i + 1) * k, none, empty ? none : 0.0);
       continue;
     }
     const double *newest = rows + at[i] * d, *oldest = ranges.rows.x + ranges.lo[i] * d;
-    const double weight = ranges.rows.weight(ranges.lo[i]);
-    for (index r = 0, end; r < k; r = end) {  // responses with one penalty share a factor
-      const double lam = penalty[i * k + r];
-      for (end = r + 1; end < k && penalty[i * k + end] == lam;) ++end;
+    each_penalty(penalty + i * k, k, [&](double lam, index r, index end) {
       each.measure(lam, r, end, [&](auto& m) {
-        out.rank[i] = lam == 0.0 ? m.rank() : -1;
-        const reading one = m.look(newest);
-        const double leverage = one.determined ? one.leverage : std::numeric_limits<double>::infinity();
-        const double scatter = m.scatter();
-        for (index q = r; q < end; ++q) {
-          const double values[] = {leverage, one.image_square, m.unexplained(q), scatter, m.size(q), m.total_weight()};
-          for (int c = 0; c < 6; ++c) out.columns[c][i * k + q] = values[c];
-        }
-        if (!out.terms[0]) return;
-        const forgetting both = m.look_both(newest, oldest, weight);
-        for (index q = r; q < end; ++q) {
-          out.terms[0][i * k + q] = both.leverage_new, out.terms[1][i * k + q] = both.leverage_old;
-          out.terms[2][i * k + q] = both.term;
-        }
+        rank[i] = lam == 0.0 ? m.rank() : -1;
+        out.set_gauges(m, newest, i * k, r, end);
+        if (out.terms[0])
+          out.set_terms(m.look_both(newest, oldest, ranges.rows.weight(ranges.lo[i])), i * k + r, i * k + end);
       });
-    }
-    if (ranks && out.rank[i] < 0) each.measure(0.0, 0, 0, [&](auto& m) { out.rank[i] = m.rank(); });
+    });
+    if (ranks && rank[i] < 0) each.measure(0.0, 0, 0, [&](auto& m) { rank[i] = m.rank(); });
   }
+}
+
+/// The gauges of many rows, by one range; the rank as above.
+inline void gauge_rows(const row_ranges& one, const model& f, const double* penalty, const double* rows,
+                       index count, gauge_columns out, std::int64_t* rank) {
+  const index k = one.rows.k;
+  range_measures each(one, f);
+  *rank = 0;
+  out.fill(0, count * k, std::numeric_limits<double>::quiet_NaN(), 0.0);
+  if (one.hi[0] <= one.lo[0]) return;
+  each.start(0);
+  if (each.count() == 0) return;
+  each_penalty(penalty, k, [&](double lam, index r, index end) {
+    each.measure(lam, r, end, [&](auto& m) {
+      *rank = lam == 0.0 ? m.rank() : -1;
+      for (index i = 0; i < count; ++i) out.set_gauges(m, rows + i * one.rows.d, i * k, r, end);
+    });
+  });
 }
 
 }  // namespace efface

@@ -64,9 +64,11 @@ class semidefinite {
 
   /// T b, where T'T = A^-1; the numbers stay valid until the next call.
   const dd* halve(const dd* b) {
-    for (index r = 0; r < rank_; ++r) {  // L z = S b, rows in the order of the pivots
+    index r = 0;
+    for (; r < rank_ && b[order_[r]].high == 0.0; ++r) step_[r] = dd(0.0);
+    for (const index first = r; r < rank_; ++r) {  // L z = S b, rows in the order of the pivots
       const index p = order_[r];
-      step_[r] = (b[p] * dd(scale_[p]) - inner(l_[p], step_, r)) / l_[p][r];
+      step_[r] = (b[p] * dd(scale_[p]) - inner(l_[p] + first, step_ + first, r - first)) / l_[p][r];
     }
     return step_;
   }
