@@ -93,8 +93,10 @@ class measures {
   }
   /// Of row i and response r, after `respond`, without its weight.
   Real residual(const weighted_rows& rows, index i, index r) {
-    place(rows.x + i * d_, work_[0]);
-    return distance(rows.y[i * rows.k + r], d_ + r) - inner(work_[0], theta_[r], d_);
+    Real rest = distance(rows.y[i * rows.k + r], d_ + r);
+    const double* x = rows.x + i * d_;
+    for (index j = 0; j < d_; ++j) rest = mulsub(distance(x[j], j) * scale_[j], theta_[r][j], rest);
+    return rest;
   }
 
   // -- the window ------------------------------------------------------------------------------
