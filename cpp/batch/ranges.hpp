@@ -208,7 +208,7 @@ class few_features {
         moments<dd>& m = p.m;
         m.centred = s.f_.centred(), m.count = p.kept[lane].count;
         std::copy_n(p.centres[lane], s.d_ + s.rows_.k, m.centre);
-        std::copy_n(p.kept[lane].bounds, 2 * (s.d_ + s.k_), m.bounds);
+        std::copy_n(p.kept[lane].bounds, 2 * (s.d_ + s.rows_.k), m.bounds);
         set_moments(p.kept[lane].gram, m);
         s.single_.fit_precisely(at[lane], m);
       }
