@@ -37,5 +37,7 @@ inline model model_of(bool intercept, double power, int rule, double a, double b
 }
 
 void bind_fit(nb::module_& m);
+void bind_local(nb::module_& m);
+void bind_rows(nb::module_& m);
 
 }  // namespace efface

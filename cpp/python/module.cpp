@@ -3,4 +3,6 @@
 
 NB_MODULE(EFFACE_MODULE, m) {
   efface::bind_fit(m);
+  efface::bind_local(m);
+  efface::bind_rows(m);
 }

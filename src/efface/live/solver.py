@@ -20,7 +20,6 @@ from efface.engine.events.stream import DONE, append_row
 from efface.engine.jit.records import Record
 from efface.engine.jit.views import Ints, Matrix, Vector, weighed
 from efface.engine.linalg.spectrum import conditioning, numerical_rank
-from efface.engine.windows.local_widths import Penalisation
 from efface.engine.windows.ranges import Ranges
 from efface.live.departures import departures
 from efface.live.solver_state import SolverState
@@ -295,11 +294,6 @@ class Solver(SolverState):
     def refits(self) -> bool:
         """Do the live rows need sums in double-double precision?"""
         return self._precise.active
-
-    @property
-    def penalisation(self) -> Penalisation:
-        """How the regression is penalised."""
-        return Penalisation(self.intercepts, self._centred, self._scaling)
 
     def _prepare(self, before: Ints, after: Ints) -> Ints:
         """Make room for a replay; how many rows leave once each row is learned."""
