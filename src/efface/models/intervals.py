@@ -427,7 +427,7 @@ class Local(Method):
         row, times = far[0], half[far[0]] / errors.max()
         return (
             f"Half the interval of row {row} of X is {times:.3g} times the largest error of a live "
-            f"row: the row lies far from the live rows, at a leverage of {gauges.leverage[row]:.3g}."
+            f"row: it lies far from the live rows, at a leverage of {gauges.leverage[row]:.3g}."
         )
 
 
