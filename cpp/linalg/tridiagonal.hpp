@@ -67,6 +67,17 @@ class tridiagonal {
     b[n_ - 1] = b[n_ - 1] / pivot;
     for (index i = n_ - 2; i >= 0; --i) b[i] = mulsub(ratio[i + 1], b[i + 1], b[i]);
   }
+  /// tr (T + lam)^-1, by the derivative of the pivots with respect to lam
+  Real trace_of_inverse(Real lam) const {
+    Real pivot = diagonal_[0] + lam, slope(1.0), trace = slope / pivot;
+    for (index i = 1; i < n_; ++i) {
+      const Real ratio = beside_[i] / pivot;
+      slope = muladd(ratio * ratio, slope, Real(1.0));
+      pivot = mulsub(beside_[i], ratio, diagonal_[i] + lam);
+      trace = trace + slope / pivot;
+    }
+    return trace;
+  }
 
  private:
   void reflect(index i, Real* b) const {

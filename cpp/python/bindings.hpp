@@ -40,5 +40,7 @@ void bind_fit(nb::module_& m);
 void bind_ranges(nb::module_& m);
 void bind_window(nb::module_& m);
 void bind_measures(nb::module_& m);
+void bind_local(nb::module_& m);
+void bind_rows(nb::module_& m);
 
 }  // namespace efface

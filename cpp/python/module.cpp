@@ -6,4 +6,6 @@ NB_MODULE(EFFACE_MODULE, m) {
   efface::bind_ranges(m);
   efface::bind_window(m);
   efface::bind_measures(m);
+  efface::bind_local(m);
+  efface::bind_rows(m);
 }

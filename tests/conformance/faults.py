@@ -31,7 +31,6 @@ NEARLY = Fault("found by this suite: nearly dependent features, 1.1 to 400 times
 FAR = Fault("found by this suite: AutoRidge far from 0 without an intercept", ("penalty", *WRONG))
 BITS = Fault("found by this suite: last bits of AutoRidge(standardize=True) in a fleet", ("bits",))
 INTERRUPTS = Fault("3: an interrupt leaves ids and rows misaligned", ("interrupt", "error"))
-WIDTHS = Fault("4: local intervals explode on few-level and slow features", ("width",))
 DURATIONS = Fault("5: durations are misread", ("duration",))
 FOREIGN = Fault("6: foreign exceptions", ("foreign",))
 EXTREMES = Fault(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from efface.engine.hashing.hash_table import ABSENT
+from efface.live.hash_table import ABSENT
 from efface.live.keyed_rows import KeyedChange, KeyedRows, block_sizes, spread
 from efface.live.row_table import RowTable, joined
 

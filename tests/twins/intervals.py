@@ -60,6 +60,12 @@ class Window:
             return n - r
         return n - r + r * (self.lam / (self.mean_scatter() + self.lam)) ** 2
 
+    def used(self):
+        """An upper bound of tr H: all eigenvalues alike."""
+        scatter = self.mean_scatter()
+        share = scatter / (scatter + self.lam) if self.lam > 0.0 else 1.0
+        return self.intercept + self.directions() * share
+
     def sigma(self):
         residuals = self.responses - self.rows @ self.coef
         return math.sqrt(float(residuals @ residuals) / self.freedom())
@@ -125,82 +131,118 @@ def quantile(scores, level):
     return float(np.interp((len(scores) + 1) * (1 - level), ranks, sorted(scores)))
 
 
-def local(window, x, level):
-    """The errors of the live rows over their spread, with whole hat matrices."""
+def local(window, x, level, shares=None):
+    """A quantile of the errors over their spread, which is a second regression of the errors.
+
+    ``shares``: what is left of the weight of each row with weight; 1 if none fade.
+    """
     alpha = 1 - level
-    if window.n == 0 or window.freedom() < max(2 / alpha, 20) - 1e-6:
+    if window.n == 0 or window.freedom() < 2 / alpha - 1e-6:
         return gaussian(window, x, level)
-    power = 2.0 if window.rule[0].startswith("standardized ") else 0.0
-    variances = (window.rows**2).sum(axis=0) / window.total_weight
-    system = window.rows.T @ window.rows + np.diag(window.lam * variances ** (power / 2))
-    system[np.diag_indices(window.d)] *= 1 + 1e-9
-    system[np.diag_indices(window.d)] += np.diag(system) == 0
-    own = np.einsum("ij,ji->i", window.rows, np.linalg.solve(system, window.rows.T))
-    free = 1 - own - window.intercept * window.weights / window.total_weight
-    keep = free > 1e-6
-    if keep.sum() < 20:
-        return gaussian(window, x, level)
-    roots, level_of = np.sqrt(window.weights[keep]), window.X[keep] @ window.coef + window.level
-    errors = np.abs(window.y[keep] - level_of) * roots / np.sqrt(free[keep])
-    rows, m = window.rows[keep] / roots[:, None], keep.sum()
-    inverse = np.linalg.inv(system)
-    hat = rows @ inverse @ (rows * roots[:, None] ** 2).T
-    size = np.abs(level_of).mean()
-    age = ((window.n_all - 1 - window.places) / window.n_all)[keep]
-    fixed = [_root(np.abs(level_of) / max(size, 1e-300) + 0.05), (1 - 2 * age) ** 2, age]
-    fixed_new = [_root(abs(window.predict(x)) / max(size, 1e-300) + 0.05), 1.0, 0.0]
-    scale = max(errors.mean(), 1e-300)
-    errors = errors / scale
+    most = max(1000, 10 * window.d, math.ceil(round(20 / alpha, 9)))
+    shares = np.ones(window.n) if shares is None else shares
+    newest = window.places >= window.n_all - most
+    X, y, shares, weights = (
+        each[newest] for each in (window.X, window.y, shares, shares * window.weights)
+    )
+    omega = weights * shares.sum() / weights.sum()
+    total = omega.sum()
+    fitted, prediction = X @ window.coef + window.level, window.predict(x)
+    error = np.abs(y - fitted) / math.sqrt(1 - window.used() / window.n)
+    usual, middle = np.average(error, weights=omega), np.average(y, weights=omega)
+    if usual == 0:
+        return 0.0
+    largest, error = error.max(), error / usual
+    age = (np.cumsum(omega[::-1])[::-1] - omega) / total
+    running = [1.0]
+    for each in error:
+        running.append(7 / 8 * running[-1] + each / 8)
+    of_level = np.sqrt(np.abs(fitted - middle) / usual)
+    columns = np.column_stack([X, of_level, age, np.sqrt(running[:-1])])
+    new = np.array([*x, math.sqrt(abs(prediction - middle) / usual), 0.0, math.sqrt(running[-1])])
+    smooth = _Smoother(columns, omega, window.d)
 
-    square = 2 * np.sqrt(errors + 0.05)
-    square = square - square.mean()
-    fit = _bounded((hat @ square - np.diag(hat) * square) / (1 - np.diag(hat)))
-    at = _bounded((x - window.mean) @ inverse @ (rows * roots[:, None] ** 2).T @ square)
-    columns = np.column_stack([fit, fit**2, *fixed])
-    new = np.array([at, min(at**2, (fit**2).max()), *fixed_new]) - columns.mean(axis=0)
-    columns = columns - columns.mean(axis=0)
-    products = columns.T @ columns
-    products[np.diag_indices(5)] *= 1 + 1e-9
-    products[np.diag_indices(5)] += np.diag(products) < 1e-300
-    inner = np.linalg.inv(products)
+    target = np.minimum(error, 4) - 1
+    g = smooth(target)[0]
+    ratio = error / _spread(g)
+    target = g + np.minimum(ratio / np.average(ratio, weights=omega), 4) - 1
+    g, at, used = smooth(target, new)
+    cut = math.floor(0.005 * total)
+    low, high = _order(g, omega, cut + 1), _order(g, omega, total - cut)
+    others = target - (target - g) / max(1 - used / total, 0.1)
+    score = error / _spread(np.clip(others, low, high))
 
-    def regress(target):
-        middle = target.mean()
-        target = target - middle
-        coef = inner @ columns.T @ target
-        explained = coef @ columns.T @ target
-        variance = max(target @ target - explained, 0.0) / (m - 6)
-        share = np.where((np.arange(5) == 3) & (coef > 0), 0.5, 1.0)
-        kept = 1 - share * variance * np.diag(inner) / np.maximum(coef**2, 1e-300)
-        kept = np.maximum(kept, 0.0) * ~((np.arange(5) == 0) & (coef < 0))
-        smoother = columns @ np.diag(kept) @ inner @ columns.T + 1 / m
-        own = np.diag(smoother)
-        others = _bounded(middle + (smoother @ target - own * target) / (1 - own))
-        noise = variance * max(new @ np.diag(kept) @ inner @ new - kept.sum() / m, 0.0)
-        return _bounded(middle + smoother @ target), others, middle + new @ (kept * coef), noise
-
-    first, _, _, _ = regress(_root(errors + 0.05))
-    ratios = errors / _spread(first)
-    ratios = np.minimum(ratios / max(ratios.mean(), 1e-300), 4.0)
-    _, roots_of, at, noise = regress(first + (ratios - 1) * (1 + first / 4))
-    scores = errors / _spread(roots_of)
-    normal = stats.norm.ppf(1 - alpha / 2)
-    student = stats.t.ppf(1 - alpha / 2, window.freedom())
-    spread = scale * _spread(np.clip(at, roots_of.min(), roots_of.max()))
-    half = quantile(scores, alpha) * spread * (1 + normal**2 * noise / 2) * student / normal
-    return half * math.sqrt(1 + window.leverage(x))
+    ends = (1 - 2 * age) ** 2
+    middle_end = np.average(ends, weights=omega)
+    ratio = np.minimum(score / np.average(score, weights=omega), 4)
+    ratio, away = ratio - np.average(ratio, weights=omega), ends - middle_end
+    square = (omega * away**2).sum()
+    slope = (omega * away * ratio).sum() / square
+    drift = 0.0
+    if slope > 0:
+        doubt = np.average(ratio**2, weights=omega) / square / slope**2
+        drift = min(slope * max(0.0, 1 - doubt), 1.5)
+    q = _order(score / (1 + drift * away), omega, (total + 1) * (1 - alpha))
+    half = q * usual * _spread(np.clip(at, low, high)) * (1 + drift * (1 - middle_end))
+    return min(half, 10 * largest) * math.sqrt(1 + window.leverage(x))
 
 
-def _root(value):
-    return 4 * (value**0.25 - 1)
+class _Smoother:
+    """A regression on standardised columns with the selected penalty, by eigenvalues."""
+
+    def __init__(self, columns, omega, level):
+        self.omega, self.total = omega, omega.sum()
+        self.mean = np.average(columns, axis=0, weights=omega)
+        flat = np.ptp(columns, axis=0) == 0
+        self.mean[flat] = columns[0, flat]
+        variance = np.average((columns - self.mean) ** 2, axis=0, weights=omega)
+        flat[level] |= variance[level] <= 1e-12
+        self.scale = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, variance)))
+        self.rows = (columns - self.mean) * self.scale
+        gram = (omega[:, None] * self.rows).T @ self.rows
+        self.values, self.vectors = np.linalg.eigh(gram)
+        self.values = np.maximum(self.values, 0.0)
+
+    def __call__(self, target, new=None):
+        """Fitted values, that of a new row, and the degrees of freedom used."""
+        middle = np.average(target, weights=self.omega)
+        away = target - middle
+        pull = self.vectors.T @ (self.rows.T @ (self.omega * away))
+        lam = self._penalty(pull, (self.omega * away**2).sum())
+        theta = self.vectors @ (pull / (self.values + lam))
+        used = 1 + (self.values / (self.values + lam)).sum()
+        at = None if new is None else middle + ((new - self.mean) * self.scale) @ theta
+        return middle + self.rows @ theta, at, used
+
+    def _penalty(self, pull, square):
+        """Rule S: the mean exponent over a grid; REML and GCV mixed, Beta(1/2, 1/2) on R^2."""
+        d, n, w = len(self.values), self.total, self.values
+        exponents, unit, free = np.arange(-30.0, 11.0, 2.0), w.sum() / d, n - 1
+        rho = max(0.0, 1 - d / free)
+        found = []
+        for k in exponents:
+            lam = unit * 2.0**k
+            left = square - (pull**2 / (w + lam)).sum()
+            residual = left - lam * (pull**2 / (w + lam) ** 2).sum()
+            freedom = free - (w / (w + lam)).sum()
+            log = (1 - rho) * (free * math.log(left) + np.log1p(w / lam).sum())
+            if rho > 0:
+                log += rho * free * math.log(residual / freedom**2)
+            u = n / d * 2.0**k
+            found.append(-log / 2 - math.log1p(u) + math.log(u) / 2)
+        weights = np.exp(np.array(found) - max(found))
+        return unit * 2.0 ** np.average(exponents, weights=weights)
 
 
-def _spread(root):
-    return (1 + root / 4) ** 4
+def _order(values, weights, target):
+    """The least value such that those up to it weigh ``target``."""
+    order = np.argsort(values)
+    reached = np.searchsorted(np.cumsum(weights[order]), target - 1e-9)
+    return values[order[min(reached, len(values) - 1)]]
 
 
-def _bounded(root):
-    return np.clip(root, 4 * (0.01**0.25 - 1), 4 * (100**0.25 - 1))
+def _spread(g):
+    return (1 + g / 256) ** 256
 
 
 METHODS = {

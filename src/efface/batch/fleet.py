@@ -11,7 +11,6 @@ from sklearn.base import clone
 
 from efface.batch.fleet_content import fleet_snapshot, held_by_keys, key_snapshot, known, restored
 from efface.batch.results import Replay, replay_result
-from efface.engine.hashing.hash_table import ABSENT
 from efface.errors import UnknownKey, invalid
 from efface.inputs.arrays import as_matrix
 from efface.inputs.ids import AnyId, Id, as_id, id_column, requested
@@ -20,12 +19,13 @@ from efface.inputs.roles import ColumnRoles, column_roles
 from efface.inputs.types import Ints, Matrix
 from efface.live import fleet_file
 from efface.live.fleet_file import FleetSnapshot
+from efface.live.hash_table import ABSENT
 from efface.live.keyed_arrivals import RowMarksGiven
 from efface.live.keyed_models import KeyedModels, Plan, Wanted
 from efface.live.range_replay import KeyFits
 from efface.live.trace import Asked
 from efface.models.held import Held
-from efface.models.intervals import Interval, MethodName, as_method
+from efface.models.intervals import DEFAULT_METHOD, Interval, MethodName, as_limits, as_method
 from efface.models.linear import MODELS
 from efface.models.regression import Model
 
@@ -124,7 +124,7 @@ class Fleet:
         coef: bool = False,
         diagnostics: bool = False,
         interval: float | None = None,
-        method: MethodName = "gaussian",
+        method: MethodName = DEFAULT_METHOD,
         lower: float | None = None,
         upper: float | None = None,
         x: Any = None,
@@ -145,13 +145,13 @@ class Fleet:
         """
         given = {"ids": ids, "at": at, "owners": owners, "until": until}
         roles = _roles(keys, by, X, (x, one_hot), y=y, sample_weight=sample_weight, **given)
-        limits: Any = {"lower": lower, "upper": upper, "subject": "interval"}
-        chosen = None if interval is None else as_method(interval, method, **limits)
+        limits, about = as_limits(lower, upper), (interval, method, lower, upper)
+        chosen = None if interval is None else as_method(*about, subject="interval")
         asked = Asked(bool(coef), bool(diagnostics), chosen is not None)
         plan = self._plan(roles, Wanted(asked, chosen, self._threads))
         assert plan.trace is not None
         self.apply(plan)
-        return replay_result(plan.trace, roles)
+        return replay_result(plan.trace, roles, limits)
 
     def _plan(self, roles: ColumnRoles, wanted: Wanted | None) -> Plan:
         X = roles.X if roles.features is None else roles.features.native
@@ -231,7 +231,7 @@ class Fleet:
         keys: Any = None,
         X: Any = None,
         level: float = 0.95,
-        method: MethodName = "gaussian",
+        method: MethodName = DEFAULT_METHOD,
         *,
         lower: float | None = None,
         upper: float | None = None,
@@ -254,8 +254,7 @@ class Fleet:
         if wide.size:
             text = f"The live rows of {wide.size} keys or rows are too few, row {wide[0]} first"
             reason = f"{text}: predict_interval of fleet[key] says why."
-        bounds = chosen.limited(prediction - half), chosen.limited(prediction + half)
-        found = Interval(prediction, *bounds, reason)
+        found = chosen.interval(prediction, half, reason)
         return found if roles.features is None else found.as_columns(roles.features)
 
     def fits(self, keys: Any = None) -> KeyFits:

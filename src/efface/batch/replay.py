@@ -11,7 +11,7 @@ from efface.errors import invalid
 from efface.inputs.roles import column_roles
 from efface.live.replays import replay_rows
 from efface.models.base import Keys
-from efface.models.intervals import MethodName, as_method
+from efface.models.intervals import DEFAULT_METHOD, MethodName, as_limits, as_method
 
 if TYPE_CHECKING:
     from efface.models.regression import Model
@@ -28,7 +28,7 @@ def replay(
     coef: bool = False,
     diagnostics: bool = False,
     interval: float | None = None,
-    method: MethodName = "gaussian",
+    method: MethodName = DEFAULT_METHOD,
     lower: float | None = None,
     upper: float | None = None,
     x: Any = None,
@@ -45,7 +45,7 @@ def replay(
 
     ``interval`` is the level of the prediction intervals, computed by ``method``; see
     ``predict_interval`` of the models. Conformal intervals cost a replay of the live rows per row.
-    Intervals end at the limits ``lower`` and ``upper``; predictions are not limited.
+    Predictions and intervals stay within ``lower`` and ``upper``, limits of the response.
 
     A Fleet has one model per key: ``by`` then holds the key of each row.
 
@@ -68,11 +68,12 @@ def replay(
     if by is not None:
         raise invalid("by", by, "None for a single model", "pass a Fleet of the model")
     roles = column_roles(X, x, one_hot, y=y, sample_weight=sample_weight, **given)
-    limits: Any = {"lower": lower, "upper": upper, "subject": "interval"}
-    intervals = None if interval is None else as_method(interval, method, **limits)
+    limits, subject = as_limits(lower, upper), "interval"
+    chosen = interval, method, lower, upper
+    intervals = None if interval is None else as_method(*chosen, subject=subject)
     wanted: Any = {"coef": bool(coef), "diagnostics": bool(diagnostics), "intervals": intervals}
     run = partial(replay_rows, **wanted)
     rows = X if roles.features is None else roles.features.native
     keys = Keys(*(roles.one(role) for role in Keys._fields))
     trace = model._process(run, rows, roles.one("y"), roles.one("sample_weight"), keys)
-    return replay_result(trace, roles)
+    return replay_result(trace, roles, limits)

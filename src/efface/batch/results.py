@@ -14,6 +14,7 @@ from efface.inputs.frames import joined
 from efface.inputs.roles import ColumnRoles
 from efface.live.trace import Trace
 from efface.models.coefficient_plots import COLOURS, axes, plot_path, tidy
+from efface.models.intervals import Limits
 from efface.models.summary_tables import SummaryTable
 
 
@@ -221,9 +222,9 @@ class Replay(BatchResult):
         return tidy(ax)
 
 
-def replay_result(trace: Trace, roles: ColumnRoles) -> Replay:
+def replay_result(trace: Trace, roles: ColumnRoles, limits: Limits) -> Replay:
     """What a replay traced, as columns of the kind of the frame that was passed."""
-    values = trace._asdict()
+    values = trace._replace(prediction=limits.bound(trace.prediction))._asdict()
     del values["gauges"]
     result = Replay(**values, keys=roles.keys)
     return result if roles.features is None else roles.features.convert(result)

@@ -23,7 +23,7 @@ from efface.inputs.times import as_times, kind_of
 from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.half_life import as_half_life
 from efface.live.policies import FIFD, Policy, as_policy
-from efface.models.intervals import Method, MethodName, as_method
+from efface.models.intervals import DEFAULT_METHOD, Limits, Method, MethodName, as_limits, as_method
 from efface.models.units import warn_of_uneven_features
 
 Output = Literal["coef", "intercept", "rank", "fitted", "prediction", "residual", "error"]
@@ -52,7 +52,7 @@ def rolling(
     by: Any = None,
     at: Any = None,
     interval: float | None = None,
-    method: MethodName = "gaussian",
+    method: MethodName = DEFAULT_METHOD,
     lower: float | None = None,
     upper: float | None = None,
     sample_weight: Any = None,
@@ -78,7 +78,8 @@ def rolling(
     ``outputs`` names what to compute. The default is all but residual and error. The rank is a
     default only if ``alpha`` is 0, because with a penalty it costs a second pass. ``interval`` is
     the level of an interval around each prediction, computed by ``method`` as ``predict_interval``
-    of a model fitted to the previous window does, and ends at the limits ``lower`` and ``upper``.
+    of a model fitted to the previous window does. Predictions and intervals stay within ``lower``
+    and ``upper``, limits of the response.
 
     ``stats=True`` adds standard errors, t- and p-values and R², for least squares only. "HC0" to
     "HC3" make the standard errors robust to noise of varying variance, "HAC" (Newey and West) also
@@ -114,8 +115,8 @@ def rolling(
         fading, policy = as_half_life(halflife, policy)
         least = min(least, policy.rows) if isinstance(policy, FIFD) else least
     wanted = _wanted(outputs, regression.penalised)
-    limits: Any = {"lower": lower, "upper": upper, "subject": "interval"}
-    intervals = None if interval is None else as_method(interval, method, **limits)
+    limits, about = as_limits(lower, upper), (interval, method, lower, upper)
+    intervals = None if interval is None else as_method(*about, subject="interval")
     skip = choice("missing", missing, ("raise", "skip")) == "skip"
     workers = os.cpu_count() or 1 if threads is None else whole("threads", threads, 1)
     given = {"groups": _either(groups, by), "at": at, "sample_weight": sample_weight}
@@ -129,7 +130,7 @@ def rolling(
     task = Task(policy, regression, least, "rank" in wanted, stats, robust, intervals, fading)
     grouped = _grouped(rows, responses, roles, skip, policy)
     fits = fit_windows(task, grouped, workers)
-    result = _Report(task, rows, responses, grouped, fits).result(wanted)
+    result = _Report(task, rows, responses, grouped, fits, limits).result(wanted)
     if roles.features is None:
         return result
     # ``rows`` is our own copy of the frame, and no longer needed: its memory is reused.
@@ -211,6 +212,7 @@ class _Report(NamedTuple):
     y: Vector
     grouped: GroupedRows
     fits: WindowFits
+    limits: Limits
 
     def result(self, wanted: frozenset[str]) -> Rolling:
         """The outputs in ``wanted``; intervals and statistics if the task has them."""
@@ -222,7 +224,7 @@ class _Report(NamedTuple):
         if wanted & {"fitted", "residual"}:
             found["fitted"] = _evaluate(self.X, found["coef"], found["intercept"])
         if task.method or wanted & {"prediction", "error"}:
-            found["prediction"] = self._predictions()
+            found["prediction"] = self.limits.bound(self._predictions())
         result: dict[str, Any] = dict.fromkeys(OUTPUTS)
         result |= {name: values for name, values in found.items() if name in wanted}
         if "residual" in wanted:

@@ -195,11 +195,9 @@ def replay(
     ] = _Method.local,
     lower: Annotated[
         float | None,
-        _model(help="Limit that no response is below, such as 0: intervals end there."),
+        _model(help="Limit that no response is below, such as 0; predictions respect it too."),
     ] = None,
-    upper: Annotated[
-        float | None, _model(help="Limit that no response is above: intervals end there.")
-    ] = None,
+    upper: Annotated[float | None, _model(help="Limit that no response is above.")] = None,
     compare: Annotated[
         bool,
         _output(

@@ -284,6 +284,8 @@ def predict(
     file: Annotated[str, typer.Argument(help="File of rows, as for 'efface replay'.")],
     one_hot: OneHot = None,
     interval: Annotated[float, typer.Option(help="Level of the prediction intervals.")] = 0.95,
+    lower: Annotated[float | None, typer.Option(help="Least possible response.")] = None,
+    upper: Annotated[float | None, typer.Option(help="Largest possible response.")] = None,
     key: Key = None,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
@@ -306,6 +308,7 @@ def predict(
             print(",".join(columns))
         for X, keys in feature_rows(table, names, one_hot_levels(one_hot or []), key):
             about: dict[str, Any] = {} if keys is None else {"keys": keys}
+            about |= {"lower": lower, "upper": upper}
             found = opened.predict_interval(name, X, level=interval, **about)
             for row in zip(found.prediction, found.lower, found.upper, strict=True):
                 values = [None if abs(value) == float("inf") else float(value) for value in row]

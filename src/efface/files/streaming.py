@@ -28,7 +28,7 @@ from efface.files.schema import Schema
 from efface.files.scores import Score
 from efface.files.tables import Table
 from efface.inputs.types import Ints, Vector
-from efface.models.intervals import MethodName
+from efface.models.intervals import DEFAULT_METHOD, MethodName
 from efface.models.regression import Model
 
 
@@ -36,8 +36,8 @@ class Outputs(NamedTuple):
     """What a run computes beside predictions, and whether it hides the rows that requests name."""
 
     level: float = 0.95  # of the intervals
-    method: MethodName = "local"
-    lower: float | None = None  # limits of the intervals
+    method: MethodName = DEFAULT_METHOD
+    lower: float | None = None  # limits of the response
     upper: float | None = None
     redact: bool = False
     named: bool = False  # whether models must have the ids that are written

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from efface.engine.jit.views import Ints
 from efface.inputs.times import Times
+from efface.inputs.types import Ints
 from efface.live.policies import FIFD, KeepAll, KeepFor, Policy
 
 

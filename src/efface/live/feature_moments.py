@@ -9,11 +9,27 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.engine.jit.records import Record
-from efface.engine.jit.views import Ints, Matrix, Vector
-from efface.engine.sums import moments as kernel
+from efface.core import core
+from efface.inputs.types import Ints, Matrix, Vector
 
 _LEAST = 64
+_HEAD, _END, _TURN, _SEEN, _SHRINKS, _KNOWN = range(6)  # of a range: cpp/window/feature_moments.hpp
+_SUMS = 4  # per feature
+_DONE, _DOUBTFUL, _FULL = range(3)
+
+
+class _Range:
+    """Places for rows, sums and moments, all of them arrays that can be looked at."""
+
+    def __init__(self, places: int, width: int, *, shrinks: bool) -> None:
+        self.x = np.zeros((places, width))
+        self.state = np.zeros(6, np.int64)
+        self.state[_SHRINKS] = shrinks
+        self.suffixes = np.zeros((places if shrinks else 1, _SUMS * width))
+        self.recent, self.centre = np.zeros(_SUMS * width), np.zeros(width)
+        self.moments = np.zeros((3, width))  # mean, variance, and 1 where they are doubtful
+        sums = self.suffixes, self.recent, self.centre
+        self.compiled = core.FeatureMoments(self.x, self.state, *sums, self.moments)
 
 
 @final
@@ -41,20 +57,17 @@ class FeatureMoments:
         """Ids do not matter here."""
 
     @property
-    def _state(self) -> Record:
-        return kernel.range_state(self._range.state)
-
-    @property
     def n_rows(self) -> int:
-        return int(self._state.end - self._state.head)
+        state = self._range.state
+        return int(state[_END] - state[_HEAD])
 
     # -- rows come and leave ---------------------------------------------------------------------
 
     def learn(self, x: Vector, y: float, leaving: int, weight: float = 1.0) -> None:
         """Learn the newest row; then the oldest ``leaving`` rows leave."""
-        if not kernel.learn_row(self._range, x, leaving):
+        if not self._range.compiled.learn(x, leaving):
             self._make_room(1)
-            kernel.learn_row(self._range, x, leaving)
+            self._range.compiled.learn(x, leaving)
 
     def insert(self, position: int, x: Vector, y: float, weight: float = 1.0) -> None:
         """Learn a row that is not the newest."""
@@ -63,17 +76,17 @@ class FeatureMoments:
     def extend(self, X: Matrix, y: Vector, weights: Vector | None = None) -> None:
         """Learn many newest rows."""
         self._make_room(len(X))
-        state = self._state
-        self._range.x[state.end : state.end + len(X)] = X
-        state.end += len(X)
-        state.known = 0
+        state = self._range.state
+        self._range.x[state[_END] : state[_END] + len(X)] = X
+        state[_END] += len(X)
+        state[_KNOWN] = 0
 
     def drop(self, count: int) -> None:
         """Remove the oldest rows."""
         if count == self.n_rows:
             self._restart(np.zeros((0, self.width)))
         else:
-            kernel.drop_oldest(self._range, count)
+            self._range.compiled.drop(count)
 
     def keep(self, positions: NDArray[np.intp]) -> None:
         """Remove all rows but these."""
@@ -89,8 +102,8 @@ class FeatureMoments:
 
     def views(self) -> tuple[Matrix, Vector, Vector]:
         """All rows where they lie; responses of 0 and weights of 1."""
-        n = self.n_rows
-        return self._range.x[self._state.head : self._state.end], np.zeros(n), np.ones(n)
+        n, head = self.n_rows, int(self._range.state[_HEAD])
+        return self._range.x[head : head + n], np.zeros(n), np.ones(n)
 
     # -- moments ---------------------------------------------------------------------------------
 
@@ -110,7 +123,7 @@ class FeatureMoments:
         self._moments()
         scale = np.full(self.width, np.nan)
         if self.n_rows:
-            kernel.set_scales(self._range, scale)
+            self._range.compiled.set_scales(scale)
         return scale
 
     def scaled(
@@ -124,13 +137,14 @@ class FeatureMoments:
         came = np.arange(1, len(X) + 1)
         alive = self.n_rows + came - np.cumsum(before) - np.cumsum(after) + after
         self._make_room(max(int(alive.max(initial=0)) - self.n_rows, 1))
-        out, row, decided, code = np.empty_like(X), 0, -1, kernel.FULL
-        while code != kernel.DONE:
-            rest = options, out, row, decided
-            row, code = kernel.scale_rows(self._range, X, before, after, *rest)
-            if code == kernel.FULL:
+        out, row, decided, code = np.empty(X.shape), 0, -1, _FULL
+        rows = np.ascontiguousarray(X), np.ascontiguousarray(before), np.ascontiguousarray(after)
+        while code != _DONE:
+            rest = *options, out, row, decided
+            row, code = self._range.compiled.scale_rows(*rows, *rest)
+            if code == _FULL:
                 self._compact()
-            elif code == kernel.DOUBTFUL:
+            elif code == _DOUBTFUL:
                 self._decide()
                 decided = row
         return out
@@ -138,14 +152,14 @@ class FeatureMoments:
     def scaled_one(self, x: Vector, with_mean: bool, with_std: bool) -> Vector:
         """One row, scaled by the live rows, of which there must be one."""
         out = np.empty(self.width)
-        while kernel.scale_row(self._range, x, with_mean, with_std, out) == kernel.DOUBTFUL:
+        while self._range.compiled.scale_row(x, with_mean, with_std, out) == _DOUBTFUL:
             self._decide()
         return out
 
     def _moments(self) -> Matrix:
         if not self.n_rows:
             self._range.moments[:] = np.nan
-        elif kernel.update_moments(self._range) == kernel.DOUBTFUL:
+        elif self._range.compiled.update() == _DOUBTFUL:
             self._decide()
         return self._range.moments
 
@@ -154,14 +168,14 @@ class FeatureMoments:
         moments, X = self._range.moments, self.values()[0]
         for j in np.flatnonzero(moments[2]):
             moments[:2, j] = exact_moments(X[:, j])
-        self._state.known = 1
+        self._range.state[_KNOWN] = 1
 
     # -- storage ---------------------------------------------------------------------------------
 
     def _make_room(self, count: int) -> None:
         """Free places for ``count`` more rows."""
         places = len(self._range.x)
-        if self._state.end + count <= places:
+        if self._range.state[_END] + count <= places:
             return
         if self.n_rows + count <= places * 4 // 5:
             self._compact()
@@ -170,18 +184,16 @@ class FeatureMoments:
 
     def _compact(self) -> None:
         """Move the live rows to the front of their array, and overwrite the places behind them."""
-        state = self._state
-        head, end = int(state.head), int(state.end)
+        state = self._range.state
+        head, end = int(state[_HEAD]), int(state[_END])
         for kept in (self._range.x, *([self._range.suffixes] if self._shrinks else [])):
             kept[: end - head] = kept[head:end]
             kept[end - head : end] = 0.0
-        state.head, state.end = 0, end - head
-        state.turn -= head
-        state.seen -= head
+        state[[_HEAD, _END, _TURN, _SEEN]] -= head
 
     def _reserve(self, rows: int, X: Matrix) -> None:
         places = rows + rows // 4 + 8
-        self._range = kernel.empty_range(np.zeros((places, self.width)), shrinks=self._shrinks)
+        self._range = _Range(places, self.width, shrinks=self._shrinks)
         self._restart(X)
 
     def _restart(self, X: Matrix) -> None:
@@ -189,16 +201,16 @@ class FeatureMoments:
         if len(X) > len(self._range.x):
             self._reserve(len(X), X)
             return
-        r, state = self._range, self._state
+        r, state = self._range, self._range.state
         for kept in (r.x, r.suffixes, r.recent, r.centre, r.moments):
             kept[...] = 0.0
-        state.head = state.turn = state.seen = state.known = 0
-        state.end = len(X)
+        state[[_HEAD, _TURN, _SEEN, _KNOWN]] = 0
+        state[_END] = len(X)
         r.x[: len(X)] = X
 
 
 def exact_moments(values: Vector) -> tuple[float, float]:
-    """Mean and variance in rational arithmetic, rounded as ``efface.engine.sums.moments`` does.
+    """Mean and variance in rational arithmetic, rounded as the compiled moments are.
 
     >>> exact_moments(np.array([1.0, 2.0, 6.0]))
     (3.0, 4.666666666666667)
@@ -206,7 +218,7 @@ def exact_moments(values: Vector) -> tuple[float, float]:
     n, numbers = len(values), [Fraction(value) for value in values.tolist()]
     mean = sum(numbers, Fraction()) / n
     variance = sum((number * number for number in numbers), Fraction()) / n - mean * mean
-    if mean * mean < (n * Fraction(kernel.NO_MEAN)) ** 2 * variance:
+    if mean * mean < (n * Fraction(core.NO_MEAN)) ** 2 * variance:
         mean = Fraction()
     return _rounded(mean), _rounded(variance)
 
@@ -220,6 +232,6 @@ def _rounded(value: Fraction) -> float:
     below = nearest if Fraction(nearest) <= abs(value) else math.nextafter(nearest, 0.0)
     above = math.nextafter(below, math.inf)
     if not math.isinf(above):
-        boundary = Fraction(kernel.SECTION) * (Fraction(above) - Fraction(below))
+        boundary = Fraction(core.SECTION) * (Fraction(above) - Fraction(below))
         below = below if abs(value) - Fraction(below) < boundary else above
     return below if value >= 0 else -below

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.engine.hashing.hash_table import ABSENT
-from efface.engine.jit.views import Ints
 from efface.inputs.ids import id_column
 from efface.inputs.times import kind_of, never
+from efface.inputs.types import Ints
 from efface.live.file_format import Arrays, FileFormat, check_values, write_file
+from efface.live.hash_table import ABSENT
 from efface.live.keyed_rows import KeyedChange, KeyedRows
 from efface.live.names import NOBODY, IdColumn, Names
 from efface.live.row_table import RowTable

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from efface.engine.jit.views import Vector
 from efface.errors import InvalidValue, invalid
 from efface.inputs.months import Months
 from efface.inputs.parameters import positive
 from efface.inputs.times import Times, as_duration
+from efface.inputs.types import Vector
 from efface.live.policies import FIFD, KeepAll, KeepFor, Policy, as_policy
 
 MOST = 53.0  # half-lives after which a row leaves

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.engine.hashing.hash_table import ABSENT
-from efface.engine.jit.views import Ints, Matrix, Vector
 from efface.inputs.ids import Id, as_owners, id_column
 from efface.inputs.times import as_times, as_untils, kind_of
+from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.arrivals import Arrivals, Simulation
+from efface.live.hash_table import ABSENT
 from efface.live.index import RowIndex, refuse_other_kind, repeated
 from efface.live.keyed_rows import KeyedRows, spread
 from efface.live.marks import refuse_end_kind

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from efface.engine.hashing.hash_table import ABSENT
-from efface.engine.jit.views import Ints, Matrix, Vector
 from efface.errors import EffaceError
 from efface.inputs.ids import Id, some_ids
 from efface.inputs.times import Times, as_time, kind_of, never
+from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.arrivals import Arrivals
 from efface.live.departures import plan_departures
+from efface.live.hash_table import ABSENT
 from efface.live.index import refuse_other_kind, unknown
 from efface.live.keyed_arrivals import (
     GroupedArrivals,

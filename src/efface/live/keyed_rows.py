@@ -16,10 +16,10 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.engine.hashing.hash_table import ABSENT, HashTable
-from efface.engine.jit.views import Ints
 from efface.inputs.ids import Id
 from efface.inputs.times import kind_of
+from efface.inputs.types import Ints
+from efface.live.hash_table import ABSENT, HashTable
 from efface.live.names import LARGEST_PLAIN, NOBODY, Names
 from efface.live.row_table import RowTable
 

@@ -13,8 +13,8 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.engine.jit.views import Ints
 from efface.inputs.ids import Id
+from efface.inputs.types import Ints
 
 NOBODY = -1  # the code of no owner
 UNKNOWN = -3  # the code of a name that nothing has

@@ -13,8 +13,8 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.engine.jit.views import Ints, Matrix, Vector
 from efface.inputs.times import Times, kind_of, never
+from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.names import NOBODY
 
 

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.core import core
-from efface.engine.windows.local_widths import Penalisation
 from efface.inputs.types import Matrix, Vector
 from efface.live.departures import departures
 from efface.live.penalties import Penalty
@@ -202,11 +201,6 @@ class Solver:
     def refits(self) -> bool:
         """Do the live rows need double-double precision?"""
         return self.window.path() in (2, 4)
-
-    @property
-    def penalisation(self) -> Penalisation:
-        """How the regression is penalised."""
-        return Penalisation(self.intercepts, self.centred, round(2 * self.power))
 
     def gauge(self, X: Matrix) -> Gauges:
         """How far the live rows lie from their regression, and rows of X from them."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.engine.jit.views import Ints, Matrix, Vector
+from efface.inputs.types import Ints, Matrix, Vector
 
 DIAGNOSTICS = ("leverage_new", "leverage_old", "frt", "phi2", "condition")
 
@@ -73,6 +73,14 @@ class RowWindows(NamedTuple):
         """New rows that all have the same live rows."""
         first = np.zeros(len(new), np.int64)
         return cls(X, y, weights, first, first + len(y), new)
+
+    def at(self, places: NDArray[np.intp]) -> RowWindows:
+        """Some of the new rows, with the same live rows."""
+        fits = self.coef, self.intercept
+        coef, intercept = (None if each is None else each[places] for each in fits)
+        ranges = self.first[places], self.last[places], self.new[places]
+        rows = self.X, self.y, self.weights
+        return RowWindows(*rows, *ranges, coef, intercept, self.halvings)
 
     def each(self) -> Iterator[tuple[Matrix, Vector, Vector, Vector | None]]:
         """The live rows of each new row, their responses, weights and shares.

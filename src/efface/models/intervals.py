@@ -15,16 +15,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import insort
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, Self, final
+from typing import ClassVar, Final, Literal, NamedTuple, Self, final
 
 import numpy as np
 from numpy.polynomial import Chebyshev
-from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
+from scipy.special import stdtrit
 
-from efface.engine.linalg.quantiles import adapted_quantile
-from efface.engine.windows.local_widths import LEAST_ROWS, Fits, local_widths
+from efface.core import core
 from efface.errors import invalid
 from efface.inputs.frames import FrameColumns
 from efface.inputs.parameters import finite, probability
@@ -34,6 +34,7 @@ from efface.live.solver import Solver
 from efface.live.trace import Asked, Gauges, RowWindows
 
 MethodName = Literal["gaussian", "self-normalized", "conformal", "local"]
+DEFAULT_METHOD: Final = "local"  # wherever a method may be left out
 
 _TINY = np.finfo(np.float64).tiny
 _ONE = 1.0 - 1e-9  # degree of freedom, up to rounding
@@ -41,9 +42,41 @@ _ONE = 1.0 - 1e-9  # degree of freedom, up to rounding
 _TAIL = 20  # scores above the quantile; at most as many are used as this needs
 _PACE = 5  # consecutive misses that reduce alpha to 0
 _SHARE = 3  # the newest third of the rows give scores; the older rows are learned first
+# Local intervals. Of a large window the newest rows are used: at least so many,
+_ROWS = 1_000
+_PER_FEATURE = 10  # so many per feature,
+_PER_TAIL = 20  # and so many per 1 - level
+_WIDEST = 10.0  # largest errors of a live row: what is wider has a reason
 # Student quantiles by interpolation: its relative error is at most 1e-12 in this range.
 _MANY = 256  # quantiles, from which on interpolation is faster
 _LOWEST, _RATIO, _DEGREE = 10.0, 1.25, 12  # least freedom, largest over least, Chebyshev degree
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits that no response can exceed, such as 0 for counts; None where there is none.
+
+    >>> Limits(lower=0.0).bound(np.array([-1.0, 2.0]))
+    array([0., 2.])
+    """
+
+    lower: float | None = None
+    upper: float | None = None
+
+    def bound(self, values: Vector) -> Vector:
+        """Predictions, or ends of intervals, within the limits."""
+        if self.lower is None and self.upper is None:
+            return values
+        return np.asarray(np.clip(values, self.lower, self.upper))
+
+
+class IntervalChoice(NamedTuple):
+    """What callers of ``predict_interval`` choose; ``as_method`` checks it."""
+
+    level: float = 0.95
+    method: MethodName = DEFAULT_METHOD
+    lower: float | None = None
+    upper: float | None = None
 
 
 class _Triple(NamedTuple):
@@ -54,7 +87,7 @@ class _Triple(NamedTuple):
 
 @final
 class Interval(_Triple):
-    """(prediction, lower, upper), and the ``reason`` if a bound is infinite.
+    """(prediction, lower, upper), and the ``reason`` if a bound is infinite or very far.
 
     >>> Interval(np.zeros(1), -np.ones(1), np.ones(1)).reason is None
     True
@@ -79,19 +112,13 @@ class Interval(_Triple):
 class Method(ABC):
     """A method that computes intervals of the coverage ``level``.
 
-    Responses are known to lie between the limits ``lower`` and ``upper``: intervals end there.
+    Responses are known to lie within the limits: predictions and intervals do so too.
     """
 
     level: float
-    lower: float | None = None
-    upper: float | None = None
+    limits: Limits = Limits()
     name: ClassVar[str]
     needs_coef: ClassVar[bool] = False  # does it need the coefficients of replayed rows?
-
-    @property
-    def rows_to_compile(self) -> int:
-        """So many rows of two features go through all kernels of the method."""
-        return 8
 
     @property
     def alpha(self) -> float:
@@ -107,13 +134,7 @@ class Method(ABC):
     ) -> tuple[Vector, Vector]:
         """The ends of each interval, within the limits."""
         half = self.widths(gauges, live, windows)
-        return self.limited(prediction - half), self.limited(prediction + half)
-
-    def limited(self, bound: Vector) -> Vector:
-        """Bounds within the limits."""
-        if self.lower is None and self.upper is None:
-            return bound
-        return np.asarray(np.clip(bound, self.lower, self.upper))
+        return self.limits.bound(prediction - half), self.limits.bound(prediction + half)
 
     def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
         """Why the live rows are too few; None if they are enough."""
@@ -133,8 +154,19 @@ class Method(ABC):
             windows = windows._replace(coef=fits[0], intercept=fits[1])
         prediction, half = X @ coef + intercept, self.widths(gauges, live, windows)
         reason = None if np.isfinite(half).all() else self._reason(gauges, live)
-        lower, upper = self.limited(prediction - half), self.limited(prediction + half)
-        return Interval(prediction, lower, upper, reason)
+        reason = reason or self.remark(half, gauges, windows)
+        return self.interval(prediction, half, reason)
+
+    def interval(self, prediction: Vector, half: Vector, reason: str | None) -> Interval:
+        """Intervals of half these widths, within the limits."""
+        bound = self.limits.bound
+        return Interval(
+            bound(prediction), bound(prediction - half), bound(prediction + half), reason
+        )
+
+    def remark(self, half: Vector, gauges: Gauges, windows: RowWindows) -> str | None:
+        """Why a finite interval is wider than the errors of the live rows suggest."""
+        return None
 
     def _reason(self, gauges: Gauges, live: LiveRows) -> str:
         n, lost = len(live.index), np.isinf(gauges.leverage)
@@ -293,7 +325,7 @@ class Conformal(Method):
             return math.inf
         left = None if shares is None else shares[counts]
         scores = _scores(scratch, (X[counts], y[counts], weights[counts]), left, m)
-        return float(adapted_quantile(scores, self.alpha, self.alpha / _PACE))
+        return adapted_quantile(scores.tolist(), self.alpha, self.alpha / _PACE)
 
 
 def _scores(
@@ -312,21 +344,52 @@ def _scores(
     return np.asarray(scores[np.isfinite(leverage)])
 
 
+def adapted_quantile(scores: Iterable[float], alpha: float, gamma: float) -> float:
+    """The quantile of the scores at the level that adapts to them in order.
+
+    The level starts at ``alpha`` and changes by gamma (alpha - missed) after each score, where
+    missed is 1 if the score exceeds the quantile of the scores before it (Gibbs and Candes, 2021).
+    The quantile is infinite for fewer than 1 / alpha - 1 scores.
+
+    >>> scores = range(1, 10)
+    >>> adapted_quantile(scores, 0.05, 0.0), round(adapted_quantile(scores, 0.5, 0.0), 9)
+    (inf, 5.0)
+    """
+    ordered: list[float] = []
+    level = alpha
+    for score in scores:
+        if (len(ordered) + 1) * alpha >= 1.0:
+            missed = score > _quantile(ordered, level)
+            level += gamma * (alpha - missed)
+        insort(ordered, score)
+    enough = (len(ordered) + 1) * alpha >= 1.0 - 1e-9
+    return float(_quantile(ordered, level)) if enough else math.inf
+
+
+def _quantile(ordered: Sequence[float], level: float) -> float:
+    """The (count + 1) (1 - level)-th smallest score, interpolated."""
+    last = len(ordered) - 1
+    place = min(max((last + 2) * (1.0 - level) - 1.0, 0.0), float(last))
+    below = int(place)
+    above = min(below + 1, last)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+
+
 @final
 class Local(Method):
-    """prediction +- q t s(x) sqrt(1 + h): s(x) the local spread of the noise, h the leverage.
+    """prediction +- q s(x) sqrt(1 + h): s(x) the local spread of the noise, h the leverage.
 
-    The error of each live row is its residual divided by sqrt(1 - its leverage): up to a factor
-    that is known, the error of its prediction by all other live rows. The spread is a regression of
-    these errors on the features, on the size of the prediction, and on the age of the rows, with an
-    influence of each that the live rows decide (``efface.engine.windows.local_spread``). q is the
-    quantile of the errors divided by their spreads, each estimated without the row itself. t is the
-    ratio of Student's quantile to the normal one, for the degrees of freedom that are left.
+    The spread is a second regression, with the penalty that ``AutoRidge`` selects: of the absolute
+    errors of the live rows, in logarithms, on the features, the distance of the prediction from the
+    mean, the age of the row and the mean of the errors just before it. q is the quantile of the
+    errors divided by their spreads, each without the row itself (cpp/window/local_spread.hpp).
+    Where errors grow towards the ends of the window, as those of drifting coefficients do, s(x) is
+    larger by as much.
 
     Assumes: errors divided by their spreads that are alike, in distribution, for the live rows and
     the new one. Of more than 1,000 rows (or 20 / (1 - level), or 10 per feature) the newest are
-    used. With less than 2 / (1 - level) degrees of freedom, or 20, the interval is ``Gaussian``.
-    With a half-life, the errors are those of as many of the newest rows as the fades add up to.
+    used. A row of weight w counts w times; half-lives are weights. With less than 2 / (1 - level)
+    degrees of freedom the interval is ``Gaussian``.
     """
 
     name = "local"
@@ -334,39 +397,44 @@ class Local(Method):
 
     def widths(self, gauges: Gauges, live: LiveRows, windows: RowWindows) -> Vector:
         half, freedom = Gaussian(self.level).widths(gauges, live, windows), _freedom(gauges, live)
-        enough = np.flatnonzero(freedom >= self._needed)
-        if enough.size:
-            found = self._scores(enough, gauges, live, windows)
-            found *= student_quantiles(freedom[enough], self.alpha / 2) / self._normal
-            wide = _times(found, np.sqrt(1.0 + gauges.leverage[enough]))
-            half[enough] = np.where(np.isnan(found), half[enough], wide)
+        at = np.flatnonzero(freedom >= round(2.0 / self.alpha, 9) - 1e-6)
+        if at.size:
+            share = 1.0 - _used(gauges, live)[at] / gauges.n_rows[at]
+            found, largest = self._spreads(windows.at(at), 1.0 / np.sqrt(share))
+            found = np.minimum(found, _WIDEST * largest)
+            half[at] = _times(found, np.sqrt(1.0 + gauges.leverage[at]))
         return half
 
-    @property
-    def rows_to_compile(self) -> int:
-        return math.ceil(self._needed) + 8
-
-    @property
-    def _needed(self) -> float:
-        """The least degrees of freedom for an interval that is not Gaussian."""
-        return max(round(2.0 / self.alpha, 9), LEAST_ROWS) - 1e-6
-
-    @property
-    def _normal(self) -> float:
-        return float(-ndtri(self.alpha / 2))
-
-    def _scores(
-        self, at: NDArray[np.intp], gauges: Gauges, live: LiveRows, windows: RowWindows
-    ) -> Vector:
-        """The quantile of the scores times the spread of each new row; NaN for too few rows."""
+    def _spreads(self, windows: RowWindows, factor: Vector) -> tuple[Vector, Vector]:
+        """Half of each interval for a leverage of 0, and the largest error of its live rows."""
         X, y, weights, first, last, new, coef, intercept, halvings = windows
-        assert coef is not None
-        assert intercept is not None
-        if halvings is not None:
-            first = np.maximum(first, last - np.ceil(gauges.n_rows).astype(np.int64))
-        fits = Fits(new, first, last, coef, intercept, gauges.penalty).at(at)
-        form = live.solver.penalisation
-        return local_widths(X, y, weights, fits, form, self.alpha, self._normal)
+        rows = X, y, weights, halvings, first, last, new, coef, intercept
+        half, largest = core.local_widths(*rows, factor, self._most(X.shape[1]), self.alpha)
+        return half, largest
+
+    def _most(self, d: int) -> int:
+        """How many of the newest rows take part."""
+        return max(_ROWS, _PER_FEATURE * d, math.ceil(round(_PER_TAIL / self.alpha, 9)))
+
+    def remark(self, half: Vector, gauges: Gauges, windows: RowWindows) -> str | None:
+        X, y, weights, _, _, _, coef, intercept, _ = windows
+        if coef is None or intercept is None or not len(coef) or not (weights > 0.0).any():
+            return None
+        errors = np.abs(y - X @ coef[0] - intercept[0])[weights > 0.0]
+        far = np.flatnonzero(half > _WIDEST * errors.max())
+        if not far.size or not errors.max():
+            return None
+        row, times = far[0], half[far[0]] / errors.max()
+        return (
+            f"Half the interval of row {row} of X is {times:.3g} times the largest error of a live "
+            f"row: it lies far from the live rows, at a leverage of {gauges.leverage[row]:.3g}."
+        )
+
+
+def _used(g: Gauges, live: LiveRows) -> Vector:
+    """An upper bound of the degrees of freedom that the fit uses, tr H: see ``_freedom``."""
+    kept = g.penalty / np.maximum(_mean_scatter(g, live) + g.penalty, _TINY)
+    return np.asarray(live.intercept + _directions(g, live) * (1.0 - kept))
 
 
 def student_quantiles(freedom: Vector, beyond: float) -> Vector:
@@ -398,14 +466,20 @@ def as_method(
     """The method of this name; ``subject`` is the caller's name of the level, for errors.
 
     >>> as_method(0.9, "conformal", lower=0)
-    Conformal(level=0.9, lower=0.0, upper=None)
+    Conformal(level=0.9, limits=Limits(lower=0.0, upper=None))
     """
+    limits = as_limits(lower, upper)
+    for kind in METHODS:
+        if kind.name == method:
+            return kind(probability(subject, level), limits)
+    names = ", ".join(repr(kind.name) for kind in METHODS)
+    raise invalid("method", method, f"one of {names}", "choose one")
+
+
+def as_limits(lower: object, upper: object) -> Limits:
+    """Limits of the response; None where there is none."""
     least = None if lower is None else finite("lower", lower)
     most = None if upper is None else finite("upper", upper)
     if least is not None and most is not None and not least < most:
         raise invalid("lower", lower, f"less than 'upper', {upper}", "exchange them")
-    for kind in METHODS:
-        if kind.name == method:
-            return kind(probability(subject, level), least, most)
-    names = ", ".join(repr(kind.name) for kind in METHODS)
-    raise invalid("method", method, f"one of {names}", "choose one")
+    return Limits(least, most)

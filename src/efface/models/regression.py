@@ -39,7 +39,7 @@ from efface.live.penalties import Penalty
 from efface.models.base import Batch, Keys, LiveEstimator, checked_arrivals
 from efface.models.coefficient_errors import CoefficientErrors, coefficient_errors
 from efface.models.coefficient_plots import plot_coefficients
-from efface.models.intervals import Interval, MethodName, as_method
+from efface.models.intervals import DEFAULT_METHOD, Interval, MethodName, as_method
 from efface.models.summary_tables import SummaryTable
 from efface.models.units import ROWS, warn_of_uneven_features
 
@@ -248,7 +248,7 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
         self,
         X: Any,
         level: float = 0.95,
-        method: MethodName = "gaussian",
+        method: MethodName = DEFAULT_METHOD,
         *,
         lower: float | None = None,
         upper: float | None = None,
@@ -257,8 +257,8 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
 
         docs/intervals.md says what each method assumes. If there are too few live rows the interval
         is infinite, and its ``reason`` says why. It is a function of the live rows alone. For a
-        frame the three are columns of its kind. Intervals end at ``lower`` and ``upper``, limits
-        that no response can exceed, such as 0 for counts; the prediction is not limited.
+        frame the three are columns of its kind. Predictions and intervals stay within ``lower`` and
+        ``upper``, limits that no response can exceed, such as 0 for counts.
 
         >>> from efface import OLS
         >>> model = OLS().fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 4.0])

@@ -125,7 +125,8 @@ class Backend:
         self, name: str, X: Matrix, keys: Sequence[Id] | None, body: Questions
     ) -> Interval:
         """Prediction intervals of checked rows."""
-        about: dict[str, Any] = {"keys": keys, "missing": body.missing, "method": body.method}
+        asked = {"method", "lower", "upper", "missing"}
+        about: dict[str, Any] = {"keys": keys, **body.model_dump(include=asked)}
         level = body.interval or 0.95
         return await self._call(lambda: self._store.predict_interval(name, X, level, **about))
 

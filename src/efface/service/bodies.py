@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from efface.errors import InvalidValue
+from efface.models.intervals import DEFAULT_METHOD, MethodName
 
 MOST_ROWS = 10_000  # rows, ids and owners of one request
 MOST_FEATURES = 10_000
@@ -86,7 +87,9 @@ class Questions(_Body):
 
     rows: Annotated[list[Question], Field(min_length=1, max_length=MOST_ROWS)]
     interval: Annotated[float, Field(gt=0, lt=1)] | None = None
-    method: Literal["gaussian", "self-normalized", "conformal"] = "gaussian"
+    method: MethodName = DEFAULT_METHOD
+    lower: Number | None = None
+    upper: Number | None = None
     missing: Literal["raise", "ok"] = "raise"
 
 

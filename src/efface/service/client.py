@@ -20,7 +20,7 @@ from efface.inputs.ids import AnyId, Id, as_id, as_ids, as_owners, id_column, re
 from efface.inputs.times import Times, as_times, as_untils, kind_of, never
 from efface.live.policies import to_plain
 from efface.models.held import Held
-from efface.models.intervals import Interval, MethodName
+from efface.models.intervals import DEFAULT_METHOD, Interval, MethodName
 from efface.store.learning import Learned
 from efface.store.receipts import Receipt
 
@@ -149,20 +149,23 @@ class Client:
         name: str,
         X: Any,
         level: float = 0.95,
-        method: MethodName = "gaussian",
+        method: MethodName = DEFAULT_METHOD,
         *,
+        lower: float | None = None,
+        upper: float | None = None,
         keys: Any = None,
         missing: str = "raise",
     ) -> Interval:
-        """Prediction intervals for the rows of X."""
-        more = {"interval": level, "method": method, "missing": missing}
+        """Prediction intervals for the rows of X, within limits of the response."""
+        more: dict[str, Any] = {"interval": level, "method": method, "missing": missing}
+        more |= {"lower": lower, "upper": upper}
         found = [self._predict(name, part, **more) for part in _parts(X, keys)]
-        middle, lower, upper = (
+        middle, least, most = (
             np.array([none if each is None else each for part in found for each in part[key]])
             for key, none in (("predictions", math.nan), ("lower", -math.inf), ("upper", math.inf))
         )
         reasons = [part["reason"] for part in found if part["reason"] is not None]
-        return Interval(middle, lower, upper, reasons[0] if reasons else None)
+        return Interval(middle, least, most, reasons[0] if reasons else None)
 
     def _predict(self, name: str, rows: list[dict[str, Any]], **more: Any) -> Any:
         return self._ask("POST", f"/models/{_quoted(name)}/predictions", {"rows": rows, **more})

@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from efface.models.intervals import as_limits
 from efface.service.access import (
     JSON,
     GuardedRoute,
@@ -43,7 +44,8 @@ async def predict_rows(request: Request) -> Response:
     X, keys = feature_matrix(body.rows, model.features), keys_of(body.rows)
     lenient = body.missing == "ok"
     if body.interval is None:
-        predictions = model.predict(X, keys, lenient=lenient).tolist()
+        limits = as_limits(body.lower, body.upper)
+        predictions = limits.bound(model.predict(X, keys, lenient=lenient)).tolist()
         return answer({"predictions": predictions, "commit": model.commit})
     if not lenient:
         model.refuse_unknown(keys)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from efface.models.base import Keys, given_parameters
+from efface.models.intervals import IntervalChoice
 from efface.models.linear import MODELS
 from efface.store.opening import without_rows
 from efface.store.stored_models import Definition
@@ -51,7 +52,7 @@ def _use(definition: Definition, count: int) -> None:
         stored.learn(planned, first)
         first += planned.entries
         stored.coefficients(key)
-    stored.predict_interval(X[:1], 0.95, "gaussian", key and [key], "raise")
+    stored.predict_interval(X[:1], IntervalChoice(), key and [key], "raise")
     live = list(stored.seqs)
     leaving = (live[len(live) // 2], live[0]) if len(live) > 2 else ()
     for id in leaving:  # from among the others, and the oldest

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from efface.errors import BadTime, invalid
 from efface.inputs.times import as_duration
 from efface.live.policies import KeepFor
-from efface.models.intervals import MethodName
+from efface.models.intervals import DEFAULT_METHOD, MethodName
 from efface.spark.checkpoints import apply_settings
 from efface.spark.key_state import FORGET, Event, KeySettings, KeyState
 from efface.spark.schemas import require_key, require_numbers, type_of
@@ -31,7 +31,9 @@ def stream(
     until: str | None = None,
     sample_weight: str | None = None,
     interval: float | None = None,
-    method: MethodName = "gaussian",
+    method: MethodName = DEFAULT_METHOD,
+    lower: float | None = None,
+    upper: float | None = None,
     remember: str = "7d",
     timers: bool = True,
 ) -> DataFrame:
@@ -43,7 +45,8 @@ def stream(
     ``to_keys`` for requests without a key. ``at`` is a timestamp.
 
     The result has one row per event: the key, ``id``, ``at``, ``kind``, ``status``, ``prediction``,
-    ``lower`` and ``upper`` (null without ``interval``), ``n_rows`` and ``forgotten``. No event
+    ``lower`` and ``upper`` (null without ``interval``), ``n_rows`` and ``forgotten``. Predictions
+    and intervals stay within the limits that the arguments ``lower`` and ``upper`` set. No event
     stops the stream; ``status`` says what happened (``efface.spark.key_state`` lists the values).
     Events of a key within a batch are applied in the order of their times.
 
@@ -67,7 +70,7 @@ def stream(
     kept = as_duration(remember)
     if not isinstance(kept, int):
         raise invalid("remember", remember, "a duration such as '7d'", "months have no one length")
-    settings = KeySettings(model, len(features), interval, method, kept)
+    settings = KeySettings(model, len(features), interval, method, lower, upper, kept)
     _try_out(settings, until, sample_weight)
     apply_settings(events.sparkSession)
 

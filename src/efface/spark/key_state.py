@@ -31,7 +31,7 @@ from efface.errors import InvalidValue
 from efface.inputs.ids import Id
 from efface.live import snapshot
 from efface.live.policies import KeepFor
-from efface.models.intervals import MethodName
+from efface.models.intervals import DEFAULT_METHOD, MethodName, as_limits
 from efface.models.linear import from_snapshot
 from efface.models.regression import Model
 from efface.spark.tombstones import Tombstones
@@ -94,7 +94,9 @@ class KeySettings:
     model: Any
     width: int
     interval: float | None = None
-    method: MethodName = "gaussian"
+    method: MethodName = DEFAULT_METHOD
+    lower: float | None = None  # limits of the response
+    upper: float | None = None
     remember: int = 7 * 86_400 * 10**9  # nanoseconds for which tombstones are kept
 
 
@@ -201,6 +203,7 @@ class KeyState:
         return found if event.id in self.model else found._replace(status="outdated")
 
     def _replay(self, run: list[Event], status: str) -> list[EventResult]:
+        limits: Any = {"lower": self.settings.lower, "upper": self.settings.upper}
         told = replay(
             self.model,
             np.array([event.x for event in run], dtype=np.float64),
@@ -212,6 +215,7 @@ class KeyState:
             sample_weight=_weights([event.weight for event in run]),
             interval=self.settings.interval,
             method=self.settings.method,
+            **limits,
         )
         nothing = [None] * len(run)
         columns = (
@@ -229,10 +233,15 @@ class KeyState:
         newest = self._newest
         if newest is None or at >= newest:
             self.model.expire(np.datetime64(at, "ns"))
-        found = self._result(event, "predicted", prediction=float(self.model.predict(rows)[0]))
-        if self.settings.interval is None:
+        told = self.settings
+        limits = told.lower, told.upper
+        prediction = as_limits(*limits).bound(self.model.predict(rows))
+        found = self._result(event, "predicted", prediction=float(prediction[0]))
+        if told.interval is None:
             return found
-        bounds = self.model.predict_interval(rows, self.settings.interval, self.settings.method)
+        least, most = limits
+        about = told.interval, told.method
+        bounds = self.model.predict_interval(rows, *about, lower=least, upper=most)
         return found._replace(lower=float(bounds.lower[0]), upper=float(bounds.upper[0]))
 
     def _forget(self, event: Event) -> EventResult:

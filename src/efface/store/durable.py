@@ -18,7 +18,7 @@ from efface.errors import DamagedStore, StoreStopped, TooManyDue, UnknownOwner, 
 from efface.inputs.ids import AnyId, Id, as_id, requested, some_ids
 from efface.inputs.parameters import choice
 from efface.models.held import Held
-from efface.models.intervals import Interval, MethodName
+from efface.models.intervals import DEFAULT_METHOD, Interval, IntervalChoice, MethodName
 from efface.models.regression import Model
 from efface.store import layout
 from efface.store.backups import write_backup
@@ -271,15 +271,17 @@ class Store:
         name: str,
         X: Any,
         level: float = 0.95,
-        method: MethodName = "gaussian",
+        method: MethodName = DEFAULT_METHOD,
         *,
+        lower: float | None = None,
+        upper: float | None = None,
         keys: Any = None,
         missing: str = "raise",
     ) -> Interval:
-        """Prediction intervals of a model for the rows of X."""
+        """Prediction intervals of a model for the rows of X, within limits of the response."""
+        chosen = IntervalChoice(level, method, lower, upper)
         with self._working():
-            stored = find_model(self._models, name)
-            return stored.predict_interval(X, level, method, keys, missing)
+            return find_model(self._models, name).predict_interval(X, chosen, keys, missing)
 
     def coefficients(self, name: str, key: AnyId | None = None) -> tuple[dict[str, float], float]:
         """The coefficient of each feature, and the intercept; of a keyed model those of a key."""

@@ -12,8 +12,8 @@ from efface.batch.fleet import Fleet
 from efface.diagnostics.audit import Audit, audit
 from efface.diagnostics.selected_refit import refit_model
 from efface.diagnostics.text import counted, figure, listed
-from efface.engine.hashing.hash_table import ABSENT
 from efface.inputs.ids import Id
+from efface.live.hash_table import ABSENT
 from efface.models.regression import Model
 
 

@@ -13,7 +13,7 @@ from efface.inputs.ids import Id
 from efface.live.snapshot import Snapshot
 from efface.models.base import Keys
 from efface.models.held import Held, held_rows
-from efface.models.intervals import Interval, MethodName
+from efface.models.intervals import Interval, IntervalChoice
 from efface.models.linear import from_snapshot
 from efface.models.regression import Model
 from efface.store.stored_models import Definition, PlannedRows, StoredModel
@@ -82,11 +82,9 @@ class SingleModel(StoredModel):
         _refuse_keys(keys)
         return self.model.predict(self.matrix(X))
 
-    def predict_interval(
-        self, X: Any, level: float, method: MethodName, keys: Any, missing: str
-    ) -> Interval:
+    def predict_interval(self, X: Any, chosen: IntervalChoice, keys: Any, missing: str) -> Interval:
         _refuse_keys(keys)
-        return self.model.predict_interval(self.matrix(X), level, method)
+        return self.model.predict_interval(self.matrix(X), **chosen._asdict())
 
     def _coefficients(self, key: Any) -> tuple[list[float], float]:
         _refuse_keys(key, "key")

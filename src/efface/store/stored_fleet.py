@@ -29,7 +29,7 @@ from efface.live.policies import AddDrop
 from efface.live.row_table import RowTable
 from efface.models.base import Keys
 from efface.models.held import Held
-from efface.models.intervals import Interval, MethodName
+from efface.models.intervals import Interval, IntervalChoice
 from efface.store.fleet_audit import audit_fleet
 from efface.store.single_model import SingleModel
 from efface.store.stored_models import Definition, PlannedRows, StoredModel
@@ -188,11 +188,10 @@ class StoredFleet(StoredModel):
         with _unknown_keys():
             return self.fleet.predict(keys, self.matrix(X), missing=missing)
 
-    def predict_interval(
-        self, X: Any, level: float, method: MethodName, keys: Any, missing: str
-    ) -> Interval:
+    def predict_interval(self, X: Any, chosen: IntervalChoice, keys: Any, missing: str) -> Interval:
         with _unknown_keys():
-            return self.fleet.predict_interval(keys, self.matrix(X), level, method, missing=missing)
+            about: Any = {**chosen._asdict(), "missing": missing}
+            return self.fleet.predict_interval(keys, self.matrix(X), **about)
 
     def _coefficients(self, key: Any) -> tuple[list[float], float]:
         if key is None:

@@ -22,7 +22,7 @@ from efface.inputs.frames import FrameColumns
 from efface.inputs.ids import Id, RequestedRows
 from efface.models.base import Keys
 from efface.models.held import Held
-from efface.models.intervals import Interval, MethodName
+from efface.models.intervals import Interval, IntervalChoice
 from efface.models.regression import Model
 from efface.store.stored_rows import StoredRows
 
@@ -224,9 +224,7 @@ class StoredModel(ABC):
         """The predictions for rows."""
 
     @abstractmethod
-    def predict_interval(
-        self, X: Any, level: float, method: MethodName, keys: Any, missing: str
-    ) -> Interval:
+    def predict_interval(self, X: Any, chosen: IntervalChoice, keys: Any, missing: str) -> Interval:
         """Prediction intervals for rows."""
 
     def coefficients(self, key: Any) -> tuple[dict[str, float], float]:

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from efface.engine.hashing.hash_table import ABSENT, HashTable
+from efface.live.hash_table import ABSENT, HashTable
 
 CODES = st.one_of(
     st.integers(-20, 20),

@@ -1,1 +1,0 @@
-"""Hash tables of integers, compiled; they know neither ids nor rows."""
