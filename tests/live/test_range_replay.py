@@ -73,7 +73,7 @@ def test_a_replay_equals_the_solver_row_by_row(kind, intercept, weights, standar
             close(getattr(trace, name)[k], getattr(right, name)[0])
         assert trace.n_rows[k] == right.n_rows[0]
         assert trace.rank[k] == right.rank[0]
-        for name in MEASURES if right.gauges.n_rows[0] > intercept else ():
+        for name in MEASURES if right.gauges.n_rows[0] > 2 + intercept else ():
             close(getattr(trace.gauges, name)[k], getattr(right.gauges, name)[0])
     assert np.flatnonzero(~np.isnan(trace.condition)).tolist() in ([20, 35], [35])
     assert mine.n_rows == 0
@@ -92,7 +92,7 @@ def test_fits_and_gauges_equal_the_solver(kind):
         close(fits.intercept[k], own.intercept)
         close(fits.penalty[k], own.penalty_value)
         close(prediction[k], rows[k] @ own.coef + own.intercept)
-        if len(y) > 1:
+        if len(y) > 3:  # rows that are fitted exactly have no spread
             right = own.gauge(rows[k : k + 1])
             for name in MEASURES:
                 close(getattr(gauges, name)[k], getattr(right, name)[0])

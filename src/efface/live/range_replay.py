@@ -15,6 +15,7 @@ import numpy as np
 from efface.core import core
 from efface.engine.linalg.spectrum import conditioning
 from efface.inputs.types import Ints, Matrix, Vector
+from efface.live.penalties import Fixed
 from efface.live.row_measures import ScaledRows
 from efface.live.solver import Solver
 from efface.live.threads import share_out
@@ -100,7 +101,6 @@ class _Fits(NamedTuple):
 class RangeReplay:
     """Solves ranges of rows on up to ``workers`` threads, as the regression of a solver.
 
-    >>> from efface.live.penalties import Fixed
     >>> solver = Solver(1, Fixed(1.0), intercept=False)
     >>> rows, ends = (np.ones((3, 1)), np.arange(3.0), np.ones(3)), np.array([0, 1, 2])
     >>> windows = RowRanges(*rows, np.array([0, 0, 1]), ends)
@@ -227,11 +227,19 @@ class RangeReplay:
             # FRT = old (apart + 1), where apart grows with the unit, as the new row's leverage.
             frt = frt * unit + old * (1.0 - unit)
             terms = {"leverage_new": new_leverage * unit, "leverage_old": old, "frt": frt}
-            trace = trace._replace(rank=rank, **terms)
+            trace = trace._replace(rank=self._ranks(windows, fits), **terms)
         if not asked.gauges:
             return trace
-        measured = Gauges(windows.counted, fits.rank, fits.penalty, *gauges)
+        known = np.where((fits.rank < 0) & (fits.penalty == 0.0), rank, fits.rank)
+        measured = Gauges(windows.counted, known, fits.penalty, *gauges)
         return trace._replace(gauges=measured.in_units(unit))
+
+    def _ranks(self, windows: RowRanges, fits: _Fits) -> Ints:
+        """The rank of each range, also where a penalty hides it."""
+        if not (fits.rank < 0).any():
+            return fits.rank
+        plain = Solver(self.solver.width, Fixed(), intercept=self.solver.centred)
+        return RangeReplay(plain, self.workers)._solve(windows, coef=False).rank
 
     def _conditioned(self, windows: RowRanges, trace: Trace, marks: Sequence[int]) -> Trace:
         found = np.full((2, windows.lo.size), np.nan)
