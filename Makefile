@@ -8,14 +8,10 @@ BIN := .venv/bin
 JOBS ?= 2
 LEVELS ?= all
 LEVEL_TESTS ?= normal or dependent or weights
-NOJIT_TESTS ?= tests/engine
 LOCK_FLAGS ?=
 PYTHON ?= $(or $(shell for python in python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$python && break; done), $(error Python 3.11 or newer is needed: make PYTHON=...))
-
-# Kernels compiled from older sources are not used again; `make test` and `make bench` see to it themselves.
-demo serve gallery paper: export NUMBA_CACHE_DIR = $(shell $(PYTHON) numba_cache.py)
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -81,9 +77,8 @@ java: ## install Java for the tests of efface.spark, where that is allowed
 	{ $$as $$install || { $$as apt-get update && $$as $$install; }; } >/dev/null 2>&1 \
 		|| echo "Java could not be installed: the tests that need it are skipped"
 
-test: browser postgres .venv/test.stamp core ## run the tests and doctests, then those of the engine without compilation
+test: browser postgres .venv/test.stamp core ## run the tests and doctests
 	$(BIN)/pytest -n $(JOBS)
-	$(if $(NOJIT_TESTS),NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n $(JOBS) $(NOJIT_TESTS))
 
 test-slow: .venv/test.stamp core ## run the tests marked slow, a million states of the conformance suite included
 	$(BIN)/pytest -n $(JOBS) -m slow
@@ -144,7 +139,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --no-config --universal --python-version
 	pyproject.toml --group build
 
 clean: ## remove .venv, caches and build products
-	rm -rf .venv .venv-spark build dist site .hypothesis .numba_cache .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-spark build dist site src/efface/core/*.so .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # demo.lock, docs.lock and test.lock are subsets of dev.lock with the same versions, so they share one .venv.

@@ -1,6 +1,4 @@
-"""Settings that must be made before NumPy and Numba are imported, and the table of conformance.
-
-The cache of compiled kernels belongs to the sources under test (see numba_cache.py).
+"""Settings that must be made before NumPy is imported, and the table of conformance.
 
 BLAS gets one thread, because the test processes already use all cores. BLAS threads that wait for a
 core spin, and operations on small matrices then take many times as long.
@@ -9,9 +7,6 @@ core spin, and operations on small matrices then take many times as long.
 import os
 from importlib.util import find_spec
 
-from numba_cache import use_cache_folder
-
-use_cache_folder()
 collect_ignore = [] if find_spec("pyspark") else ["src/efface/spark/key_processor.py"]
 for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from benchmarks.settings import Settings
 from benchmarks.threads import confine
-from numba_cache import use_cache_folder
 
 SUITES = (
     *("rolling", "replay", "diagnostics", "event", "forget", "growth", "forecast", "memory"),
@@ -20,7 +19,6 @@ SUITES = (
 def main() -> int:
     """Run the suites that the command line names."""
     options = parse()
-    use_cache_folder()  # both before anything imports NumPy, Numba or Polars
     confine(options.threads)
     chosen = SUITES if "all" in options.suites else options.suites
     return measure(chosen, options)

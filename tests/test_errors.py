@@ -27,7 +27,6 @@ from efface import errors
         (errors.DamagedFile, (errors.UnreadableFile,)),
         (errors.UnreadableFile, (errors.EffaceError, ValueError)),
         (errors.MissingExtra, (errors.EffaceError, ImportError)),
-        (errors.UnsupportedNumba, (errors.EffaceError, ImportError)),
     ],
 )
 def test_every_error_has_its_base_classes(error, parents):

@@ -28,7 +28,6 @@
     │   │   └── UnclearCommit          whether a transaction was committed, only opening again tells
     │   └── StoreStopped               it was closed, or failed before: open it again
     ├── MissingExtra (ImportError)     a library of an optional extra is not installed
-    ├── UnsupportedNumba (ImportError) the installed Numba is not one that efface is tested with
     └── UnreadableFile (ValueError)    ``load`` cannot read this file
         ├── ForeignFile                efface did not write it
         ├── NewerFile                  a later version of efface wrote it
@@ -167,10 +166,6 @@ class MissingExtra(EffaceError, ImportError):
 
     def __reduce__(self) -> tuple[type[MissingExtra], tuple[object, ...]]:
         return type(self), (self.name, self.extra)
-
-
-class UnsupportedNumba(EffaceError, ImportError):
-    """The installed Numba is not one that efface is tested with."""
 
 
 class UnreadableFile(EffaceError, ValueError):

@@ -22,7 +22,7 @@ def test_the_version_is_shown():
 
 def test_help_loads_no_large_package(tmp_path):
     """``python -m benchmarks startup`` measures the time that it takes."""
-    large = ["numpy", "numba", "scipy", "sklearn", "pyarrow", "bokeh", "fastapi", "matplotlib"]
+    large = ["numpy", "scipy", "sklearn", "pyarrow", "bokeh", "fastapi", "matplotlib"]
     assert run_without(tmp_path, large, "--help").returncode == 0
 
 

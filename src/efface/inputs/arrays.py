@@ -242,7 +242,7 @@ def _numbers(
 
 
 def _writeable(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """C-ordered and writeable: Numba would compile the kernels again for read-only arrays."""
+    """C-ordered and writeable, as compiled code reads and models keep them."""
     flags = values.flags
     if flags.c_contiguous and flags.writeable:
         return values

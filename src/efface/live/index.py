@@ -21,11 +21,11 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.engine.tree.walls import as_keys, walls_among, walls_in_range
 from efface.errors import BadTime, RepeatedId, UnknownId
 from efface.inputs.ids import Id
 from efface.inputs.times import Time, Times, kind_name, pack
 from efface.inputs.types import Ints
+from efface.live.walls import as_keys, walls_among, walls_in_range
 
 _MANY = 64  # leading places that are cut off at once; rows that are counted one by one
 _LATE = 256  # rows put in before others until places are written anew

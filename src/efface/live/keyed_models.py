@@ -32,7 +32,7 @@ from efface.live.live_rows import LiveRows
 from efface.live.marks import refuse_end_kind, unknown_owner
 from efface.live.names import NOBODY
 from efface.live.policies import KeepFor
-from efface.live.range_replay import KeyFits, RangeReplay, RowRanges
+from efface.live.range_replay import KeyFits, RangeReplay, RowRanges, marked
 from efface.live.replays import Intervals, replay_rows
 from efface.live.row_table import RowTable, joined
 from efface.live.trace import Asked, RowWindows, Trace
@@ -130,7 +130,7 @@ class KeyedModels:
         replay = RangeReplay(self._live.solver, wanted.workers)
         asked, intervals, marks = wanted.asked, wanted.intervals, np.zeros(0, np.int64)
         if asked.diagnostics:
-            marks = np.flatnonzero(np.isin(grouped.order, self._live.solver.marks(len(at))))
+            marks = np.flatnonzero(np.isin(grouped.order, marked(len(at), self._live.solver.width)))
         if intervals is not None:
             asked = asked._replace(coef=asked.coef or intervals.needs_coef)
         trace = replay.replay(ranges, asked, marks.tolist())

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from efface.core import core
-from efface.engine.linalg.spectrum import conditioning
 from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.penalties import Fixed
-from efface.live.row_measures import ScaledRows
+from efface.live.measures import Way, conditioning
 from efface.live.solver import Solver
 from efface.live.threads import share_out
 from efface.live.trace import Asked, Gauges, Trace
 
 _SHARE = 4096  # ranges that a thread takes at once
+_EVERY, _LEAST_EVERY = 20, 500
 _SPAN = 64.0  # half-lives between the newest rows of the ranges of a block
 
 
@@ -75,6 +75,18 @@ class RowRanges:
         starts = np.concatenate([[0], 1 + np.flatnonzero(apart), [self.lo.size]])
         wanted = np.arange(0, self.lo.size, _SHARE)
         return np.unique(np.append(starts[np.searchsorted(starts, wanted)], self.lo.size))
+
+
+def marked(n: int, width: int) -> list[int]:
+    """The rows of a replay of n at which phi2 and condition are given: every m-th and the last.
+
+    m is 20 times the width, at least 500, as eigenvalues cost as much as some hundred rows.
+
+    >>> marked(1200, 3)
+    [499, 999, 1199]
+    """
+    every = max(_EVERY * width, _LEAST_EVERY)
+    return [*range(every - 1, n - 1, every), n - 1] if n else []
 
 
 class KeyFits(NamedTuple):
@@ -255,11 +267,7 @@ def _conditioning(ranges: RowRanges, k: int, solver: Solver) -> tuple[float, flo
     if ranges.halvings is not None:
         halved = ranges.halvings[rows]
         weights = weights * np.exp2(halved - halved[-1:])
-    if not weights.any():
-        return np.nan, np.nan
-    kind: Any = {"centred": solver.centred, "power": solver.power}
-    scaled = ScaledRows.of(ranges.X[rows], weights, **kind)
-    return conditioning(scaled.rows, weights, solver.centred)
+    return conditioning(ranges.X[rows], weights, Way(solver.intercepts, solver.power))
 
 
 class _Block(NamedTuple):

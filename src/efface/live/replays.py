@@ -14,7 +14,7 @@ from efface.inputs.types import Vector
 from efface.live.arrivals import Arrivals
 from efface.live.live_rows import LiveRows
 from efface.live.policies import Schedule
-from efface.live.range_replay import RangeReplay, RowRanges
+from efface.live.range_replay import RangeReplay, RowRanges, marked
 from efface.live.trace import Asked, Gauges, RowWindows, Trace, joined
 
 _PART = 1 << 14  # rows whose coefficients are kept at a time, if only intervals need them
@@ -103,7 +103,7 @@ def _replay_in_order(
 ) -> Trace:
     """Replay rows that come in order of time."""
     windows, solver = _windows(live, new, plan), live.solver
-    marks = np.array(solver.marks(len(new)) if asked.diagnostics and len(new) else [], np.int64)
+    marks = np.array(marked(len(new), solver.width) if asked.diagnostics else [], np.int64)
     replay, parts = RangeReplay(solver), []
     size = max(1, len(new)) if bounded is None else bounded.size
     for first in range(0, max(1, len(new)), size):

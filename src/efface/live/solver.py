@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 
 from efface.core import core
 from efface.inputs.types import Matrix, Vector
-from efface.live.departures import departures
+from efface.live.measures import Way, conditioning, gauge
 from efface.live.penalties import Penalty
-from efface.live.row_measures import Measures
-from efface.live.trace import Asked, Gauges, Trace, in_units
+from efface.live.trace import Gauges
 
 Ints = NDArray[np.int64]
 Places = NDArray[np.intp]
-_EVERY, _LEAST_EVERY = 20, 500
 _GAPS_FROM = 128  # rows from which on gaps between rows cost less than moving rows together
 
 
@@ -46,7 +44,6 @@ class Solver:
     """
 
     gaps_from: int | None = _GAPS_FROM
-    walks = False
     learn: Callable[..., None]  # (x, y, leaving, weight=1, fade=1): the newest row; then some leave
     predict: Callable[[Vector], float]
 
@@ -66,10 +63,6 @@ class Solver:
         self.window = core.Window(width, 1, intercept, self.power, *penalty.code)
         self.learn, self.predict = self.window.learn, self.window.predict
         self._walls: Walls | None = None
-
-    @property
-    def batched(self) -> bool:
-        return not self.standardizes and self.penalty.power == 0.0
 
     # -- rows come and leave ---------------------------------------------------------------------
 
@@ -204,89 +197,20 @@ class Solver:
 
     def gauge(self, X: Matrix) -> Gauges:
         """How far the live rows lie from their regression, and rows of X from them."""
-        measures = Measures.of(self)
-        columns = np.array([measures.gauge(x) for x in X]).reshape(len(X), 6)
-        counted = float(self.row_fades.sum()) / self.unit if self.fades else self.window.weighted
-        penalty = float(self.window.penalty(0))
-        n_rows, rank = (np.full(len(X), value) for value in (counted, measures.rank))
-        gauges = Gauges(n_rows, rank, np.full(len(X), penalty / self.unit), *columns.T)
-        return gauges.in_units(self.unit) if self.fades else gauges
+        rows, unit = self._arrays()[:3], self.unit if self.fades else 1.0
+        found = gauge(*rows, float(self.window.penalty(0)), self._way, X, unit)
+        if not self.fades:
+            return found
+        return found._replace(n_rows=np.full(len(X), float(self.row_fades.sum()) / unit))
 
     def conditioning(self) -> tuple[float, float]:
         """phi2 and condition of the live rows, by their singular values."""
-        return Measures.of(self).conditioning()
+        X, _, weights, _ = self._arrays()
+        return conditioning(X, weights, self._way)
 
-    # -- replay ----------------------------------------------------------------------------------
-
-    def replay(
-        self,
-        X: Matrix,
-        y: Vector,
-        before: Ints,
-        after: Ints,
-        asked: Asked,
-        weights: Vector | None = None,
-        fades: Vector | None = None,
-    ) -> Trace:
-        """Predict, then learn, row by row; weights are multiplied by fades.
-
-        ``before[t]`` of the oldest rows leave before row t is predicted, ``after[t]`` once it is
-        learned. phi2 and condition are given at the rows of ``marks``, and NaN between them.
-        """
-        past = np.zeros(0) if fades is None else np.append(self.row_fades, self.unit)
-        own = np.ones(y.size) if weights is None else weights
-        first = int(before[0]) if before.size else 0
-        self.drop(min(first, self.n_rows))
-        leaving = departures(before, after)
-        trace = self._replay(_plain(X), _column(y), _plain(own), fades, leaving, asked)
-        if fades is None:
-            return trace
-        return in_units(trace, past, fades, own > 0.0, self.penalty.constant)
-
-    def _replay(
-        self, X: Matrix, y: Matrix, own: Vector, fades: Vector | None, leaving: Ints, asked: Asked
-    ) -> Trace:
-        fade, none = np.ones(len(y)) if fades is None else _plain(fades), np.zeros(len(y), np.int64)
-        measured = asked.diagnostics or asked.gauges
-        if not measured:
-            found = self.window.replay(X, y, own, fade, none, leaving, asked.coef)
-            return self._trace_of(found, asked, None)
-        step, measures = 1, np.full((len(y), 13), np.nan)
-        marks = set(self.marks(len(y)))
-        parts = []
-        for t in range(0, len(y), step):
-            measures[t] = Measures.of(self).row(X[t], asked.diagnostics, t in marks)
-            here = slice(t, t + step)
-            rows = X[here], y[here], own[here], fade[here], none[here], leaving[here]
-            parts.append(self.window.replay(*rows, asked.coef))
-        if not parts:
-            parts = [self.window.replay(X, y, own, fade, none, leaving, asked.coef)]
-        joined = [np.concatenate(field) for field in zip(*parts, strict=True)]
-        return self._trace_of(joined, asked, measures)
-
-    def _trace_of(self, found: Any, asked: Asked, measures: Matrix | None) -> Trace:
-        prediction, penalty, intercept, counts, rank, coef = found
-        states = np.full((8, len(counts)), np.nan)
-        states[:3] = prediction[:, 0], penalty[:, 0], intercept[:, 0]
-        gauges = None
-        if measures is not None:
-            states[3:] = measures.T[:5]
-            if asked.diagnostics:
-                rank = measures[:, 5].astype(np.int64)
-            if asked.gauges:
-                weighted = measures[:, 6].astype(np.int64)
-                gauges = Gauges(weighted, rank, penalty[:, 0], *measures.T[7:])
-        shown = asked.diagnostics or self.penalty.unpenalised
-        more = {"coef": coef[:, 0] if asked.coef else None, "gauges": gauges}
-        return Trace.of(states, counts, asked, rank=rank if shown else None, **more)
-
-    def marks(self, n: int) -> list[int]:
-        """The rows of a replay of n at which phi2 and condition are given: every m-th and the last.
-
-        m is 20 times the width, at least 500, as eigenvalues cost as much as some hundred rows.
-        """
-        every = max(_EVERY * self.width, _LEAST_EVERY)
-        return [*range(every - 1, n - 1, every), n - 1]
+    @property
+    def _way(self) -> Way:
+        return Way(self.intercepts, self.power)
 
     # -- memory ----------------------------------------------------------------------------------
 

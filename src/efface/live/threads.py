@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from functools import cache
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +21,7 @@ def share_out(work: Callable[[Sequence[int]], None], bounds: Ints, workers: int)
     if len(shares) == 1:
         work(shares[0])
         return
-    with _one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(workers) as pool:
         list(pool.map(work, shares))
 
 
@@ -35,16 +32,3 @@ def _shares(bounds: Ints, workers: int) -> list[list[int]]:
     cuts = np.searchsorted(bounds, np.linspace(0, bounds[-1], 4 * workers + 1)[1:-1])
     edges = np.unique(np.concatenate([[0], cuts, [len(bounds) - 1]]))
     return [bounds[a : b + 1].tolist() for a, b in pairwise(edges)]
-
-
-@cache
-def _libraries() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-def _one_blas_thread() -> AbstractContextManager[Any]:
-    """Limit BLAS to one thread while our own threads use the cores."""
-    limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
-    return limit

@@ -83,14 +83,10 @@ class RowWindows(NamedTuple):
         return RowWindows(*rows, *ranges, coef, intercept, self.halvings)
 
     def each(self) -> Iterator[tuple[Matrix, Vector, Vector, Vector | None]]:
-        """The live rows of each new row, their responses, weights and shares.
-
-        The share of a row is what is left of its weight: 1 for the newest; None if none fade.
-        """
+        """The live rows of each new row, their responses, weights and halvings; None: none fade."""
         for a, b in zip(self.first.tolist(), self.last.tolist(), strict=True):
             halved = None if self.halvings is None else self.halvings[a:b]
-            shares = None if halved is None else np.asarray(np.exp2(halved - halved[-1:]))
-            yield self.X[a:b], self.y[a:b], self.weights[a:b], shares
+            yield self.X[a:b], self.y[a:b], self.weights[a:b], halved
 
 
 class Trace(NamedTuple):
@@ -133,31 +129,6 @@ class Trace(NamedTuple):
         """All arrays that are not None, those of the gauges last."""
         fields: Iterable[Any] = [*self._replace(gauges=None), *(self.gauges or ())]
         return [field for field in fields if field is not None]
-
-
-def in_units(
-    trace: Trace, past: Vector, fades: Vector, weighted: NDArray[np.bool_], constant: float | None
-) -> Trace:
-    """A trace with the weight of the newest live row of each event as the unit.
-
-    ``past`` has the fades of the rows before the first event, 0 without weight, and then the unit.
-    A row that is ``weighted`` counts by its fade. A ``constant`` penalty is not rounded.
-    """
-    unit = np.append(past[-1:], fades[:-1])[: fades.size]
-    penalty = trace.penalty / unit if constant is None else np.full(unit.size, constant)
-    trace = trace._replace(penalty=penalty)
-    old = trace.leverage_old
-    if trace.leverage_new is not None and trace.frt is not None and old is not None:
-        # FRT = old (apart + 1), where apart, as the leverage of the new row, grows with the unit.
-        frt = trace.frt * unit + old * (1.0 - unit)
-        trace = trace._replace(leverage_new=trace.leverage_new * unit, frt=frt)
-    if trace.gauges is None:
-        return trace
-    counted = np.concatenate([past[:-1], np.where(weighted, fades, 0.0)])
-    upto, last = np.append(0.0, np.cumsum(counted)), past.size - 1 + np.arange(fades.size)
-    n_rows = (upto[last] - upto[last - trace.n_rows]) / unit
-    found = trace.gauges._replace(n_rows=n_rows, penalty=penalty)
-    return trace._replace(gauges=found.in_units(unit))
 
 
 def joined(parts: Sequence[Trace]) -> Trace:

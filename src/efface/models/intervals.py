@@ -30,6 +30,7 @@ from efface.inputs.frames import FrameColumns
 from efface.inputs.parameters import finite, probability
 from efface.inputs.types import Matrix, Vector
 from efface.live.live_rows import LiveRows
+from efface.live.range_replay import RangeReplay, RowRanges
 from efface.live.solver import Solver
 from efface.live.trace import Asked, Gauges, RowWindows
 
@@ -293,15 +294,13 @@ class Conformal(Method):
     name = "conformal"
 
     def widths(self, gauges: Gauges, live: LiveRows, windows: RowWindows) -> Vector:
-        scratch = live.scratch()
         bounds = np.column_stack([windows.first, windows.last])
         changed = (np.diff(bounds, axis=0, prepend=-1) != 0).any(axis=1)
         quantiles = [
-            self._quantile(scratch, *window)
+            self._quantile(live.solver, *window)
             for window, new in zip(windows.each(), changed, strict=True)
             if new
         ]
-        scratch.rebuild()
         found = np.array(quantiles)[np.cumsum(changed) - 1]
         return _times(found, np.sqrt(1.0 + gauges.leverage))
 
@@ -317,28 +316,26 @@ class Conformal(Method):
         return math.ceil(round(1.0 / self.alpha - 1.0, 9))
 
     def _quantile(
-        self, scratch: Solver, X: Matrix, y: Vector, weights: Vector, shares: Vector | None
+        self, solver: Solver, X: Matrix, y: Vector, weights: Vector, halvings: Vector | None
     ) -> float:
         counts = weights > 0.0
         m = min(int(counts.sum()) // _SHARE, math.ceil(_TAIL / self.alpha))
         if m < self._needed:
             return math.inf
-        left = None if shares is None else shares[counts]
-        scores = _scores(scratch, (X[counts], y[counts], weights[counts]), left, m)
+        left = None if halvings is None else halvings[counts]
+        scores = _scores(solver, (X[counts], y[counts], weights[counts]), left, m)
         return adapted_quantile(scores.tolist(), self.alpha, self.alpha / _PACE)
 
 
 def _scores(
-    scratch: Solver, rows: tuple[Matrix, Vector, Vector], shares: Vector | None, count: int
+    solver: Solver, rows: tuple[Matrix, Vector, Vector], halvings: Vector | None, count: int
 ) -> Vector:
     """Scores of the last ``count`` rows, without those whose prediction is not determined."""
-    X, y, weights = rows
-    first, none = len(y) - count, np.zeros(count, np.int64)
-    old, new = (None, None) if shares is None else (shares[:first], shares[first:])
-    scratch.extend(X[:first], y[:first], weights[:first], old)
+    _, y, weights = rows
+    first, n = len(y) - count, len(y)
+    windows = RowRanges(*rows, np.zeros(count, np.int64), np.arange(first, n), halvings)
     wanted = Asked(coef=False, diagnostics=False, gauges=True)
-    trace = scratch.replay(X[first:], y[first:], none, none, wanted, weights[first:], new)
-    scratch.drop(len(y))
+    trace = RangeReplay(solver).replay(windows, wanted)
     leverage = trace.gauges.leverage if trace.gauges is not None else np.zeros(count)
     scores = np.abs(y[first:] - trace.prediction) / np.sqrt(1.0 / weights[first:] + leverage)
     return np.asarray(scores[np.isfinite(leverage)])

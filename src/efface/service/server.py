@@ -22,7 +22,6 @@ from efface.service.application import HOSTS, Options, create_app
 from efface.service.backend import MODEL_BYTES
 from efface.service.connections import BACKLOG, Connections, most_connections
 from efface.service.service_manager import notify
-from efface.service.warming import warm
 from efface.store import Store
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -120,7 +119,6 @@ def serve(
     protect_memory()
     _log_to_stderr()
     with bind(listen) as where:
-        warm(store.models().values())
         _prepare_interpreter()
         port = where.getsockname()[1]
         host = listen.host if ":" not in listen.host else f"[{listen.host}]"

@@ -12,26 +12,12 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.engine.jit.views import Ints
+from efface.inputs.types import Ints
 
 Keys = NDArray[np.uint64]
 FAN_BITS = 2  # four children per node
-_SHARE = 0.29  # of the memory of the rows, for sums
 _MASK = (1 << 64) - 1
 _TEXT_SHIFT = 16
-
-
-def leaf_bits(width: int) -> int:
-    """log2 of the rows per leaf: the least, from 5 on, whose sums need little memory."""
-    q, bits = width + 2, 5
-    while 4 / 3 * (q + q * (q + 1) // 2) > _SHARE * (width + 3) * 2**bits:
-        bits += 1
-    return bits
-
-
-def fold_from(width: int) -> int:
-    """From how many live rows on the sums of a new core come from the tree."""
-    return max(4096, 8 << leaf_bits(width))
 
 
 def as_key(id: int | str) -> int:

@@ -1,1 +1,0 @@
-"""One event at a time: a row is predicted, learned or dropped; coefficients on demand."""

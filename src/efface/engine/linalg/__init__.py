@@ -1,4 +1,0 @@
-"""Dense linear algebra: factorise, invert, solve, refit, spectrum, cancellation checks.
-
-Every routine says how far its result can be trusted. Nothing here knows of windows or events.
-"""
