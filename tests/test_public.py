@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from inspect import Parameter, signature
@@ -87,9 +86,7 @@ def test_names_do_not_depend_on_the_order_of_loading(first):
 
 
 def test_importing_the_package_loads_no_large_package():
-    code = (
-        "import sys, efface; print(*(m for m in ('sklearn', 'numpy') if m in sys.modules))"
-    )
+    code = "import sys, efface; print(*(m for m in ('sklearn', 'numpy') if m in sys.modules))"
     assert python(code).strip() == ""
 
 

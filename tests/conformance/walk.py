@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import numpy as np
 
 SHARED = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CodeType)
-COMPILED = ("numba", "llvmlite")  # code, not data
 
 
 def reachable(root: object) -> Iterator[object]:
@@ -19,8 +18,6 @@ def reachable(root: object) -> Iterator[object]:
     while pending:
         found = pending.pop()
         if id(found) in seen or isinstance(found, SHARED):
-            continue
-        if type(found).__module__.partition(".")[0] in COMPILED:
             continue
         seen[id(found)] = found
         yield found

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if folder := os.environ.get("EFFACE_MODULES"):
     __path__.insert(0, os.path.abspath(folder))
 
-from efface.core import _cpu
+from efface.core import _cpu as _cpu
 
 _LEVELS = ("v2", "v3", "v4")
 level: str = os.environ.get("EFFACE_LEVEL", _cpu.level)

@@ -14,8 +14,8 @@ import numpy as np
 
 from efface.core import core
 from efface.inputs.types import Ints, Matrix, Vector
-from efface.live.penalties import Fixed
 from efface.live.measures import Way, conditioning
+from efface.live.penalties import Fixed
 from efface.live.solver import Solver
 from efface.live.threads import share_out
 from efface.live.trace import Asked, Gauges, Trace
@@ -184,10 +184,9 @@ class RangeReplay:
             return core.solve_ranges(*block.ranges.arrays, *kind, units, coef, rows, at)
 
         found = self._each_block(windows, solve)
-        theta, level, penalty, rank, prediction = (
-            None if parts[0] is None else np.concatenate(parts)
-            for parts in zip(*found, strict=True)
-        )
+        parts = zip(*found, strict=True)
+        joined: list[Any] = [None if each[0] is None else np.concatenate(each) for each in parts]
+        theta, level, penalty, rank, prediction = joined
         return _Fits(
             None if theta is None else theta.reshape(-1, d),
             level[:, 0],

@@ -64,7 +64,7 @@ def walls_in_range(start: int, stop: int, bits: int) -> tuple[Ints, Ints]:
 
 def _ends_in_zeros(keys: Keys, bits: int) -> NDArray[np.bool_]:
     rest = np.uint64(bits)
-    return ((keys ^ mix(keys >> rest)) & np.uint64((1 << bits) - 1)) == 0
+    return np.asarray(((keys ^ mix(keys >> rest)) & np.uint64((1 << bits) - 1)) == 0)
 
 
 def _heights(keys: Keys) -> Ints:
