@@ -52,7 +52,7 @@ class WindowFits(NamedTuple):
         plain: list[Any] = [None if each is None else next(left) for each in self[:-2]]
         inference = None if self.inference is None else Inference(*islice(left, 4))
         robust = None if self.robust is None else RobustVariances(*islice(left, 2))
-        return WindowFits(*plain, inference=inference, robust=robust)
+        return WindowFits._make([*plain, inference, robust])
 
 
 class Regression(NamedTuple):
