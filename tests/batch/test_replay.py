@@ -81,7 +81,7 @@ def test_after_a_replay_the_model_equals_one_that_learned_row_by_row(name, windo
         other.learn_one(X[t], y[t], id=ids[t], weight=w[t])
     assert one.ids_ == other.ids_
     assert (one._live.values()[0] == other._live.values()[0]).all()
-    assert (one._live.solver.rows.weights == other._live.solver.rows.weights).all()
+    assert (one._live.solver.weights == other._live.solver.weights).all()
     assert one._live.phase == other._live.phase
     assert one.coef_ == pytest.approx(other.coef_, rel=1e-9, abs=1e-12)
     one.learn_one(X[0], y[0])

@@ -197,7 +197,7 @@ def test_rows_may_be_forgotten_between_chunks(name, kind, intercept, s, cuts, go
     )
     edges = [0, *sorted(cuts), 1400]
     for a, b in pairwise(edges):
-        left = np.maximum(solver.rows.n_rows + np.arange(1, b - a + 1) - s, 0)
+        left = np.maximum(solver.n_rows + np.arange(1, b - a + 1) - s, 0)
         after, none = np.diff(left, prepend=0), np.zeros(b - a, np.int64)
         rows = X[a:b], y[a:b], none, after, Asked(*asked)
         found = in_batches(solver, *rows, intercept=intercept)
@@ -206,7 +206,7 @@ def test_rows_may_be_forgotten_between_chunks(name, kind, intercept, s, cuts, go
             assert (one is None) == (other is None)
         agree(found.prediction, expected.prediction, 1e-9)
         agree(found.penalty, expected.penalty, 1e-9)
-        positions = np.unique(np.array(gone, dtype=np.intp) % solver.rows.n_rows)
+        positions = np.unique(np.array(gone, dtype=np.intp) % solver.n_rows)
         solver.remove(positions)
         twin.remove(positions)
         assert (solver.values()[0] == twin.values()[0]).all()
@@ -221,7 +221,7 @@ def test_no_number_of_rows_that_have_left_remains(batched, name):
     through(in_batches, solver, X, y, 20, True)
     never = solver_for(3, PENALTIES[name], intercept=True, shrinks=True)
     never.extend(X[-20:], y[-20:])
-    assert solver.rows.clean
+    assert solver.residues() == []
     assert solver.coef.tolist() == never.coef.tolist()
     store = np.concatenate([*map(np.ravel, solver.rows.arrays[:2]), *solver.stores])
     assert np.abs(store[np.isfinite(store)]).max() < 1e4

@@ -50,7 +50,7 @@ def test_rows_that_leave_from_anywhere_are_overwritten_with_what_was_derived(int
             solver.sum_up()
             solver.blank(gone, (0, 0))
             alive = np.setdiff1d(alive, gone)
-            assert not solver.rows.features[gone].any()
+            assert not solver.features[gone].any()
             assert solver.residues() == []
         check(solver, X[alive], y[alive], w[alive])
 
@@ -62,6 +62,6 @@ def test_gaps_at_the_ends_are_cut_off():
         solver.extend(X, y, w)
         solver.sum_up()
         solver.blank(np.array([0, 1, 78, 79]), (2, 2))
-        assert solver.rows.n_rows == 76
+        assert solver.n_rows == 76
         check(solver, X[2:78], y[2:78], w[2:78])
         assert solver.residues() == []

@@ -13,7 +13,7 @@ def test_the_maximum_follows_the_live_rows_when_the_largest_row_leaves(intercept
     X[10, 1] = 50.0
     solver = EventSolver(3, Lemma3(delta=0.1, theta_max=2.0), intercept=intercept)
     for t in range(60):
-        solver.learn(X[t], y[t], int(solver.rows.n_rows == 12))
+        solver.learn(X[t], y[t], int(solver.n_rows == 12))
         live = slice(max(0, t - 11), t + 1)
         expected = naive.adaptive_penalty(X[live], y[live], 0.1, 2.0, intercept)
         assert solver.penalty_value == pytest.approx(expected, rel=1e-12, abs=1e-300)
@@ -57,7 +57,7 @@ def test_the_penalty_of_weighted_rows_equals_that_of_the_twin(intercept, scale):
     X[30], y[30], w[30] = 1e8, 1e8, 0.0  # the largest row has no weight
     solver = EventSolver(3, Lemma3(delta=0.1, theta_max=2.0), intercept=intercept)
     for t in range(80):
-        solver.learn(X[t], y[t], int(solver.rows.n_rows == 12), w[t])
+        solver.learn(X[t], y[t], int(solver.n_rows == 12), w[t])
         live = slice(max(0, t - 11), t + 1)
         expected = naive.adaptive_penalty(X[live], y[live], 0.1, 2.0, intercept, w[live])
         assert solver.penalty_value == pytest.approx(expected, rel=1e-9, abs=1e-300)

@@ -16,7 +16,7 @@ def test_a_solution_after_a_jump_of_the_penalty_equals_a_refit():
     solver = EventSolver(4, Lemma3(), intercept=True)
     rule = ("AdaptiveRidge", {"delta": 0.05, "theta_max": 1.0})
     for t in range(80):
-        solver.learn(X[t], y[t], int(solver.rows.n_rows == 25))
+        solver.learn(X[t], y[t], int(solver.n_rows == 25))
         live = slice(max(0, t - 24), t + 1)
         coef, level, _, _ = naive.refit(X[live], y[live], rule, True)
         np.testing.assert_allclose(solver.coef, coef, rtol=1e-9, atol=1e-11)

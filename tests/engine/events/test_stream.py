@@ -34,7 +34,7 @@ def test_windows_of_changing_rank_equal_least_squares(kind, s):
     y = rng.normal(size=200)
     solver = EventSolver(20, Fixed(), intercept=False)
     for t in range(200):
-        solver.learn(X[t], y[t], int(solver.rows.n_rows == s))
+        solver.learn(X[t], y[t], int(solver.n_rows == s))
         live = slice(max(0, t + 1 - s), t + 1)
         answer, _, rank, _ = np.linalg.lstsq(X[live], y[live], rcond=None)
         np.testing.assert_allclose(solver.coef, answer, atol=1e-10)

@@ -40,7 +40,7 @@ def test_one_value_1e8_times_larger_than_all_others(d, s, alpha):
     solver = EventSolver(d, Fixed(alpha), intercept=False)
     windows = rolling(X, y, s, alpha=alpha, fit_intercept=False)
     for t in range(len(y)):
-        solver.learn(X[t], y[t], int(solver.rows.n_rows == s))
+        solver.learn(X[t], y[t], int(solver.n_rows == s))
         found = solver.coef
         if t in (giant, giant + 1, giant + s // 2, giant + s - 1, giant + s):
             live = slice(t + 1 - s, t + 1)
@@ -59,7 +59,7 @@ def test_a_heavy_row_moves_the_mean_far_from_the_centre(d, s):
     solver = EventSolver(d, Fixed(0.7), intercept=True)
     windows = rolling(X, y, s, alpha=0.7, fit_intercept=True, sample_weight=w)
     for t in range(3 * s):
-        solver.learn(X[t], y[t], int(solver.rows.n_rows == s), w[t])
+        solver.learn(X[t], y[t], int(solver.n_rows == s), w[t])
         found, live = solver.coef, slice(max(0, t + 1 - s), t + 1)
         exact, _ = naive.solve_exactly(X[live], y[live], 0.7, True, w[live])
         assert np.abs(found - exact).max() <= 1e-9 * np.abs(exact).max()

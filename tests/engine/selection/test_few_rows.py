@@ -101,13 +101,13 @@ def by_singular_values(solver):
     def measure(end, row, events, asked):
         for t in range(row, end):
             solver._settle()
-            if solver.rows.n_rows:
+            if solver.n_rows:
                 refit_selection(*solver.rows.arrays, solver.stores[0])
             state = solver._state
             events.states[:3, t] = solver.predict(events.rows[t]), state.penalty, state.intercept
-            events.counts[:, t] = solver.rows.n_rows, state.rank, solver.rows.n_rows
+            events.counts[:, t] = solver.n_rows, state.rank, solver.n_rows
             events.counts[2, t] -= solver.rows.weightless
-            if solver.rows.n_rows:
+            if solver.n_rows:
                 solver._measure_by_spectrum(t, events)
             solver.learn(events.rows[t], *events.responses[t, [0]], 0, events.responses[t, 2])
         return end
