@@ -3,4 +3,5 @@
 
 NB_MODULE(EFFACE_MODULE, m) {
   efface::bind_fit(m);
+  efface::bind_many(m);
 }

@@ -15,10 +15,12 @@ class sliding {
  public:
   using Real = std::conditional_t<std::is_same_v<V, lanes>, double, dd>;
 
-  sliding(arena& a, index d, index k, index window, bool centred)
-      : staged_(a, d + k + 1), total_(a, d, k), recent_(a, d, k), m_(a, d, k) {
+  /// For ranges of at most `window` rows, whose start moves by `unit` rows at a time.
+  sliding(arena& a, index d, index k, index window, bool centred, index unit = 1)
+      : unit_(unit), fan_(d < 256 ? 32 : 8), staged_(a, d + k + 1), total_(a, d, k), recent_(a, d, k),
+        m_(a, d, k) {
     index most = 2;
-    for (index n = window; n > 1; n = (n + fan - 1) / fan) most += fan + 1;
+    for (index n = window; n > unit; n = step_for(n)) most += fan_ + 1;
     for (index i = 0; i < most; ++i) stack_.emplace_back(a, d, k);
     starts_ = a.take<index>(most);
     m_.centred = centred;
@@ -29,7 +31,13 @@ class sliding {
   const moments<Real>& gather(const weighted_rows& rows, index a, index b) {
     if (a > turn_ || b < seen_) turn_over(rows, b);
     near_ = sum_to(rows, a, b);
+    from_ = a;
     return m_;
+  }
+  /// Start anew around the mean of [a, b): for arrays, of which no row leaves.
+  void recentre(const weighted_rows& rows, index a, index b) {
+    turn_over(rows, b);
+    if (m_.centred) describe(rows, a, b, m_);
   }
   /// Is the centre so near to the mean that the moments have their digits?
   bool near() const { return near_; }
@@ -37,11 +45,7 @@ class sliding {
   /// Overwrite what contains a row before `head`.
   void release(index head) {
     while (depth_ > 0 && starts_[depth_ - 1] < head) pop();
-    total_.clear();
-    wipe(m_.gram.data, (m_.d + m_.k) * (m_.d + m_.k) * sizeof(Real));
-    wipe(m_.mean, (m_.d + m_.k) * sizeof(Real));
-    wipe(m_.bounds, 2 * m_.d * sizeof(double));
-    m_.weight = Real(0.0);
+    if (head > from_) clear_moments();
     if (seen_ == never || head <= anchor_) return;  // the centre is a live row
     recent_.clear();
     wipe(m_.centre, (m_.d + m_.k) * sizeof(double));
@@ -49,12 +53,22 @@ class sliding {
   }
   void shift(index by) {
     if (seen_ != never) seen_ -= by;
+    if (from_ != never) from_ -= by;
     turn_ -= by, anchor_ -= by;
     for (index i = 0; i < depth_; ++i) starts_[i] -= by;
   }
 
  private:
-  static constexpr index fan = 32, never = index(1) << 62;
+  static constexpr index never = index(1) << 62;
+
+  void clear_moments() {
+    total_.clear();
+    wipe(m_.gram.data, (m_.d + m_.k) * (m_.d + m_.k) * sizeof(Real));
+    wipe(m_.mean, (m_.d + m_.k) * sizeof(Real));
+    wipe(m_.bounds, 2 * m_.d * sizeof(double));
+    m_.weight = Real(0.0), m_.count = 0;
+    from_ = never;
+  }
 
   struct part {
     part(arena& a, index d, index k) : gram(a, d + k + 1), bounds(a.take<double>(2 * d)), d(d) {}
@@ -90,6 +104,7 @@ class sliding {
     }
   };
 
+  index step_for(index rows) const { return (rows + fan_ * unit_ - 1) / (fan_ * unit_) * unit_; }
   void pop() { stack_[--depth_].clear(), starts_[depth_] = 0; }
   bool sum_to(const weighted_rows& rows, index a, index b) {
     recent_.add(staged_, rows, seen_, b, m_.centre);
@@ -112,7 +127,7 @@ class sliding {
     while (depth_ > 0 && starts_[depth_ - 1] < a) pop();
     index top = depth_ > 0 ? starts_[depth_ - 1] : turn_, step = top - a;
     while (top > a) {
-      if (top - a <= step) step = (top - a + fan - 1) / fan;
+      if (top - a <= step) step = step_for(top - a);
       const index start = a + (top - a - 1) / step * step;
       if (depth_ > 0) stack_[depth_].set_sum(stack_[depth_ - 1], nullptr);
       stack_[depth_].add(staged_, rows, start, top, m_.centre);
@@ -120,12 +135,13 @@ class sliding {
     }
   }
 
+  index unit_, fan_;
   staged_rows<V> staged_;
   part total_, recent_;
   std::vector<part> stack_;
   index* starts_;
   bool near_ = false;
-  index depth_ = 0, turn_ = 0, seen_ = never, anchor_ = 0;
+  index depth_ = 0, turn_ = 0, seen_ = never, anchor_ = 0, from_ = never;
   moments<Real> m_;
 };
 
