@@ -118,10 +118,12 @@ class blocked_cholesky {
   /// rows <- rows L'^-1
   void divide_transposed(matrix_view rows) const {
     for (index j = 0; j < n_; j += panel) {
-      const index width = std::min(panel, n_ - j);
+      const index width = std::min(panel, n_ - j), rest = n_ - j - width;
       const auto part = rows.at(0, j, rows.rows, width);
-      if (j > 0) add_product<-1>(part, rows.at(0, 0, rows.rows, j), {transposed_ + j, j, width, n_});
       multiply_in_place(part, {corner(j) + panel * panel, width, width, panel}, scratch_);
+      if (rest > 0)
+        add_product<-1>(rows.at(0, j + width, rows.rows, rest), part,
+                        {transposed_ + j * n_ + j + width, width, rest, n_});
     }
     wipe(scratch_, 2 * panel * panel * sizeof(double));
   }
@@ -135,6 +137,10 @@ class blocked_cholesky {
       if (j > 0) add_product<-1>(rows.at(0, 0, rows.rows, j), part, factor.at(j, 0, width, j));
     }
     wipe(scratch_, 2 * panel * panel * sizeof(double));
+  }
+
+  void clear() {
+    wipe(transposed_, n_ * n_ * sizeof(double)), wipe(corners_, 2 * panel * (n_ + panel) * sizeof(double));
   }
 
  private:
@@ -153,7 +159,7 @@ class blocked_cholesky {
     for (index p = 0; p < width; ++p) {
       const double pivot = wide[p][p];
       v.sound &= pivot > safe * scale[p];
-      v.certain &= pivot > clear * scale[p];
+      v.certain &= pivot > efface::clear * scale[p];
       const double inverse = pivot > 0.0 ? 1.0 / pivot : 0.0, root = std::sqrt(inverse);
       for (index i = p + 1; i < width; ++i) {
         const lanes factor = wide[i][p] * inverse;

@@ -35,19 +35,19 @@ class random_probes {
 /// and no pivot shows it. |Z_ij|^2 <= M_jj S_ii, and M_jj is about 1 / scale_j.
 struct summed_terms {
   const double *theta, *core;  // n numbers, a multiple of 8
-  const double *scale;         // the squared lengths of the core's features
-  const double *squares;       // those of all rows; 0 for what is no feature
+  const double* scale;         // the squared lengths of the core's features
   double reach;                // the largest w_i^2 S_ii
   index n;
 
-  /// Is enough left of the largest coefficient, with all features at one scale?
-  bool keep_digits(double margin) const {
+  /// Is enough left of the largest coefficient, with all features at one scale? Their squared lengths
+  /// in all rows are between `low` and `high`; 0 for what is no feature.
+  bool keep_digits(const double* low, const double* high, double margin) const {
     lanes left = 0.0, largest = 0.0;
-    const lanes far = reach;
     for (index j = 0; j < n; j += 8) {
-      const lanes t = lanes::load(theta + j), c = lanes::load(core + j), square = lanes::load(squares + j);
-      const lanes size = square * t * t, inside = c * c, added = far / lanes::load(scale + j);
-      const lanes term = square * select(inside > added, inside, added);
+      const lanes t = lanes::load(theta + j), c = lanes::load(core + j);
+      const lanes size = lanes::load(low + j) * t * t, inside = c * c;
+      const lanes added = lanes(reach) / lanes::load(scale + j);
+      const lanes term = lanes::load(high + j) * select(inside > added, inside, added);
       left = select(size > left, size, left), largest = select(term > largest, term, largest);
     }
     double most = 0.0, all = 0.0;

@@ -92,14 +92,15 @@ class sliding {
       staged.add(rows, lo, hi, centre, gram);
     }
     void set_sum(const part& a, const part* b) {
-      const index n = 8 * gram.blocks * gram.blocks;
       const bool empty = !(value(a.gram(d, d)) > 0.0);
       if (!b || empty) {
         const part& only = b ? *b : a;
-        std::copy_n(only.gram.data, n, gram.data), std::copy_n(only.bounds, 2 * d, bounds);
+        for (index i = 0; i < 8 * gram.blocks; ++i) std::copy_n(only.gram[i], i / 8 + 1, gram[i]);
+        std::copy_n(only.bounds, 2 * d, bounds);
         return;
       }
-      for (index i = 0; i < n; ++i) gram.data[i] = a.gram.data[i] + b->gram.data[i];
+      for (index i = 0; i < 8 * gram.blocks; ++i)
+        for (index j = 0; j <= i / 8; ++j) gram[i][j] = a.gram[i][j] + b->gram[i][j];
       join(a.bounds, a.bounds + d, true), join(b->bounds, b->bounds + d, false);
     }
   };
