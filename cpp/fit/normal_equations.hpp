@@ -16,18 +16,21 @@ template <class Real>
 class normal_equations {
   static constexpr bool precise = !std::is_same_v<Real, double>;
   static constexpr double well_conditioned = 1e4;
+  static constexpr double too_strong = 0x1p400;  // of a penalty: the coefficient is 0
   static constexpr double enough = 1e-10;  // relative errors of double precision that may stay
   using solver = std::conditional_t<precise, semidefinite, definite>;
 
  public:
   normal_equations(arena& memory, index n, index responses)
       : a{memory.take<Real>(n * n), n}, b{memory.take<Real>(responses * n), n},
-        square(memory.take<Real>(responses)), n_(n), k_(responses), memory_(memory) {}
+        square(memory.take<Real>(responses)), beyond(memory.take<double>(responses)), n_(n), k_(responses), memory_(memory) {}
   rows_of<Real> a, b;  // lower triangle; a row of b per response
   Real* square;        // y'y
+  double* beyond;      // of which no row of the dual knows
 
-  /// b <- the solutions. False where they may have lost digits.
-  bool solve(const double* lam, double least, index& rank) {
+  /// b <- the solutions. False where they may have lost digits. With `ratio`, in double-double
+  /// precision only, the penalty of each feature is multiplied by its own.
+  bool solve(const double* lam, double least, index& rank, const double* ratio = nullptr) {
     arena::scope s(memory_);
     auto solver_of = [&] {
       if constexpr (precise) return semidefinite(memory_, n_);
@@ -37,10 +40,13 @@ class normal_equations {
     for (index r = 0, end; r < k_; r = end) {  // responses with one penalty share a factor
       for (end = r + 1; end < k_ && lam[end] == lam[r];) ++end;
       if constexpr (precise) {
-        for (index i = 0; i < n_; ++i) a[i][i] += Real(lam[r]);
+        for (index i = 0; i < n_; ++i) {
+          if (ratio && lam[r] * ratio[i] > too_strong) drop(i);
+          else a[i][i] += Real(ratio ? lam[r] * ratio[i] : lam[r]);
+        }
         rank = solve.factorise({a.data, n_}, least);
         for (index q = r; q < end; ++q) solve.solve(b[q]);
-        for (index i = 0; end < k_ && i < n_; ++i) a[i][i] += Real(-lam[r]);
+        for (index i = 0; end < k_ && i < n_; ++i) a[i][i] += Real(ratio ? -lam[r] * ratio[i] : -lam[r]);
       } else {
         if (!(solve.solve({a.data, n_}, lam[r], {b[r], n_}, end - r) >= safe)) return false;
         rank = n_;
@@ -77,8 +83,8 @@ class normal_equations {
       grid.explain(theta, square[r], left);
       for (int k = 0; k < exponents; ++k) {
         const double l = grid.lam[k];
-        if (dual) left[k] = l * grid.explained[k];
-        residual[k] = dual ? l * l * grid.length[k] : left[k] - l * grid.length[k];
+        if (dual) left[k] = l * grid.explained[k] + beyond[r];
+        residual[k] = dual ? l * l * grid.length[k] + beyond[r] : left[k] - l * grid.length[k];
         if (flat) left[k] = residual[k] = 1.0;
       }
       const choice c = weigh(e, grid.log_det, free, left, residual, prior);
@@ -110,6 +116,10 @@ class normal_equations {
   }
 
  private:
+  void drop(index i) {
+    for (index j = 0; j < n_; ++j) (j <= i ? a[i][j] : a[j][i]) = Real(0.0);
+    for (index r = 0; r < k_; ++r) b[r][i] = Real(0.0);
+  }
   /// One step with the residual of A itself. Its size tells the digits: true if enough are left.
   bool refine(const tridiagonal<Real>& t, double lam, const Real* b, Real* theta, Real* step) const {
     for (index i = 0; i < n_; ++i) step[i] = mulsub(Real(lam), theta[i], b[i]);

@@ -25,7 +25,7 @@ class arena {
   arena(const arena&) = delete;
   arena& operator=(const arena&) = delete;
   ~arena() {
-    if (!data_) return;
+    if (!data_ || !owned_) return;
     wipe(data_, size_);
     ::operator delete[](data_, std::align_val_t{64});
   }
@@ -55,13 +55,24 @@ class arena {
     std::size_t at_;
   };
 
+  std::size_t used() const { return used_; }
   std::size_t most() const { return most_; }
   std::size_t size() const { return size_; }
   const char* data() const { return data_; }
 
+ protected:
+  arena(void* data, std::size_t bytes) : size_(bytes), data_(static_cast<char*>(data)), owned_(false) {}
+
  private:
   std::size_t size_ = 0, used_ = 0, most_ = 0;
   char* data_ = nullptr;
+  bool owned_ = true;
+};
+
+/// Hands out memory that another one owns, as it is.
+class borrowed_arena : public arena {
+ public:
+  borrowed_arena(void* data, std::size_t bytes) : arena(data, bytes) {}
 };
 
 /// The bytes that `make` takes from an arena.

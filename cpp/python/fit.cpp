@@ -1,5 +1,6 @@
 // One regression on given rows: the coefficients of a model, from nothing.
 #include "python/bindings.hpp"
+#include "fit/extreme_rows.hpp"
 
 #include <nanobind/stl/tuple.h>
 
@@ -17,8 +18,8 @@ nb::tuple fit_model(const_matrix x, const_matrix y, const_vector w, bool interce
   const model f = model_of(intercept, power, rule, a, b, c);
   {
     nb::gil_scoped_release unlocked;
-    arena memory(scratch_of(d, k));
-    fit_rows(rows, 0, n, f, out, memory);
+    workspace work(d, k);
+    fit_rows(rows, 0, n, f, out, work);
   }
   return nb::make_tuple(coef, level, penalty, out.rank);
 }

@@ -24,12 +24,12 @@ template <class Real>
 struct moments {
   moments(arena& a, index features, index responses)
       : d(features), k(responses), centre(a.take<double>(d + k)), bounds(a.take<double>(2 * d)),
-        mean(a.take<Real>(d + k)), gram{a.take<Real>((d + k) * (d + k)), d + k} {}
+        mean(a.take<Real>(d + k)), scatter(a.take<Real>(k)), gram{a.take<Real>((d + k) * (d + k)), d + k} {}
   index d, k, count = 0;  // rows with weight
   Real weight{0.0};
-  bool centred = true;
+  bool centred = true, spread = true;  // do the scatters have their digits?
   double *centre, *bounds;  // the least and the largest value of every feature
-  Real* mean;               // relative to the centre
+  Real *mean, *scatter;     // relative to the centre; of every response, squares around its mean
   rows_of<Real> gram;       // lower triangle, around centre + mean; around 0 if not centred
 
   bool constant(index j) const {
@@ -70,13 +70,14 @@ class staged_rows {
 
   /// out += the rows [lo, hi)
   void add(const weighted_rows& rows, index lo, index hi, const double* centre, block_gram<V> out) {
+    const index used = std::min(most, std::max<index>(hi - lo, 0));
     for (; lo < hi; lo += most) {
       const index count = std::min(most, hi - lo);
       for (index i = 0; i < count; ++i) put(rows, lo + i, i, centre);
       add_products(count, out);
     }
-    wipe(high_, 2 * most * step_ * sizeof(double));
-    if (precise) wipe(low_, 2 * most * step_ * sizeof(double));
+    wipe(high_, 2 * used * step_ * sizeof(double));
+    if (precise) wipe(low_, 2 * used * step_ * sizeof(double));
   }
 
  private:
@@ -142,17 +143,24 @@ bool set_moments(block_gram<V> total, moments<Real>& m) {
   bool near = true;
   for (index i = 0; i < p; ++i) {
     const Real linear = i < d ? total(d, i) : total(i + 1, d);
-    m.mean[i] = m.centred ? linear / m.weight : Real(0.0);
+    m.mean[i] = linear / m.weight;
     index j = 0;
     if constexpr (std::is_same_v<V, lanes>) {
-      const double *row = total.numbers(place(i)), *sums = total.numbers(d), mean = m.mean[i];
+      const double *row = total.numbers(place(i)), *sums = total.numbers(d);
+      const double mean = m.centred ? m.mean[i] : 0.0;
       for (double* out = m.gram[i]; j < std::min(d, i + 1); ++j) out[j] = row[j] - mean * sums[j];
     }
     for (; j <= i; ++j) {
-      const Real other = j < d ? total(d, j) : total(j + 1, d);
-      m.gram[i][j] = total(place(i), place(j)) - m.mean[i] * other;
+      const Real other = j < d ? total(d, j) : total(j + 1, d), raw = total(place(i), place(j));
+      m.gram[i][j] = m.centred ? raw - m.mean[i] * other : raw;
     }
     near &= !m.centred || (i < d && m.constant(i)) || !(value(m.mean[i] * linear) > 32.0 * value(m.gram[i][i]));
+  }
+  m.spread = true;
+  for (index r = 0; r < m.k; ++r) {
+    const Real offset = m.mean[d + r] * total(d + 1 + r, d);
+    m.scatter[r] = m.gram[d + r][d + r] - (m.centred ? Real(0.0) : offset);
+    m.spread &= !(value(offset) > 32.0 * value(m.scatter[r]));
   }
   return near;
 }

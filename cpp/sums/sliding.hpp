@@ -15,9 +15,46 @@ class sliding {
  public:
   using Real = std::conditional_t<std::is_same_v<V, lanes>, double, dd>;
 
-  /// For ranges of at most `window` rows, whose start moves by `unit` rows at a time.
+  /// The sums of `part`: of rows (x - c, 1, y - c), and the bounds of the features.
+  struct part {
+    part(arena& a, index d, index k) : gram(a, d + k + 1), bounds(a.take<double>(2 * d)), d(d) {}
+    block_gram<V> gram;
+    double* bounds;
+    index d, count = 0;  // rows with weight
+
+    void clear() {
+      gram.clear();
+      wipe(bounds, 2 * d * sizeof(double));
+      count = 0;
+    }
+    void join(const double* low, const double* high, bool first) {
+      for (index j = 0; j < d; ++j) {
+        bounds[j] = first ? low[j] : std::min(bounds[j], low[j]);
+        bounds[d + j] = first ? high[j] : std::max(bounds[d + j], high[j]);
+      }
+    }
+    void add(staged_rows<V>& staged, const weighted_rows& rows, index lo, index hi, const double* centre) {
+      for (index i = lo; i < hi; ++i)
+        if (rows.weight(i) > 0.0) join(rows.x + i * d, rows.x + i * d, count++ == 0);
+      staged.add(rows, lo, hi, centre, gram);
+    }
+    void set_sum(const part& a, const part* b) {
+      count = a.count + (b ? b->count : 0);
+      if (!b || a.count == 0 || b->count == 0) {
+        const part& only = b && a.count == 0 ? *b : a;
+        for (index i = 0; i < 8 * gram.blocks; ++i) std::copy_n(only.gram[i], i / 8 + 1, gram[i]);
+        std::copy_n(only.bounds, 2 * d, bounds);
+        return;
+      }
+      for (index i = 0; i < 8 * gram.blocks; ++i)
+        for (index j = 0; j <= i / 8; ++j) gram[i][j] = a.gram[i][j] + b->gram[i][j];
+      join(a.bounds, a.bounds + d, true), join(b->bounds, b->bounds + d, false);
+    }
+  };
+
+  /// `unit`: by how many rows ranges move at least, or nearly always.
   sliding(arena& a, index d, index k, index window, bool centred, index unit = 1)
-      : unit_(unit), fan_(d < 256 ? 32 : 8), staged_(a, d + k + 1), total_(a, d, k), recent_(a, d, k),
+      : staged_(a, d + k + 1), total_(a, d, k), recent_(a, d, k), unit_(unit), fan_(d < 256 ? 32 : 8),
         m_(a, d, k) {
     index most = 2;
     for (index n = window; n > unit; n = step_for(n)) most += fan_ + 1;
@@ -29,16 +66,28 @@ class sliding {
   /// The moments of the rows [a, b). When turns happen does not depend on values, so that no row
   /// that has left decides how the others are summed.
   const moments<Real>& gather(const weighted_rows& rows, index a, index b) {
-    if (a > turn_ || b < seen_) turn_over(rows, b);
-    near_ = sum_to(rows, a, b);
-    from_ = a;
+    const part& total = sum(rows, a, b);
+    std::copy_n(total.bounds, 2 * m_.d, m_.bounds);
+    m_.count = total.count;
+    near_ = set_moments(total.gram, m_);
     return m_;
   }
-  /// Start anew around the mean of [a, b): for arrays, of which no row leaves.
+  /// The sums of the rows [a, b), around `centre()`, which is one of them.
+  const part& sum(const weighted_rows& rows, index a, index b) {
+    if (a > anchor_ || a < first_ || b < seen_) turn_over(rows, a, b);
+    first_ = from_ = a;
+    recent_.add(staged_, rows, seen_, b, m_.centre);
+    seen_ = b;
+    reach_back(rows, a);
+    total_.set_sum(recent_, depth_ > 0 ? &stack_[depth_ - 1] : nullptr);
+    return total_;
+  }
+  /// Start again around the mean of [a, b): for arrays, of which no row leaves.
   void recentre(const weighted_rows& rows, index a, index b) {
-    turn_over(rows, b);
+    turn_over(rows, a, b);
     if (m_.centred) describe(rows, a, b, m_);
   }
+  const double* centre() const { return m_.centre; }
   /// Is the centre so near to the mean that the moments have their digits?
   bool near() const { return near_; }
 
@@ -51,10 +100,34 @@ class sliding {
     wipe(m_.centre, (m_.d + m_.k) * sizeof(double));
     seen_ = never, turn_ = 0;
   }
+  /// Overwrite everything.
+  void clear() {
+    while (depth_ > 0) pop();
+    clear_moments();
+    release(never);
+  }
+  /// Are all sums, to the last bit, those of the rows that they declare?
+  bool follows(const weighted_rows& rows, arena& a) {
+    arena::scope s(a);
+    part again(a, m_.d, m_.k);
+    const auto same = [&](const part& kept) {
+      const std::size_t bytes = 8 * again.gram.blocks * again.gram.blocks * sizeof(V);
+      return std::memcmp(again.gram.data, kept.gram.data, bytes) == 0 && again.count == kept.count &&
+             std::memcmp(again.bounds, kept.bounds, 2 * m_.d * sizeof(double)) == 0;
+    };
+    bool sound = true;
+    for (index i = 0; i < depth_; ++i) {
+      again.add(staged_, rows, starts_[i], i > 0 ? starts_[i - 1] : turn_, m_.centre);
+      sound &= same(stack_[i]);
+    }
+    again.clear();
+    if (seen_ != never) again.add(staged_, rows, turn_, seen_, m_.centre);
+    return sound && same(recent_);
+  }
   void shift(index by) {
     if (seen_ != never) seen_ -= by;
     if (from_ != never) from_ -= by;
-    turn_ -= by, anchor_ -= by;
+    first_ -= by, turn_ -= by, anchor_ -= by;
     for (index i = 0; i < depth_; ++i) starts_[i] -= by;
   }
 
@@ -64,63 +137,20 @@ class sliding {
   void clear_moments() {
     total_.clear();
     wipe(m_.gram.data, (m_.d + m_.k) * (m_.d + m_.k) * sizeof(Real));
-    wipe(m_.mean, (m_.d + m_.k) * sizeof(Real));
+    wipe(m_.mean, (m_.d + m_.k) * sizeof(Real)), wipe(m_.scatter, m_.k * sizeof(Real));
     wipe(m_.bounds, 2 * m_.d * sizeof(double));
-    m_.weight = Real(0.0), m_.count = 0;
-    from_ = never;
+    m_.weight = Real(0.0), m_.count = 0, from_ = never;
   }
-
-  struct part {
-    part(arena& a, index d, index k) : gram(a, d + k + 1), bounds(a.take<double>(2 * d)), d(d) {}
-    block_gram<V> gram;
-    double* bounds;
-    index d;
-
-    void clear() {
-      gram.clear();
-      wipe(bounds, 2 * d * sizeof(double));
-    }
-    void join(const double* low, const double* high, bool first) {
-      for (index j = 0; j < d; ++j) {
-        bounds[j] = first ? low[j] : std::min(bounds[j], low[j]);
-        bounds[d + j] = first ? high[j] : std::max(bounds[d + j], high[j]);
-      }
-    }
-    void add(staged_rows<V>& staged, const weighted_rows& rows, index lo, index hi, const double* centre) {
-      const bool empty = !(value(gram(d, d)) > 0.0);
-      for (index i = lo; i < hi; ++i) join(rows.x + i * d, rows.x + i * d, empty && i == lo);
-      staged.add(rows, lo, hi, centre, gram);
-    }
-    void set_sum(const part& a, const part* b) {
-      const bool empty = !(value(a.gram(d, d)) > 0.0);
-      if (!b || empty) {
-        const part& only = b ? *b : a;
-        for (index i = 0; i < 8 * gram.blocks; ++i) std::copy_n(only.gram[i], i / 8 + 1, gram[i]);
-        std::copy_n(only.bounds, 2 * d, bounds);
-        return;
-      }
-      for (index i = 0; i < 8 * gram.blocks; ++i)
-        for (index j = 0; j <= i / 8; ++j) gram[i][j] = a.gram[i][j] + b->gram[i][j];
-      join(a.bounds, a.bounds + d, true), join(b->bounds, b->bounds + d, false);
-    }
-  };
-
   index step_for(index rows) const { return (rows + fan_ * unit_ - 1) / (fan_ * unit_) * unit_; }
   void pop() { stack_[--depth_].clear(), starts_[depth_] = 0; }
-  bool sum_to(const weighted_rows& rows, index a, index b) {
-    recent_.add(staged_, rows, seen_, b, m_.centre);
-    seen_ = b;
-    reach_back(rows, a);
-    total_.set_sum(recent_, depth_ > 0 ? &stack_[depth_ - 1] : nullptr);
-    std::copy_n(total_.bounds, 2 * m_.d, m_.bounds);
-    m_.count = b - a;
-    return set_moments(total_.gram, m_);
-  }
-  /// Start anew at the row b, around the newest row: a mean would outlive rows that leave.
-  void turn_over(const weighted_rows& rows, index b) {
+  /// Start again at the row b, around the newest row that has weight: a mean would outlive rows that
+  /// leave, and a row without weight counts for nothing.
+  void turn_over(const weighted_rows& rows, index a, index b) {
     recent_.clear();
     while (depth_ > 0) pop();
     turn_ = seen_ = b, anchor_ = b - 1;
+    while (anchor_ > a && !(rows.weight(anchor_) > 0.0)) --anchor_;
+    if (!(rows.weight(anchor_) > 0.0)) anchor_ = b - 1;
     for (index j = 0; m_.centred && j < m_.d + m_.k; ++j) m_.centre[j] = rows.value(anchor_, j);
   }
   /// Extend the stack until its top starts at `a`.
@@ -136,13 +166,13 @@ class sliding {
     }
   }
 
-  index unit_, fan_;
   staged_rows<V> staged_;
   part total_, recent_;
   std::vector<part> stack_;
   index* starts_;
   bool near_ = false;
-  index depth_ = 0, turn_ = 0, seen_ = never, anchor_ = 0, from_ = never;
+  index unit_, fan_, first_ = 0, depth_ = 0, turn_ = 0, seen_ = never, anchor_ = 0;
+  index from_ = never;  // the first row in the moments
   moments<Real> m_;
 };
 

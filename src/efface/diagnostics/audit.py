@@ -119,7 +119,6 @@ def audit(
         claims=claims,
         alive=alive,
         canonical=snapshot.same(fresh._snapshot(), live)
-        and found.solver.rows.clean
         and not residues,
         residues=tuple(residues),
     )

@@ -50,8 +50,8 @@ class SlidingReplay:
     """A replay of rows through a solver.
 
     >>> from efface.live.penalties import Fixed
-    >>> from efface.live.event_solver import EventSolver
-    >>> solver = EventSolver(1, Fixed(), intercept=False)
+    >>> from efface.live.solver import Solver
+    >>> solver = Solver(1, Fixed(), intercept=False)
     >>> replay = SlidingReplay(solver, Asked(False, False, False))
     >>> none, one = np.zeros(300, np.int64), np.ones(300, np.int64)
     >>> solver.extend(np.ones((2, 1)), np.array([1.0, 3.0]))
@@ -64,13 +64,13 @@ class SlidingReplay:
 
     def batched(self, X: Matrix, y: Vector, before: Ints, after: Ints, weights: Vector) -> Trace:
         """``Solver.replay``, in batches where that is possible and worth it."""
-        solver, rows = self.solver, self.solver.rows
-        run = longest_run(rows.n_rows, before, after)
-        even = bool((weights == 1.0).all() and (rows.weights == 1.0).all())
+        solver = self.solver
+        run = longest_run(solver.n_rows, before, after)
+        even = bool((weights == 1.0).all() and (solver.weights == 1.0).all())
         if not (solver.batched and even and self._worth(run)):
             return self.one_by_one(X, y, before, after, weights)
         solver.drop(int(before[0]))
-        past, leaving = (rows.features.copy(), rows.y.copy()), departures(before, after)
+        past, leaving = (solver.features.copy(), solver.y.copy()), departures(before, after)
         tried = run._replace(first=run.first + _TRIED) if self._many else run
         trace = joined(
             [

@@ -29,9 +29,9 @@ _LEAST = -64.0  # halvings of the newest row when weights are made anew
 class Fading:
     """The weights of the rows of a solver.
 
-    >>> from efface.live.event_solver import EventSolver
+    >>> from efface.live.solver import Solver
     >>> from efface.live.penalties import Fixed
-    >>> solver, index = EventSolver(1, Fixed(), intercept=False, fades=True), RowIndex()
+    >>> solver, index = Solver(1, Fixed(), intercept=False, fades=True), RowIndex()
     >>> fading = Fading(HalfLife(1.0, False), solver, index)
     >>> for row, y in enumerate([1.0, 4.0]):
     ...     fading.learn(np.ones(1), y, 0, 1.0, None)
@@ -47,14 +47,13 @@ class Fading:
 
     def learn(self, x: Vector, y: float, leaving: int, weight: float, time: Time | None) -> None:
         """Learn a row that the index does not have yet; then the oldest ``leaving`` rows leave."""
-        if not self.solver.rows.n_rows:
+        if not self.solver.n_rows:
             self._begin(time, -1)
         elif self._halvings(time) > 0.0:
             self.renew()
         fade = 2.0 ** min(self._halvings(time), 0.0)
         self._came += 1
-        self.solver.learn(x, y, leaving, weight * fade)
-        self.solver.note_newest(weight, fade)
+        self.solver.learn(x, y, leaving, weight, fade)
 
     def _begin(self, time: Time | None, came: int = 0) -> None:
         """The origin is the newest row, or with ``came`` -1 the row that comes next."""
@@ -87,17 +86,17 @@ class Fading:
 
     def halvings(self, more: int = 0, times: Times | None = None) -> Vector:
         """How often each live row is halved as ``more`` rows come at ``times``: up to 0."""
-        count = self.solver.rows.n_rows + more
+        count = self.solver.n_rows + more
         return self.halflife.halvings(count, _after(self._index.times, times))
 
     def _fades_at(self, times: Times | None) -> Vector:
-        halvings = self.halflife.halvings(self.solver.rows.n_rows, times)
+        halvings = self.halflife.halvings(self.solver.n_rows, times)
         return np.asarray(np.exp2(halvings + _LEAST))
 
     def extend(self, X: Matrix, y: Vector, weights: Vector, times: Times | None) -> None:
         """Learn many newest rows, which the index does not have yet."""
         n = len(y)
-        if n and self.solver.rows.n_rows and self.ahead(n, times) == n:
+        if n and self.solver.n_rows and self.ahead(n, times) == n:
             self.solver.extend(X, y, weights, self.coming(n, times))
         elif n:
             self.solver.extend(X, y, weights, np.ones(n))
@@ -123,7 +122,7 @@ class Fading:
 
     def start_part(self, leaving: int, ahead: Times | None, past: Times | None) -> None:
         """Make room for the weight of the next row; the ``leaving`` oldest rows leave before it."""
-        n = self.solver.rows.n_rows
+        n = self.solver.n_rows
         if n == leaving:
             self._begin(None if ahead is None else ahead[0].item(), -1)
         elif not self.ahead(1, ahead):

@@ -31,12 +31,14 @@ class FeatureMoments:
     """
 
     gaps_from = None  # no gaps between rows: sums of suffixes are by place
-    walls = None
 
     def __init__(self, width: int, *, shrinks: bool = True) -> None:
         self.width = width
         self._shrinks = shrinks
         self._reserve(_LEAST, np.zeros((0, width)))
+
+    def use_walls(self, walls: object) -> None:
+        """Ids do not matter here."""
 
     @property
     def _state(self) -> Record:

@@ -27,7 +27,6 @@ from efface.live.penalties import Penalty
 from efface.live.plans import Outcome, Plans
 from efface.live.policies import Policy, Schedule
 from efface.live.solver import Solver
-from efface.live.solvers import solver_for
 
 Window = tuple[Matrix, Vector, Vector]  # rows, responses, weights
 
@@ -48,11 +47,10 @@ class LiveRows:
         halflife: HalfLife | None = None,
     ) -> None:
         fresh = partial(
-            solver_for,
+            Solver,
             width,
             penalty,
             intercept=intercept,
-            shrinks=policy.shrinks,
             standardize=standardize,
             fades=halflife is not None,
         )
@@ -69,7 +67,7 @@ class LiveRows:
         self.replayed = 0  # rows, since the last rebuild
         self.solver: Solver = self._fresh()
         self.index = RowIndex()
-        self.solver.walls = self.index.walls
+        self.solver.use_walls(self.index.walls)
         self.marks = RowMarks()
         self._plans = Plans(self.index, self.marks, policy)
 
@@ -269,7 +267,7 @@ class LiveRows:
 
     def scratch(self) -> Solver:
         """A solver of the same kind without rows, for rows that never leave by themselves."""
-        solver: Solver = self._fresh(shrinks=False)
+        solver: Solver = self._fresh()
         return solver
 
     def twin(self) -> Solver:
@@ -355,7 +353,6 @@ class LiveRows:
             index.close_gaps()
             self._renew_weights()
             return
-        solver.sum_up()
         solver.blank(positions, index.remove(positions))
         if index.gaps > kept:
             self._close_gaps()

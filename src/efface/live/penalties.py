@@ -51,6 +51,16 @@ class Penalty(ABC):
         return self.rule.alpha if self.rule.kind in (FIXED, FADING) else None
 
     @property
+    @abstractmethod
+    def code(self) -> tuple[int, float, float, float]:
+        """The rule as the core reads it: its number and its parameters."""
+
+    @property
+    def power(self) -> float:
+        """Features are divided by this power of their standard deviation."""
+        return 0.0
+
+    @property
     def fading(self) -> Penalty:
         """The same penalty for rows whose weights fade."""
         return self
@@ -71,6 +81,10 @@ class Fixed(Penalty):
 
     alpha: float = 0.0
     fades: bool = False
+
+    @property
+    def code(self) -> tuple[int, float, float, float]:
+        return 0, self.alpha, 0.0, 0.0
 
     @property
     def rule(self) -> Rule:
@@ -100,6 +114,10 @@ class Lemma3(Penalty):
     switch_at: float = inf
 
     @property
+    def code(self) -> tuple[int, float, float, float]:
+        return 1, self.delta, self.theta_max, self.switch_at
+
+    @property
     def rule(self) -> Rule:
         return Rule(LEMMA_3, 0.0, self.delta, self.theta_max, self.switch_at, self.noise)
 
@@ -126,6 +144,14 @@ class Selected(Penalty):
     """
 
     average: bool = False
+
+    @property
+    def code(self) -> tuple[int, float, float, float]:
+        return 2, 0.0, 0.0, 0.0
+
+    @property
+    def power(self) -> float:
+        return 0.5
 
     @property
     def rule(self) -> Rule:

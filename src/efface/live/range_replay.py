@@ -94,8 +94,8 @@ class KeyFits(NamedTuple):
 class RangeReplay:
     """Solves ranges of rows on up to ``workers`` threads.
 
-    >>> from efface.live.event_solver import EventSolver
-    >>> solver = EventSolver(1, Fixed(1.0), intercept=False)
+    >>> from efface.live.solver import Solver
+    >>> solver = Solver(1, Fixed(1.0), intercept=False)
     >>> rows, ends = (np.ones((3, 1)), np.arange(3.0), np.ones(3)), np.array([0, 1, 2])
     >>> windows = RowRanges(*rows, np.array([0, 0, 1]), ends)
     >>> nothing = Asked(False, False, False)
@@ -235,7 +235,7 @@ class RangeReplay:
             here = slice(bounds[0], bounds[-1])
             ends = windows.lo[here], windows.hi[here]
             ranges = Ranges(windows.X, responses, *ends, rows, at[here])
-            mine = type(solver)(solver.width, solver.penalty, intercept=solver.intercepts)
+            mine = Solver(solver.width, solver.penalty, intercept=solver.intercepts)
             found[bounds[0]] = mine.walk(ranges, asked)
 
         share_out(work, windows.shares(), self.workers if n > _SHARE else 1)

@@ -130,6 +130,6 @@ def _replay_late(live: LiveRows, new: Arrivals, asked: Asked) -> Trace:
     solver, none = live.twin(), np.zeros(1, dtype=np.int64)
     fades = np.full(1, solver.unit) if solver.fades else None
     trace = solver.replay(new.X, new.y, none, none, asked, new.weights, fades)
-    solver.drop(solver.rows.n_rows)
+    solver.drop(solver.n_rows)
     live.learn_single(new)
     return trace

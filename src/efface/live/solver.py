@@ -1,221 +1,228 @@
-"""The solver: what follows from the live rows, and one loop that serves what kernels ask for.
+"""The solver: the live rows of a model, and what follows from them.
 
-A kernel does the frequent work. Where it needs something rare, such as a new core or a refit, it
-returns a code. The solver does what the code asks for and calls the kernel again. So each rare
-routine is compiled once, and only when it is needed.
+Rows, sums and the solution lie in one ``Window`` of the core. This class gives it NumPy arrays, and
+measures what the core does not.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.engine.events.event_replay import Events
-from efface.engine.events.leverage import GAUGES, SPECTRAL, UNRANKED
-from efface.engine.events.stream import DONE, append_row
-from efface.engine.jit.records import Record
-from efface.engine.jit.views import Ints, Matrix, Vector, weighed
-from efface.engine.linalg.spectrum import conditioning, numerical_rank
+from efface.core import core
 from efface.engine.windows.local_widths import Penalisation
-from efface.engine.windows.ranges import Ranges
+from efface.inputs.types import Matrix, Vector
 from efface.live.departures import departures
-from efface.live.solver_state import SolverState
-from efface.live.summation import Walls
+from efface.live.penalties import Penalty
+from efface.live.row_measures import Measures
 from efface.live.trace import Asked, Gauges, Trace, in_units
 
+Ints = NDArray[np.int64]
+Places = NDArray[np.intp]
 _EVERY, _LEAST_EVERY = 20, 500
-Step = Callable[[Any], tuple[Any, int]]  # what was reached -> what is reached now, code
-Note = Callable[[int, int], None]  # (row, code)
+_GAPS_FROM = 128  # rows from which on gaps between rows cost less than moving rows together
 
 
-class Solver(SolverState):
-    """Coefficients, penalty, rank and predictions of the rows in a row store.
+class Walls(Protocol):
+    """Says which rows are walls of the tree of sums."""
 
-    Rows come and leave through it. It trusts what it is given.
+    def __call__(self, first: int, bits: int, count: int | None = None) -> tuple[Ints, Ints]:
+        """The positions and heights of the walls from ``first`` on; 2^bits rows per leaf."""
+
+
+@final
+class Solver:
+    """Coefficients, penalty, rank and predictions of live rows, which come and leave through it.
+
+    It trusts what it is given.
+
+    >>> from efface.live.penalties import Fixed
+    >>> solver = Solver(1, Fixed(), intercept=False)
+    >>> solver.learn(np.array([2.0]), 6.0, 0)
+    >>> solver.predict(np.array([1.0]))
+    3.0
     """
 
-    batched = False  # can windows be solved side by side, see ``batches``?
-    walks = False  # can ``walk`` go through ranges of rows?
-    gaps_from: int | None = None  # from how many rows on ``blank`` may leave gaps between rows
+    gaps_from: int | None = _GAPS_FROM
+    walks = False
+    learn: Callable[..., None]  # (x, y, leaving, weight=1, fade=1): the newest row; then some leave
+    predict: Callable[[Vector], float]
 
-    # -- what a kind of solver must know ---------------------------------------------------------
+    def __init__(
+        self,
+        width: int,
+        penalty: Penalty,
+        *,
+        intercept: bool,
+        standardize: bool = False,
+        fades: bool = False,
+    ) -> None:
+        self.width, self.penalty, self.intercepts = width, penalty, intercept
+        self.standardizes, self.fades = standardize, fades
+        self.power = 1.0 if standardize else penalty.power
+        self.centred = intercept or standardize
+        self.window = core.Window(width, 1, intercept, self.power, *penalty.code)
+        self.learn, self.predict = self.window.learn, self.window.predict
+        self._walls: Walls | None = None
 
-    @abstractmethod
-    def _answer(self, code: int) -> None:
-        """Do what a kernel asks for."""
-
-    @abstractmethod
-    def _run(self, events: Events) -> None:
-        """``replay`` with predictions alone."""
-
-    @abstractmethod
-    def _measure_until(self, end: int, row: int, events: Events, asked: Asked) -> int:
-        """``replay`` with leverages, gauges, or both, up to the state that predicts row ``end``."""
-
-    @abstractmethod
-    def _gauge(self, X: Matrix, columns: Matrix) -> bool:
-        """Solve and fill gauges; False where singular values are needed."""
+    @property
+    def batched(self) -> bool:
+        return not self.standardizes and self.penalty.power == 0.0
 
     # -- rows come and leave ---------------------------------------------------------------------
 
-    def learn(self, x: Vector, y: float, leaving: int, weight: float = 1.0) -> None:
-        """Learn the newest row; then the oldest ``leaving`` rows leave."""
-        rows = self.rows
-        if rows.n_rows == rows.most and rows.reserve(rows.n_rows + 1):
-            self._allocate()
-        features, responses, span = rows.arrays  # a call without * is faster
-        if leaving:
-            placed = self._learn(features, responses, span, self.stores[0], x, y, weight, leaving)
-        else:
-            placed = append_row(features, responses, span, x, y, weight)
-        if not placed:
-            self._compact()
-            return self.learn(x, y, leaving, weight)
-        if leaving and self._releases:
-            self._release()
-        rows.n_rows += 1 - leaving
+    @property
+    def n_rows(self) -> int:
+        """The live rows, and the gaps between them."""
+        return int(self.window.size)
+
+    @property
+    def unit(self) -> float:
+        """The weight that counts as one row, where weights fade."""
+        return float(self.window.unit)
 
     def insert(self, position: int, x: Vector, y: float, weight: float = 1.0) -> None:
-        """Learn a row that belongs before others."""
-        self.learn(x, y, 0, weight)
-        if self.fades:
-            self.rows.note_weight(weight)
-        self._disturb(self.rows.move_newest(position))
+        """Learn a row that belongs before others; the index has it already."""
+        bits, walls = self.window.leaf_bits, self._walls
+        wall = walls is None or walls(position, bits, 1)[0].size > 0
+        self.window.insert(position, np.ascontiguousarray(x), np.array([y]), weight, wall)
 
     def extend(
         self, X: Matrix, y: Vector, weights: Vector | None = None, fades: Vector | None = None
     ) -> None:
         """Learn many newest rows, whose weights are multiplied by fades; nothing is solved."""
-        rows, n = self.rows, y.size
-        if n == 1 and fades is None:  # in a fraction of the time
-            weight = 1.0 if weights is None else float(weights[0])
-            return self.learn(X[0], float(y[0]), 0, weight)
-        if rows.reserve(rows.n_rows + n):
-            self._allocate()
-        if rows.span[1] + n > rows.capacity:
-            self._compact()
-        rows.extend(X, rows.weighed(y, weights, fades))
-        if fades is not None and n:
-            self._set_unit(float(fades[-1]))
-
-    def note_newest(self, weight: float, fade: float) -> None:
-        """Note the own weight and the fade of a row that was just learned with their product."""
-        if self.rows.n_rows:
-            self.rows.note_weight(weight)
-        self._set_unit(fade)
+        self.window.extend(_plain(X), _column(y), _given(weights), _given(fades))
 
     def fade(self, fades: Vector) -> None:
         """Give all rows new fades; the state is as if the rows had just been learned."""
-        self.rows.fade(fades)
-        self.unit = float(fades[-1]) if fades.size else 1.0
-        self._reset()
+        self.window.fade(_plain(fades))
 
     def drop(self, count: int) -> None:
         """The oldest rows leave."""
-        self.rows.drop(count)
-        self._release()
+        self.window.drop(count)
 
     def use_walls(self, walls: Walls | None) -> None:
         """Say which rows are walls of the tree of sums; a tree with other walls is discarded."""
-        self.walls = walls
+        self._walls = walls
+        self.window.use_walls(walls)
 
-    def sum_up(self) -> None:
-        """Take all live rows into the tree of sums."""
-        raise NotImplementedError
-
-    def blank(self, positions: NDArray[np.intp], cut: tuple[int, int]) -> None:
+    def blank(self, positions: Places, cut: tuple[int, int]) -> None:
         """Rows leave from anywhere, and leave gaps; the state is as if they had never come.
 
-        ``sum_up`` comes first. ``cut`` says how many of the oldest and of the newest places have no
-        row any more.
+        ``cut`` says how many of the oldest and of the newest places have no row any more.
         """
-        raise NotImplementedError
+        self.window.blank(positions)
+        if cut[0]:
+            self.window.drop(cut[0])
+        if cut[1]:
+            self.window.drop_newest(cut[1])
 
-    def keep(self, positions: NDArray[np.intp]) -> None:
+    def keep(self, positions: Places) -> None:
         """All rows leave but these; the state is as if the others had never come."""
-        self.rows.keep(positions)
-        self._reset()
+        self.window.keep(np.ascontiguousarray(positions, np.int64))
 
-    def remove(self, positions: NDArray[np.intp]) -> None:
+    def remove(self, positions: Places) -> None:
         """Rows leave from anywhere; the others move together."""
-        self.keep(np.delete(np.arange(self.rows.n_rows), positions))
+        self.keep(np.delete(np.arange(self.n_rows), positions))
 
     def rebuild(self) -> None:
         """Make the state a function of the live rows alone."""
-        self.keep(np.arange(self.rows.n_rows))
+        self.keep(np.arange(self.n_rows))
 
     def replace(self, X: Matrix, y: Vector, weights: Vector | None = None) -> None:
-        """Other rows in the place of all, of which nothing remains."""
-        if self.rows.reserve(y.size):
-            self._allocate()
-        self.rows.replace(X, weighed(y, weights))
-        self._reset()
+        """Replace all rows."""
+        self.keep(np.zeros(0, np.intp))
+        self.extend(X, y, weights)
 
-    def values(self, at: NDArray[np.intp] | None = None) -> tuple[Matrix, Vector, Vector]:
+    # -- the rows --------------------------------------------------------------------------------
+
+    @property
+    def features(self) -> Matrix:
+        """The rows where they lie, oldest first."""
+        return self._arrays()[0]
+
+    @property
+    def y(self) -> Vector:
+        return self._arrays()[1]
+
+    @property
+    def weights(self) -> Vector:
+        return self._arrays()[2]
+
+    @property
+    def own_weights(self) -> Vector:
+        """The weights as they were given, where ``weights`` fade."""
+        return self._arrays()[3]
+
+    @property
+    def row_fades(self) -> Vector:
+        """By what the own weight of each row is multiplied; 0 for a row without weight."""
+        *_, weights, own = self._arrays()
+        return np.divide(weights, own, out=np.zeros(own.size), where=own > 0.0)
+
+    def _arrays(self) -> tuple[Matrix, Vector, Vector, Vector]:
+        X, y, weights, own = self.window.views()
+        return X, y[:, 0], weights, own
+
+    def values(self, at: Places | None = None) -> tuple[Matrix, Vector, Vector]:
         """Copies of the rows, or of those at some places, their responses and weights."""
         X, y, weights = self.views()
         return (X.copy(), y.copy(), weights.copy()) if at is None else (X[at], y[at], weights[at])
 
     def views(self) -> tuple[Matrix, Vector, Vector]:
         """The rows, their responses and own weights, where they lie."""
-        return self.rows.features, self.rows.y, self.rows.own_weights
+        X, y, _, own = self._arrays()
+        return X, y, own
 
     # -- the solution ----------------------------------------------------------------------------
 
-    def predict(self, x: Vector) -> float:
-        value, code = self._step(x)
-        return value if code == DONE else float(self._serve(lambda _: self._step(x), value, code))
-
-    def _step(self, x: Vector) -> tuple[float, int]:
-        """The prediction of a row, and the code of the kernel."""
-        if len(self.stores) > 1:
-            return self._predict(*self.rows.arrays, *self.stores, x)
-        features, responses, span = self.rows.arrays
-        return self._predict(features, responses, span, self.stores[0], x)
-
     @property
     def coef(self) -> Vector:
-        self._settle()
-        return self._coef.copy()
+        found: Vector = self.window.coef()[0]
+        return found
 
     @property
     def intercept(self) -> float:
-        return float(self._settle().intercept)
+        return float(self.window.level(0))
 
     @property
     def penalty_value(self) -> float:
         constant = self.penalty.constant
-        return float(self._settle().penalty) / self.unit if constant is None else constant
+        return float(self.window.penalty(0)) / self.unit if constant is None else constant
 
     @property
     def rank(self) -> int:
         """The rank of the live rows, around their mean if there is an intercept."""
-        rank = int(self._settle().rank)
-        if rank >= 0:
-            return rank
-        return numerical_rank(self._scores().rows, self.rows.weights, self._centred)
+        return int(self.window.rank())
 
-    def _settle(self, note: Note | None = None) -> Record:
-        """Bring the solution up to date; the state."""
-        nothing = np.zeros(self.width)
-        self._serve(lambda _: self._step(nothing), *self._step(nothing), note)
-        return self._state
+    @property
+    def refits(self) -> bool:
+        """Do the live rows need double-double precision?"""
+        return self.window.path() in (2, 4)
 
-    def _serve(self, step: Step, reached: Any, code: int, note: Note | None = None) -> Any:
-        """Call a kernel until it is done, and do between calls what it asks for."""
-        while code != DONE:
-            if note is not None:
-                note(reached, code)
-            if code not in (SPECTRAL, UNRANKED):
-                self._answer(code)
-            reached, code = step(reached)
-        return reached
+    @property
+    def penalisation(self) -> Penalisation:
+        """How the regression is penalised."""
+        return Penalisation(self.intercepts, self.centred, round(2 * self.power))
 
-    # -- replay and gauges -----------------------------------------------------------------------
+    def gauge(self, X: Matrix) -> Gauges:
+        """How far the live rows lie from their regression, and rows of X from them."""
+        measures = Measures.of(self)
+        columns = np.array([measures.gauge(x) for x in X]).reshape(len(X), 6)
+        counted = float(self.row_fades.sum()) / self.unit if self.fades else self.window.weighted
+        penalty = float(self.window.penalty(0))
+        n_rows, rank = (np.full(len(X), value) for value in (counted, measures.rank))
+        gauges = Gauges(n_rows, rank, np.full(len(X), penalty / self.unit), *columns.T)
+        return gauges.in_units(self.unit) if self.fades else gauges
+
+    def conditioning(self) -> tuple[float, float]:
+        """phi2 and condition of the live rows, by their singular values."""
+        return Measures.of(self).conditioning()
+
+    # -- replay ----------------------------------------------------------------------------------
 
     def replay(
         self,
@@ -232,41 +239,52 @@ class Solver(SolverState):
         ``before[t]`` of the oldest rows leave before row t is predicted, ``after[t]`` once it is
         learned. phi2 and condition are given at the rows of ``marks``, and NaN between them.
         """
-        past = np.zeros(0) if fades is None else np.append(self.rows.fades, self.unit)
-        leaving = self._prepare(before, after)
-        coef, diagnostics, gauges = asked
-        faded = weights if fades is None else fades * (1.0 if weights is None else weights)
-        responses = weighed(y, faded)
-        events = Events.of(X, responses, leaving, coef=coef, gauges=gauges, units=fades)
-        if diagnostics or gauges:
-            self._measure(events, asked)
-        else:
-            self._run(events)
-        self.rows.count()
-        self._release()
-        trace = self._trace_of(events, asked)
+        past = np.zeros(0) if fades is None else np.append(self.row_fades, self.unit)
+        own = np.ones(y.size) if weights is None else weights
+        first = int(before[0]) if before.size else 0
+        self.drop(min(first, self.n_rows))
+        leaving = departures(before, after)
+        trace = self._replay(_plain(X), _column(y), _plain(own), fades, leaving, asked)
         if fades is None:
             return trace
-        own = np.ones(y.size) if weights is None else weights
-        self.rows.note_weights(own[y.size - min(self.rows.n_rows, y.size) :])
-        self.unit = float(fades[-1]) if y.size else self.unit
         return in_units(trace, past, fades, own > 0.0, self.penalty.constant)
 
-    def _trace_of(self, events: Events, asked: Asked) -> Trace:
-        states, counts, measures = events.states, events.counts, events.gauges.T
-        shown = asked.diagnostics or self.penalty.unpenalised
-        return Trace.of(
-            states,
-            counts[0],
-            asked,
-            rank=counts[1] if shown else None,
-            coef=events.coef if asked.coef else None,
-            gauges=Gauges(counts[2], counts[1], states[1], *measures) if asked.gauges else None,
-        )
+    def _replay(
+        self, X: Matrix, y: Matrix, own: Vector, fades: Vector | None, leaving: Ints, asked: Asked
+    ) -> Trace:
+        fade, none = np.ones(len(y)) if fades is None else _plain(fades), np.zeros(len(y), np.int64)
+        measured = asked.diagnostics or asked.gauges
+        if not measured:
+            found = self.window.replay(X, y, own, fade, none, leaving, asked.coef)
+            return self._trace_of(found, asked, None)
+        step, measures = 1, np.full((len(y), 13), np.nan)
+        marks = set(self.marks(len(y)))
+        parts = []
+        for t in range(0, len(y), step):
+            measures[t] = Measures.of(self).row(X[t], asked.diagnostics, t in marks)
+            here = slice(t, t + step)
+            rows = X[here], y[here], own[here], fade[here], none[here], leaving[here]
+            parts.append(self.window.replay(*rows, asked.coef))
+        if not parts:
+            parts = [self.window.replay(X, y, own, fade, none, leaving, asked.coef)]
+        joined = [np.concatenate(field) for field in zip(*parts, strict=True)]
+        return self._trace_of(joined, asked, measures)
 
-    def walk(self, ranges: Ranges, asked: Asked) -> Trace:
-        """Solve each of some ranges of rows, and predict its row; no row may be alive."""
-        raise NotImplementedError
+    def _trace_of(self, found: Any, asked: Asked, measures: Matrix | None) -> Trace:
+        prediction, penalty, intercept, counts, rank, coef = found
+        states = np.full((8, len(counts)), np.nan)
+        states[:3] = prediction[:, 0], penalty[:, 0], intercept[:, 0]
+        gauges = None
+        if measures is not None:
+            states[3:] = measures.T[:5]
+            if asked.diagnostics:
+                rank = measures[:, 5].astype(np.int64)
+            if asked.gauges:
+                weighted = measures[:, 6].astype(np.int64)
+                gauges = Gauges(weighted, rank, penalty[:, 0], *measures.T[7:])
+        shown = asked.diagnostics or self.penalty.unpenalised
+        more = {"coef": coef[:, 0] if asked.coef else None, "gauges": gauges}
+        return Trace.of(states, counts, asked, rank=rank if shown else None, **more)
 
     def marks(self, n: int) -> list[int]:
         """The rows of a replay of n at which phi2 and condition are given: every m-th and the last.
@@ -276,46 +294,44 @@ class Solver(SolverState):
         every = max(_EVERY * self.width, _LEAST_EVERY)
         return [*range(every - 1, n - 1, every), n - 1]
 
-    def gauge(self, X: Matrix) -> Gauges:
-        """How far the live rows lie from their regression, and rows of X from them."""
-        columns, rows = np.full((len(X), GAUGES), np.nan), self.rows
-        if rows.n_rows and len(X) and not self._gauge(X, columns):
-            self._gauge_by_spectrum(X, columns, self._measured())
-        state, weighted = self._settle(), rows.n_rows - rows.weightless
-        counted = float(rows.fades.sum()) / self.unit if self.fades else weighted
-        n_rows, rank = (np.full(len(X), value) for value in (counted, state.rank))
-        gauges = Gauges(n_rows, rank, np.full(len(X), state.penalty / self.unit), *columns.T)
-        return gauges.in_units(self.unit) if self.fades else gauges
+    # -- memory ----------------------------------------------------------------------------------
 
-    def conditioning(self) -> tuple[float, float]:
-        """phi2 and condition of the live rows, by their singular values."""
-        return conditioning(self._scores().rows, self.rows.weights, self._centred)
+    def residues(self) -> list[str]:
+        """The names of parts of the state that do not follow from the live rows: none, if sound."""
+        return list(self.window.residues())
+
+    def copy(self) -> Solver:
+        """A solver with copies of the rows, and with the solution if there is one."""
+        kind = {"standardize": self.standardizes, "fades": self.fades}
+        twin = Solver(self.width, self.penalty, intercept=self.intercepts, **kind)
+        twin.use_walls(self._walls)
+        X, y, weights = self.views()
+        fades = self.row_fades if self.fades else None
+        if fades is not None and fades.size:
+            fades[fades == 0.0] = self.unit
+            fades[-1] = self.unit
+        twin.extend(X, y, weights, fades)
+        twin.window.adopt(self.window)
+        return twin
 
     @property
-    def refits(self) -> bool:
-        """Do the live rows need sums in double-double precision?"""
-        return self._precise.active
+    def nbytes(self) -> int:
+        """Bytes of all memory, that of the rows included."""
+        return sum(each.nbytes for each in self.window.memory())
 
     @property
-    def penalisation(self) -> Penalisation:
-        """How the regression is penalised."""
-        return Penalisation(self.intercepts, self._centred, self._scaling)
+    def working_store(self) -> int:
+        """Bytes kept beside the live rows."""
+        return self.nbytes - self.n_rows * (self.width + 3) * 8
 
-    def _prepare(self, before: Ints, after: Ints) -> Ints:
-        """Make room for a replay; how many rows leave once each row is learned."""
-        came, n_rows = np.arange(1, after.size + 1), self.rows.n_rows
-        alive = n_rows + came - np.cumsum(before) - np.cumsum(after) + after
-        if self.rows.reserve(int(alive.max(initial=n_rows))):
-            self._allocate()
-        if before[:1].any():
-            self.drop(int(before[0]))
-        return departures(before, after)
 
-    def _measure(self, events: Events, asked: Asked) -> None:
-        """Replay with leverages and the like, gauges, or both."""
-        self._unsolve()  # so that what is measured is what was just solved
-        n, row = len(events.responses), 0
-        for end in [*(self.marks(n) if asked.diagnostics else []), n]:
-            row = self._measure_until(end, row, events, asked)
-            if asked.diagnostics and row < n:
-                events.states[6:, row] = self.conditioning()
+def _plain(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.ascontiguousarray(values, np.float64)
+
+
+def _column(y: Vector) -> Matrix:
+    return _plain(y)[:, np.newaxis]
+
+
+def _given(values: Vector | None) -> Vector | None:
+    return None if values is None else _plain(values)

@@ -274,7 +274,7 @@ class Conformal(Method):
         return _times(found, np.sqrt(1.0 + gauges.leverage))
 
     def shortage(self, gauges: Gauges, live: LiveRows) -> str | None:
-        if int((live.solver.rows.own_weights > 0.0).sum()) // _SHARE >= self._needed:
+        if int((live.solver.own_weights > 0.0).sum()) // _SHARE >= self._needed:
             return None
         least = _SHARE * self._needed
         return f"level {self.level:g} needs {least}, of which the newest third give scores"

@@ -130,7 +130,7 @@ class Model(RegressorMixin, LiveEstimator[LiveRows]):
             x, y = as_weighted_row(x, y, live.shape[0], weight)
         live.learn_one(x, y, id, at, weight, owner, until)
         if not self._units_seen:
-            self._look_at_units(live.solver.rows.features, ROWS)
+            self._look_at_units(live.solver.features, ROWS)
 
     def predict_one(self, x: ArrayLike | Mapping[str, float]) -> float:
         """The prediction for one row; 0.0 if there is no live row.
