@@ -48,6 +48,7 @@ class factored_core {
     std::copy_n(rows_[w], k * w, core_theta_.data);
     factor_.divide({core_theta_.data, k, w, w}, lower());
     square({schur_.data, count, wide, wide}, {image(0), count, w, w}, scratch_);
+    wipe(scratch_, w * wide * sizeof(double));
     for (index i = 0; i < count; ++i) {
       add_row(root_[i] / weight_, root_, schur_[i], i + 1);
       complete(i);
@@ -94,14 +95,19 @@ class factored_core {
     for (index r = 0; r < k; ++r) residual_[r][at] = 0.0;
     root_[at] = 0.0, odd_[at] = false;
   }
+  /// Overwrite what belongs to rows outside.
+  void clear_outside() {
+    wipe(rows_[w + k], most_ * w * sizeof(double)), wipe(squares_.data, most_ * w * sizeof(double));
+    wipe(schur_.data, most_ * wide * sizeof(double)), wipe(residual_.data, k * wide * sizeof(double));
+    wipe(root_, wide * sizeof(double)), wipe(odd_, most_);
+  }
   /// Overwrite everything.
   void clear() {
+    clear_outside();
     factor_.clear();
-    wipe(rows_.data, (w + k + most_) * w * sizeof(double)), wipe(squares_.data, most_ * w * sizeof(double));
-    wipe(schur_.data, most_ * wide * sizeof(double)), wipe(residual_.data, k * wide * sizeof(double));
-    wipe(root_, wide * sizeof(double)), wipe(scale_, w * sizeof(double)), wipe(inside_, w * sizeof(double));
-    wipe(centre_, 2 * (d + k) * sizeof(double)), wipe(core_theta_.data, k * w * sizeof(double));
-    wipe(scratch_, w * wide * sizeof(double)), wipe(constant_, d), wipe(odd_, most_);
+    wipe(rows_.data, (w + k) * w * sizeof(double)), wipe(core_theta_.data, k * w * sizeof(double));
+    wipe(scale_, w * sizeof(double)), wipe(inside_, w * sizeof(double)), wipe(constant_, d);
+    wipe(centre_, 2 * (d + k) * sizeof(double));
     weight_ = margin_ = 0.0, constants_ = 0;
   }
 
