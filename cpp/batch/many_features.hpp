@@ -4,17 +4,16 @@
 // (see factored_core), and eight of these are solved at once.
 #pragma once
 #include "fit/factored_core.hpp"
-#include "fit/fit.hpp"
 #include "sums/sliding.hpp"
 
 namespace efface {
 
 /// Per range: k rows of d coefficients, k intercepts, whether they have their digits, and the rank, or
 /// -1 where a penalty hides it.
-struct range_fits {
+struct block_fits {
   double *coef, *level;
   bool* sound;
-  std::int64_t* rank;
+  index* rank;
 };
 
 class many_features {
@@ -22,7 +21,7 @@ class many_features {
   /// For ranges of at most `longest` rows.
   many_features(arena& a, index d, index k, index longest, double alpha, bool intercept)
       : d_(d), k_(k), length_(d <= 64 ? 16 : d <= 160 ? 24 : 48), most_(2 * (length_ - 1)), alpha_(alpha),
-        intercept_(intercept), memory_(a), sums_(a, d, k, longest, intercept, length_),
+        intercept_(intercept), sums_(a, d, k, longest, intercept, length_),
         core_(a, d, k, most_, alpha, intercept), w_(core_.w), wide_(core_.wide),
         diagonals_{a.take<double>(length_ * wide_), wide_},
         weights_{a.take<double>(k * length_ * wide_), wide_}, theta_{a.take<double>(k * length_ * w_), w_},
@@ -30,26 +29,18 @@ class many_features {
     const index m = padded<tile>(most_);
     small_ = {a.take<lanes>(m * (m + 1)), m + 1}, target_ = {a.take<lanes>(k * m), m};
     diagonal_ = a.take<lanes>(m), spare_ = a.take<lanes>(m);
-    arena::scope s(a);
-    moments<double> plain(a, d, k);
-    normal_equations<double> system(a, d, k);
-    definite solver(a, d, k);
-    block_gram<lanes> total(a, d + k + 1);
-    staged_rows<lanes> staged(a, d + k + 1);
-    a.take<double>(2 * (d + k) + 16);
   }
 
-  /// The ranges [lo, hi), neither end of which moves back. Those that are not sound need more digits.
-  void run(const weighted_rows& rows, const std::int64_t* lo, const std::int64_t* hi, index count,
-           const range_fits& out) {
+  /// The ranges [lo, hi): neighbours whose ends do not move back share a core. Those that are not
+  /// sound need more digits.
+  void run(const weighted_rows& rows, const index* lo, const index* hi, index count,
+           const block_fits& out) {
     for (index i = 0, n; i < count; i += n) {
       n = block_at(lo + i, hi + i, count - i);
-      const range_fits here{out.coef + i * k_ * d_, out.level + i * k_, out.sound + i, out.rank + i};
+      const block_fits here{out.coef + i * k_ * d_, out.level + i * k_, out.sound + i, out.rank + i};
       std::fill_n(here.sound, n, false);
       const ranges block{lo + i, hi + i, n};
       if (block.stop() - block.start() > d_ / 2) solve_block(rows, block, here);
-      for (index j = 0; j < n; ++j)
-        if (!here.sound[j]) fit_plain(rows, lo[i + j], hi[i + j], j, here);
     }
   }
 
@@ -58,7 +49,7 @@ class many_features {
 
   /// The ranges of a block; their core is [start, stop). Rows outside are counted from the oldest on.
   struct ranges {
-    const std::int64_t *lo, *hi;
+    const index *lo, *hi;
     index count;
     index start() const { return lo[count - 1]; }
     index stop() const { return hi[0]; }
@@ -70,17 +61,17 @@ class many_features {
   };
 
   /// How many of the ranges share a core: few rows are outside it, and enough in it.
-  index block_at(const std::int64_t* lo, const std::int64_t* hi, index count) const {
+  index block_at(const index* lo, const index* hi, index count) const {
     const index rows = hi[0] - lo[0];
     const index spare = alpha_ > 0.0 ? rows - 1 : (rows - d_ - intercept_) / 2;
     index n = 1;
-    while (n < std::min(count, length_) && lo[n] - lo[0] <= spare &&
-           lo[n] - lo[0] + hi[n] - hi[0] <= most_)
+    while (n < std::min(count, length_) && lo[n] >= lo[n - 1] && hi[n] >= hi[n - 1] &&
+           lo[n] - lo[0] <= spare && lo[n] - lo[0] + hi[n] - hi[0] <= most_)
       ++n;
     return n;
   }
 
-  void solve_block(const weighted_rows& rows, const ranges& b, const range_fits& out) {
+  void solve_block(const weighted_rows& rows, const ranges& b, const block_fits& out) {
     const moments<double>* m = &sums_.gather(rows, b.start(), b.stop());
     if (!sums_.near()) {
       sums_.recentre(rows, b.start(), b.stop());
@@ -163,7 +154,7 @@ class many_features {
     core_.divide({theta_.data, k_ * b.count, w_, w_});
   }
 
-  void finish(const ranges& b, index i, double margin, const range_fits& out) {
+  void finish(const ranges& b, index i, double margin, const block_fits& out) {
     const index lo = b.first(i), hi = b.end(i);
     out.sound[i] = margin >= safe;
     for (index q = lo; q < hi; ++q) out.sound[i] = out.sound[i] && !core_.odd(q);
@@ -177,24 +168,9 @@ class many_features {
     }
   }
 
-  /// One range by itself, in double precision.
-  void fit_plain(const weighted_rows& rows, index lo, index hi, index at, const range_fits& out) {
-    index count = 0;
-    for (index i = lo; i < hi; ++i) count += rows.weight(i) > 0.0;
-    if (count <= d_ + intercept_) return;
-    arena::scope s(memory_);
-    moments<double> m(memory_, d_, k_);
-    m.centred = intercept_;
-    set_moments(rows, lo, hi, m, memory_);
-    solution one{{out.coef + at * k_ * d_, d_}, out.level + at * k_, memory_.take<double>(k_)};
-    out.sound[at] = fit(m, {intercept_, 0.0, fixed{alpha_}}, one, memory_);
-    out.rank[at] = alpha_ > 0.0 ? -1 : one.rank;
-  }
-
   index d_, k_, length_, most_;
   double alpha_;
   bool intercept_;
-  arena& memory_;
   sliding<lanes> sums_;
   factored_core core_;
   index w_, wide_;

@@ -60,8 +60,8 @@ nb::tuple solve_many(const_matrix x, const_matrix y, const_vector w, const_place
   const weighted_rows rows{x.data(), y.data(), w.data(), index(x.shape(0)), index(d), index(k)};
   auto coef = new_array<double>({m, k, d}), level = new_array<double>({m, k});
   auto sound = new_array<bool>({m});
-  auto rank = new_array<std::int64_t>({m});
-  const range_fits out{coef.data(), level.data(), sound.data(), rank.data()};
+  auto rank = new_array<index>({m});
+  const block_fits out{coef.data(), level.data(), sound.data(), rank.data()};
   {
     nb::gil_scoped_release unlocked;
     index longest = 0;

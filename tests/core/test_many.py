@@ -201,7 +201,7 @@ def words(memory: bytes) -> np.ndarray:
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_nothing_of_rows_that_left_decides_what_is_in_memory(seed, alpha):
-    """Two histories that differ in rows that have left since: all memory is the same, bit by bit."""
+    """Two histories that differ in rows that have left: all memory has the same bits."""
     rng = np.random.default_rng(seed)
     X, Y, w = plain(rng)
     other_x, other_y = X.copy(), Y.copy()
@@ -246,4 +246,6 @@ def test_wide_windows_agree_with_least_squares(features):
     for i in range(0, len(lo), 9):
         A = np.column_stack([X[lo[i] : hi[i]], np.ones(hi[i] - lo[i])])
         expected = np.linalg.lstsq(A, Y[lo[i] : hi[i], 0])[0]
-        np.testing.assert_allclose(np.append(coef[i, 0], level[i, 0]), expected, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(
+            np.append(coef[i, 0], level[i, 0]), expected, rtol=1e-9, atol=1e-11
+        )
