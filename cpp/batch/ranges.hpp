@@ -67,7 +67,7 @@ class single_ranges {
   void fit_precisely(index i, const moments<dd>& m) {
     begin(i);
     const index lo = ranges_.lo[i], hi = ranges_.hi[i];
-    if (few(m.count, rows_.d, f_) || extreme(m, rows_, lo, hi))
+    if (few(m.count, rows_.d, f_) || extreme(m))
       fit_rows(rows_, lo, hi, f_, solution_, work_);
     else fit(m, f_, solution_, work_.precise());
     write(i);
@@ -102,7 +102,7 @@ class single_ranges {
   }
   void fit_sliding(index lo, index hi) {
     const auto& m = s_.sums.gather(rows_, lo, hi);
-    if (m.count == 0 || few(m.count, rows_.d, f_) || extreme(m, rows_, lo, hi))
+    if (m.count == 0 || few(m.count, rows_.d, f_) || extreme(m))
       return fit_rows(rows_, lo, hi, f_, solution_, work_);
     if (s_.sums.near() && fit(m, f_, solution_, work_.fast())) return;
     fit(precise_sums().gather(rows_, lo, hi), f_, solution_, work_.precise());
@@ -208,7 +208,7 @@ class few_features {
         moments<dd>& m = p.m;
         m.centred = s.f_.centred(), m.count = p.kept[lane].count;
         std::copy_n(p.centres[lane], s.d_ + s.rows_.k, m.centre);
-        std::copy_n(p.kept[lane].bounds, 2 * s.d_, m.bounds);
+        std::copy_n(p.kept[lane].bounds, 2 * (s.d_ + s.rows_.k), m.bounds);
         set_moments(p.kept[lane].gram, m);
         s.single_.fit_precisely(at[lane], m);
       }

@@ -121,6 +121,8 @@ class factored_core {
       constants_ += constant_[j] = m.constant(j);
       if (constant_[j]) offset_[j] = m.bounds[j] - m.centre[j];  // exactly: rows that agree become 0
     }
+    for (index r = 0; r < k; ++r)
+      if (m.constant_response(r)) offset_[d + r] = m.bounds[2 * d + r] - m.centre[d + r];
     if (!intercept_) std::fill_n(centre_, 2 * (d + k), 0.0);
     for (index i = 0; i < w; ++i) {
       const bool none = i >= d || constant_[i], unit = i >= d || (constant_[i] && alpha_ == 0.0);

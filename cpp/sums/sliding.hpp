@@ -17,25 +17,19 @@ class sliding {
 
   /// The sums of `part`: of rows (x - c, 1, y - c), and the bounds of the features.
   struct part {
-    part(arena& a, index d, index k) : gram(a, d + k + 1), bounds(a.take<double>(2 * d)), d(d) {}
+    part(arena& a, index d, index k) : gram(a, d + k + 1), bounds(a.take<double>(2 * (d + k))), d(d), k(k) {}
     block_gram<V> gram;
     double* bounds;
-    index d, count = 0;  // rows with weight
+    index d, k, count = 0;  // rows with weight
 
     void clear() {
       gram.clear();
-      wipe(bounds, 2 * d * sizeof(double));
+      wipe(bounds, 2 * (d + k) * sizeof(double));
       count = 0;
-    }
-    void join(const double* low, const double* high, bool first) {
-      for (index j = 0; j < d; ++j) {
-        bounds[j] = first ? low[j] : std::min(bounds[j], low[j]);
-        bounds[d + j] = first ? high[j] : std::max(bounds[d + j], high[j]);
-      }
     }
     void add(staged_rows<V>& staged, const weighted_rows& rows, index lo, index hi, const double* centre) {
       for (index i = lo; i < hi; ++i)
-        if (rows.weight(i) > 0.0) join(rows.x + i * d, rows.x + i * d, count++ == 0);
+        if (rows.weight(i) > 0.0) widen(bounds, rows, i, count++ == 0);
       staged.add(rows, lo, hi, centre, gram);
     }
     void set_sum(const part& a, const part* b) {
@@ -43,12 +37,12 @@ class sliding {
       if (!b || a.count == 0 || b->count == 0) {
         const part& only = b && a.count == 0 ? *b : a;
         for (index i = 0; i < 8 * gram.blocks; ++i) std::copy_n(only.gram[i], i / 8 + 1, gram[i]);
-        std::copy_n(only.bounds, 2 * d, bounds);
+        std::copy_n(only.bounds, 2 * (d + k), bounds);
         return;
       }
       for (index i = 0; i < 8 * gram.blocks; ++i)
         for (index j = 0; j <= i / 8; ++j) gram[i][j] = a.gram[i][j] + b->gram[i][j];
-      join(a.bounds, a.bounds + d, true), join(b->bounds, b->bounds + d, false);
+      widen(bounds, a.bounds, d, k, true), widen(bounds, b->bounds, d, k, false);
     }
   };
 
@@ -67,7 +61,7 @@ class sliding {
   /// that has left decides how the others are summed.
   const moments<Real>& gather(const weighted_rows& rows, index a, index b) {
     const part& total = sum(rows, a, b);
-    std::copy_n(total.bounds, 2 * m_.d, m_.bounds);
+    std::copy_n(total.bounds, 2 * (m_.d + m_.k), m_.bounds);
     m_.count = total.count;
     near_ = set_moments(total.gram, m_);
     return m_;
@@ -113,7 +107,7 @@ class sliding {
     const auto same = [&](const part& kept) {
       const std::size_t bytes = 8 * again.gram.blocks * again.gram.blocks * sizeof(V);
       return std::memcmp(again.gram.data, kept.gram.data, bytes) == 0 && again.count == kept.count &&
-             std::memcmp(again.bounds, kept.bounds, 2 * m_.d * sizeof(double)) == 0;
+             std::memcmp(again.bounds, kept.bounds, 2 * (m_.d + m_.k) * sizeof(double)) == 0;
     };
     bool sound = true;
     for (index i = 0; i < depth_; ++i) {
@@ -138,7 +132,7 @@ class sliding {
     total_.clear();
     wipe(m_.gram.data, (m_.d + m_.k) * (m_.d + m_.k) * sizeof(Real));
     wipe(m_.mean, (m_.d + m_.k) * sizeof(Real)), wipe(m_.scatter, m_.k * sizeof(Real));
-    wipe(m_.bounds, 2 * m_.d * sizeof(double));
+    wipe(m_.bounds, 2 * (m_.d + m_.k) * sizeof(double));
     m_.weight = Real(0.0), m_.count = 0, from_ = never;
   }
   index step_for(index rows) const { return (rows + fan_ * unit_ - 1) / (fan_ * unit_) * unit_; }

@@ -27,7 +27,7 @@ template <class V>
 struct sliding_store {
   sliding_store(index d, index k, index rows, bool centred)
       : memory(bytes_of([&](arena& a) { sliding<V>(a, d, k, rows, centred); }) +
-               bytes_of([&](arena& a) { block_gram<V>(a, d + k + 1), a.take<double>(2 * d); })),
+               bytes_of([&](arena& a) { block_gram<V>(a, d + k + 1), a.take<double>(2 * (d + k)); })),
         sums(memory, d, k, rows, centred) {}
   arena memory;
   sliding<V> sums;
@@ -298,7 +298,7 @@ class window {
     };
     make(sliding_);
     const auto& m = sliding_->sums.gather(rows, head_, end_);
-    if (extreme(m, rows, head_, end_)) return extreme_fit(rows, head_, end_, f).solve(out);
+    if (extreme(m)) return extreme_fit(rows, head_, end_, f).solve(out);
     if (sliding_->sums.near() && fit(m, f, out, work_.fast())) return;
     make(precise_sliding_);
     fit(precise_sliding_->sums.gather(rows, head_, end_), f, out, work_.precise());
@@ -306,7 +306,7 @@ class window {
   void solve_tree(const weighted_rows& rows, const model& f, solution& out) {
     cover(trees_);
     const moments<double> m = trees_.root(rows, work_.fast());
-    if (extreme(m, rows, head_, end_)) return extreme_fit(rows, head_, end_, f).solve(out);
+    if (extreme(m)) return extreme_fit(rows, head_, end_, f).solve(out);
     if (fit_root(m, f, out, work_.fast())) return;
     cover(precise_trees_);
     fit_root(precise_trees_.root(rows, work_.precise()), f, out, work_.precise());
