@@ -68,13 +68,14 @@ class factored_core {
   void divide(matrix_view theta) const { factor_.divide(theta, lower()); }
 
   /// Have the coefficients of response r their digits? `w` belongs to the rows lo .. hi - 1 outside,
-  /// `all` has the squares of the core and more rows than these, `scratch` room for as many.
+  /// `all` has the squares of the core and of more rows than these, if they are known, and `scratch`
+  /// room for as many.
   bool keep_digits(const double* theta, index r, const double* weights, index lo, index hi, double margin,
                    const double* all, double* scratch) const {
     double reach = 0.0;
     for (index q = lo; q < hi; ++q) reach = std::max(reach, weights[q - lo] * weights[q - lo] * schur_[q][q]);
     const summed_terms terms{theta, core_theta_[r], scale_, reach, w};
-    if (terms.keep_digits(inside_, all, margin)) return true;
+    if (all && terms.keep_digits(inside_, all, margin)) return true;
     std::copy_n(inside_, w, scratch);
     for (index q = lo; q < hi; ++q) add_row(1.0, squares_[q], scratch, w);
     return terms.keep_digits(scratch, scratch, margin);

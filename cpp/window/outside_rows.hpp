@@ -98,7 +98,7 @@ class outside_rows {
     core_.divide({theta_.data, k_, w_, w_});
     for (index r = 0; r < k_; ++r) {
       const double* w = weights_[r];
-      if (!core_.keep_digits(theta_[r], r, w, lo, hi, margin, core_.inside(), scratch_)) return false;
+      if (!core_.keep_digits(theta_[r], r, w, lo, hi, margin, nullptr, scratch_)) return false;
       std::copy_n(theta_[r], d_, out.coef[r]);
       out.level[r] = core_.level(out.coef[r], r, w, lo, hi), out.penalty[r] = alpha_;
     }
