@@ -34,10 +34,12 @@ inline double order_statistic(const double* value, const double* weight, index n
   arena::scope s(memory);
   const double inf = std::numeric_limits<double>::infinity();
   double low = inf, high = -inf;
-  for (index i = 0; i < n; ++i) {
-    low = std::min(low, value[i]);
-    if (value[i] < inf) high = std::max(high, value[i]);
+  lanes least = inf, most = -inf;
+  for (index i = 0; i < n; i += 8) {
+    const lanes at = lanes::load(value + i), finite = select(lanes(inf) > at, at, lanes(-inf));
+    least = select(least > at, at, least), most = select(finite > most, finite, most);
   }
+  for (int k = 0; k < 8; ++k) low = std::min(low, least[k]), high = std::max(high, most[k]);
   detail::counted below = detail::up_to(value, weight, n, low), upto = detail::up_to(value, weight, n, high);
   if (!(below.weight < target)) return low;
   for (int k = 0; k < bisections && upto.values - below.values > few; ++k) {

@@ -19,27 +19,33 @@ nb::ndarray<nb::numpy, double> local_widths(const_matrix x, const_vector y, cons
   const std::size_t count = first.shape(0);
   auto out = new_array<double>({2, count});
   nb::gil_scoped_release unlocked;
-  index longest = 1;
-  for (std::size_t t = 0; t < count; ++t) longest = std::max(longest, index(last.data()[t] - first.data()[t]));
-  longest = std::min(longest, most);
+  index longest = 1, from = index(x.shape(0)), to = 0;
+  const auto oldest = [&](std::size_t t) {
+    return std::max(index(first.data()[t]), index(last.data()[t]) - most);
+  };
+  for (std::size_t t = 0; t < count; ++t) {
+    longest = std::max(longest, index(last.data()[t]) - oldest(t));
+    from = std::min(from, oldest(t)), to = std::max(to, index(last.data()[t]));
+  }
+  const index step = std::max<index>(to - from, 1);
   const auto make = [&](arena& a) {
+    a.take<double>(d * step);
     local_spread spread(a, d, longest);
-    arena::scope s(a);
-    block_gram<lanes> total(a, d + 16);
-    staged_rows<lanes> staged(a, d + 16);
     a.take<double>(2 * (longest + 8));
   };
   arena memory(bytes_of(make));
+  double* by_column = memory.take<double>(d * step);
+  for (index i = from; i < to; ++i)
+    for (index j = 0; j < d; ++j) by_column[j * step + i - from] = x.data()[i * d + j];
+  const double* fades = halvings ? halvings->data() + from : nullptr;
+  const live_columns live{by_column, y.data() + from, w.data() + from, fades, step};
   local_spread spread(memory, d, longest);
-  const weighted_rows live{x.data(), y.data(), w.data(), index(x.shape(0)), d, 1};
   for (std::size_t t = 0; t < count; ++t) {
-    const index lo = std::max(index(first.data()[t]), index(last.data()[t]) - most), hi = last.data()[t];
-    if (t == 0 || first.data()[t] != first.data()[t - 1] || hi != last.data()[t - 1])
-      spread.fit(live, lo, hi, halvings ? halvings->data() : nullptr, coef.data() + t * d, intercept.data()[t],
-                 factor.data()[t], alpha);
-    const double* row = rows.data() + t * d;
-    const double prediction = intercept.data()[t] + dot(row, coef.data() + t * d, d);
-    out.data()[t] = spread.half_width(row, prediction);
+    const double *fit = coef.data() + t * d, *row = rows.data() + t * d;
+    const index end = last.data()[t];
+    if (t == 0 || first.data()[t] != first.data()[t - 1] || end != last.data()[t - 1])
+      spread.fit(live, oldest(t) - from, end - from, fit, intercept.data()[t], factor.data()[t], alpha);
+    out.data()[t] = spread.half_width(row, intercept.data()[t] + dot(row, fit, d));
     out.data()[count + t] = spread.largest_error();
   }
   return out;

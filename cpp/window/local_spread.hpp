@@ -17,7 +17,14 @@ EFFACE_INLINE F spread_of(F g) {
   return power;
 }
 
+/// Rows by column: the features of row i at x[j * step + i].
+struct live_columns {
+  const double *x, *y, *w, *halvings;  // no halvings: no row fades
+  index step;
+};
+
 class local_spread {
+  static constexpr int tile = tile_size;
   static constexpr double largest_ratio = 4.0;  // mean errors: larger ones count as this in the regression
   static constexpr double memory_share = 0.875;  // of the running mean: half of it is of the newest 5.2 rows
   static constexpr double most_drift = 1.5;      // of the slope of the scores towards the ends of the window
@@ -29,25 +36,23 @@ class local_spread {
  public:
   /// Rows of d features, of which at most `most` take part.
   local_spread(arena& memory, index d, index most)
-      : d_(d), p_(d + more), stride_(padded<8>(p_)), size_(padded<8>(most)), memory_(memory),
-        rows_{memory.take<double>(size_ * stride_), stride_}, error_(memory.take<double>(size_)),
+      : d_(d), p_(d + more), wide_(padded<tile>(p_)), size_(padded<8>(most)), memory_(memory),
+        columns_{memory.take<double>(wide_ * size_), size_}, error_(memory.take<double>(size_)),
         weight_(memory.take<double>(size_)), age_(memory.take<double>(size_)),
         target_(memory.take<double>(size_)), g_(memory.take<double>(size_)), score_(memory.take<double>(size_)),
-        coef_(memory.take<double>(stride_)), origin_(memory.take<double>(stride_)),
-        slope_(memory.take<double>(stride_)), scale_(memory.take<double>(stride_)),
-        moments_(memory, stride_, 0), t_(memory, p_),
-        grid_(memory, p_),
-        theta_(memory.take<double>(p_)), numbers_(memory.take<double>(4 * grid_width)) {}
+        place_(memory.take<index>(size_)), origin_(memory.take<double>(wide_)), slope_(memory.take<double>(wide_)),
+        scale_(memory.take<double>(wide_)), gram_{memory.take<double>(wide_ * wide_), wide_}, t_(memory, p_),
+        grid_(memory, p_), theta_(memory.take<double>(p_)), numbers_(memory.take<double>(4 * grid_width)) {}
   local_spread(const local_spread&) = delete;
   local_spread& operator=(const local_spread&) = delete;
   ~local_spread() { wipe(static_cast<void*>(this), sizeof *this); }
 
   /// The spread of the rows [lo, hi) that a regression predicts by `coef` and `level`; the errors are
-  /// multiplied by `factor`. Row i fades to 2^(halvings[i] - halvings[hi - 1]), if there are any.
-  void fit(const weighted_rows& rows, index lo, index hi, const double* halvings, const double* coef, double level,
-           double factor, double alpha) {
-    arena::scope s(memory_);
-    set_errors(rows, lo, hi, halvings, coef, level, factor);
+  /// multiplied by `factor`. Row i fades to 2^(halvings[i] - halvings[hi - 1]).
+  void fit(const live_columns& rows, index lo, index hi, const double* coef, double level, double factor,
+           double alpha) {
+    set_rows(rows, lo, hi);
+    set_errors(rows, coef, level, factor);
     if (!(usual_ > 0.0)) return;
     set_columns();
     set_system();
@@ -80,30 +85,47 @@ class local_spread {
  private:
   static constexpr int grid_width = penalty_grid<double>::width;
   index size8() const { return padded<8>(n_); }
+  double* free() { return numbers_ + 2 * grid_width; }
+  double* prior() { return numbers_ + 3 * grid_width; }
 
-  /// Rows with weight, their errors, and their weights: a row of weight w counts w times, in units
-  /// of the mean weight.
-  void set_errors(const weighted_rows& rows, index lo, index hi, const double* halvings, const double* coef,
-                  double level, double factor) {
-    std::copy_n(coef, d_, coef_);
-    double counted = 0.0, weights = 0.0, errors = 0.0, responses = 0.0;
-    n_ = 0, largest_ = 0.0;
+  /// Rows with weight, and their weights: a row of weight w counts w times, in units of the mean.
+  void set_rows(const live_columns& rows, index lo, index hi) {
+    double weights = 0.0;
+    n_ = 0, total_ = 0.0;
     for (index i = lo; i < hi; ++i) {
-      if (!(rows.weight(i) > 0.0)) continue;
-      const double share = halvings ? std::exp2(halvings[i] - halvings[hi - 1]) : 1.0, weight = rows.weight(i) * share;
-      double* row = rows_[n_];
-      std::copy_n(rows.x + i * d_, d_, row);
-      std::fill_n(row + d_, stride_ - d_, 0.0);
-      const double fitted = level + dot(coef_, row, stride_), error = std::abs(rows.y[i] - fitted) * factor;
-      row[d_ + level_column] = fitted;
-      counted += share, weights += weight;
-      errors = muladd(weight, error, errors), responses = muladd(weight, rows.y[i], responses);
-      error_[n_] = error, weight_[n_] = weight, largest_ = std::max(largest_, error);
+      if (!(rows.w[i] > 0.0)) continue;
+      const double share = rows.halvings ? std::exp2(rows.halvings[i] - rows.halvings[hi - 1]) : 1.0;
+      place_[n_] = i, weight_[n_] = rows.w[i] * share;
+      total_ += share, weights += weight_[n_];
       ++n_;
     }
-    total_ = counted, usual_ = errors / weights, middle_ = responses / weights;
-    for (index i = 0; i < n_; ++i) weight_[i] *= counted / weights;
-    for (index i = n_; i < size8(); ++i) weight_[i] = error_[i] = g_[i] = 0.0;
+    const double unit = total_ / weights;
+    for (index i = 0; i < n_; ++i) weight_[i] *= unit;
+    for (index i = n_; i < size8(); ++i) weight_[i] = error_[i] = g_[i] = age_[i] = target_[i] = 0.0;
+  }
+
+  /// Features relative to the newest row, so that a constant one is 0, and the errors of the fit.
+  void set_errors(const live_columns& rows, const double* coef, double level, double factor) {
+    const bool together = place_[n_ - 1] - place_[0] == n_ - 1;
+    for (index j = 0; j < d_; ++j) {
+      const double* from = rows.x + j * rows.step;
+      double* column = columns_[j];
+      const double newest = origin_[j] = from[place_[n_ - 1]];
+      if (together)
+        for (index i = 0, first = place_[0]; i < n_; ++i) column[i] = from[first + i] - newest;
+      else
+        for (index i = 0; i < n_; ++i) column[i] = from[place_[i]] - newest;
+      std::fill(column + n_, column + size8(), 0.0);
+      level = muladd(coef[j], newest, level);
+    }
+    combine(coef, d_, level, g_);
+    largest_ = 0.0;
+    for (index i = 0; i < n_; ++i) {
+      target_[i] = rows.y[place_[i]];
+      error_[i] = std::abs(target_[i] - g_[i]) * factor;
+      largest_ = std::max(largest_, error_[i]);
+    }
+    usual_ = weighted_mean(error_), middle_ = weighted_mean(target_);
   }
 
   /// Errors in units of their mean; the columns beside the features; all columns around their mean.
@@ -114,62 +136,95 @@ class local_spread {
       newer += weight_[i];
     }
     running_ = 1.0;
-    const double* newest = rows_[n_ - 1];
-    std::copy_n(newest, d_, origin_);  // first: so a constant feature is 0, exactly
-    std::fill_n(origin_ + d_, stride_ - d_, 0.0);
+    double *level = columns_[d_ + level_column], *running = columns_[d_ + running_column];
     for (index i = 0; i < n_; ++i) {
-      double* row = rows_[i];
       error_[i] /= usual_;
-      row[d_ + level_column] = std::sqrt(std::abs(row[d_ + level_column] - middle_) / usual_);
-      row[d_ + age_column] = age_[i];
-      row[d_ + running_column] = std::sqrt(running_);
+      level[i] = std::abs(g_[i] - middle_) / usual_;
+      running[i] = running_;
       running_ = muladd(memory_share, running_, (1.0 - memory_share) * error_[i]);
-      add_row(-1.0, origin_, row, stride_);
     }
-    double* mean = slope_;
-    std::fill_n(mean, stride_, 0.0);
-    for (index i = 0; i < n_; ++i) add_row(weight_[i] / total_, rows_[i], mean, stride_);
-    for (index i = 0; i < n_; ++i) add_row(-1.0, mean, rows_[i], stride_);
-    add_row(1.0, mean, origin_, stride_);
+    for (double* column : {level, running}) {
+      std::fill(column + n_, column + size8(), 0.0);
+      for (index i = 0; i < n_; ++i) column[i] = std::sqrt(column[i]);
+    }
+    std::copy_n(age_, size8(), columns_[d_ + age_column]);
+    std::fill_n(origin_ + d_, wide_ - d_, 0.0);
+    for (index j = 0; j < p_; ++j) {
+      double* column = columns_[j];
+      const double mean = weighted_mean(column);
+      for (index i = 0; i < n_; ++i) column[i] -= mean;
+      origin_[j] += mean;
+    }
+    for (index j = p_; j < wide_; ++j) std::fill_n(columns_[j], size8(), 0.0);
+  }
+
+  /// out <- base + the first columns times their coefficients
+  void combine(const double* coef, index columns, double base, double* out) const {
+    constexpr index step = 8 * tile;
+    const auto some = [&]<int count>(std::integral_constant<int, count>, index i) {
+      lanes sums[count];
+      EFFACE_UNROLL for (int k = 0; k < count; ++k) sums[k] = base;
+      for (index j = 0; j < columns; ++j) {
+        const lanes factor = coef[j];
+        EFFACE_UNROLL for (int k = 0; k < count; ++k)
+          sums[k] = muladd(factor, lanes::load(columns_[j] + i + 8 * k), sums[k]);
+      }
+      EFFACE_UNROLL for (int k = 0; k < count; ++k) sums[k].store(out + i + 8 * k);
+    };
+    index i = 0;
+    for (; i + step <= size8(); i += step) some(std::integral_constant<int, tile>{}, i);
+    for (; i < size8(); i += 8) some(std::integral_constant<int, 1>{}, i);
   }
 
   /// The products of the columns, divided by their deviations, in tridiagonal form.
   void set_system() {
-    arena::scope s(memory_);
-    block_gram<lanes> total(memory_, stride_ + 1);
-    staged_rows<lanes> staged(memory_, stride_ + 1);
-    std::fill_n(moments_.centre, stride_, 0.0);
-    staged.add({rows_.data, nullptr, weight_, n_, stride_, 0}, 0, n_, moments_.centre, total);
-    set_moments(total, moments_);
-    const auto& gram = moments_.gram;
+    for (index i = 0; i < wide_; i += tile)
+      for (index j = 0; j <= i; j += tile) multiply(i, j);
     double trace = 0.0;
     for (index i = 0; i < p_; ++i) {
       const double least = i == d_ + level_column ? least_level * total_ : 0.0;
-      scale_[i] = gram[i][i] > least ? 1.0 / std::sqrt(gram[i][i] / total_) : 0.0;
-      for (index j = 0; j <= i; ++j) gram[i][j] *= scale_[i] * scale_[j];
-      trace += gram[i][i];
+      scale_[i] = gram_[i][i] > least ? 1.0 / std::sqrt(gram_[i][i] / total_) : 0.0;
+      for (index j = 0; j <= i; ++j) gram_[i][j] *= scale_[i] * scale_[j];
+      trace += gram_[i][i];
     }
-    t_.reduce({gram.data, stride_});
+    t_.reduce({gram_.data, wide_});
     unit_ = trace / double(p_);
     if (unit_ > 0.0) grid_.factorise(t_, unit_);
+    const evidence e{total_, std::max(total_ - 1.0, 0.0), 0.0, p_};
+    set_prior(e, prior());
+    for (int k = 0; k < exponents; ++k) free()[k] = e.freedom - double(p_) + grid_.lam[k] * grid_.trace[k];
+  }
+
+  /// The products of some columns with some others.
+  void multiply(index a, index b) {
+    lanes sums[tile][tile], left[tile];
+    EFFACE_UNROLL for (int r = 0; r < tile; ++r)
+      EFFACE_UNROLL for (int c = 0; c < tile; ++c) sums[r][c] = 0.0;
+    for (index i = 0; i < size8(); i += 8) {
+      const lanes weight = lanes::load(weight_ + i);
+      EFFACE_UNROLL for (int r = 0; r < tile; ++r) left[r] = weight * lanes::load(columns_[a + r] + i);
+      EFFACE_UNROLL for (int c = 0; c < tile; ++c) {
+        const lanes right = lanes::load(columns_[b + c] + i);
+        EFFACE_UNROLL for (int r = 0; r < tile; ++r) sums[r][c] = muladd(left[r], right, sums[r][c]);
+      }
+    }
+    EFFACE_UNROLL for (int r = 0; r < tile; ++r)
+      EFFACE_UNROLL for (int c = 0; c < tile; ++c) gram_[a + r][b + c] = sum(sums[r][c]);
   }
 
   /// g <- the regression of the target on the columns; its degrees of freedom.
   double regress() {
-    double mean = 0.0, square = 0.0;
-    for (index i = 0; i < n_; ++i) mean = muladd(weight_[i], target_[i], mean);
-    base_ = mean / total_;
-    std::fill_n(slope_, stride_, 0.0);
+    base_ = weighted_mean(target_);
     for (index i = 0; i < n_; ++i) {
-      const double away = target_[i] - base_, weighted = weight_[i] * away;
-      square = muladd(weighted, away, square);
-      add_row(weighted, rows_[i], slope_, stride_);
+      g_[i] = target_[i] - base_;
+      score_[i] = weight_[i] * g_[i];
     }
-    for (index j = 0; j < p_; ++j) theta_[j] = slope_[j] * scale_[j];
-    const double used = solve(square);
+    std::fill(score_ + n_, score_ + size8(), 0.0);
+    std::fill(g_ + n_, g_ + size8(), 0.0);
+    for (index j = 0; j < p_; ++j) theta_[j] = dot(score_, columns_[j], size8()) * scale_[j];
+    const double used = solve(dot(score_, g_, size8()));
     for (index j = 0; j < p_; ++j) slope_[j] = theta_[j] * scale_[j];
-    std::fill(slope_ + p_, slope_ + stride_, 0.0);
-    for (index i = 0; i < n_; ++i) g_[i] = base_ + dot(slope_, rows_[i], stride_);
+    combine(slope_, p_, base_, g_);
     return used;
   }
 
@@ -179,17 +234,12 @@ class local_spread {
       std::fill_n(theta_, p_, 0.0);
       return 1.0;
     }
-    double *left = numbers_, *residual = left + grid_width, *free = residual + grid_width,
-           *prior = free + grid_width;
+    double *left = numbers_, *residual = left + grid_width;
     const evidence e{total_, std::max(total_ - 1.0, 0.0), square, p_};
     t_.to_basis(theta_);
     grid_.explain(theta_, square, left);
-    set_prior(e, prior);
-    for (int k = 0; k < exponents; ++k) {
-      residual[k] = left[k] - grid_.lam[k] * grid_.length[k];
-      free[k] = e.freedom - double(p_) + grid_.lam[k] * grid_.trace[k];
-    }
-    choice c = weigh(e, grid_.log_det, free, left, residual, prior);
+    for (int k = 0; k < exponents; ++k) residual[k] = left[k] - grid_.lam[k] * grid_.length[k];
+    choice c = weigh(e, grid_.log_det, free(), left, residual, prior());
     const double lam = unit_ * std::exp2(c.exponent);
     wipe(&c, sizeof c);
     t_.solve(lam, theta_);
@@ -199,59 +249,64 @@ class local_spread {
 
   /// The target of the next step of Fisher scoring: gamma errors, log link, weights 1.
   void set_ratios() {
-    for (index i = 0; i < size8(); i += 8) (lanes::load(error_ + i) / spread_of(lanes::load(g_ + i))).store(score_ + i);
+    set_score();
     const double mean = weighted_mean(score_);
     for (index i = 0; i < n_; ++i) target_[i] = g_[i] + std::min(score_[i] / mean, largest_ratio) - 1.0;
   }
 
   /// Errors in units of their spread, each by the regression without the row itself.
   void set_scores(double left) {
-    const double cut = std::floor(outside * total_), inf = std::numeric_limits<double>::infinity();
-    for (index i = n_; i < size8(); ++i) g_[i] = inf;
+    const double cut = std::floor(outside * total_);
+    std::fill(g_ + n_, g_ + size8(), std::numeric_limits<double>::infinity());
     low_ = order_statistic(g_, weight_, size8(), cut + 1.0 - 1e-9, memory_);
     high_ = order_statistic(g_, weight_, size8(), total_ - cut - 1e-9, memory_);
     for (index i = 0; i < n_; ++i)
       g_[i] = std::min(std::max(target_[i] - (target_[i] - g_[i]) / left, low_), high_);
     for (index i = n_; i < size8(); ++i) g_[i] = 0.0;
-    for (index i = 0; i < size8(); i += 8) (lanes::load(error_ + i) / spread_of(lanes::load(g_ + i))).store(score_ + i);
-    for (index i = n_; i < size8(); ++i) score_[i] = inf;
+    set_score();
+  }
+
+  /// score <- the errors in units of the spread of g
+  void set_score() {
+    for (index i = 0; i < size8(); i += 8)
+      (lanes::load(error_ + i) / spread_of(lanes::load(g_ + i))).store(score_ + i);
   }
 
   /// Where coefficients drift, errors grow towards the ends of the window: divide the scores by it.
   void set_drift() {
     const double usual = weighted_mean(score_);
-    double ends = 0.0, ratios = 0.0;
     for (index i = 0; i < n_; ++i) {
       age_[i] = (1.0 - 2.0 * age_[i]) * (1.0 - 2.0 * age_[i]);
       target_[i] = std::min(score_[i] / usual, largest_ratio);
-      ends = muladd(weight_[i], age_[i], ends), ratios = muladd(weight_[i], target_[i], ratios);
     }
-    ends /= total_, ratios /= total_;
-    double product = 0.0, square = 0.0, scatter = 0.0;
+    const double ends = weighted_mean(age_), ratios = weighted_mean(target_);
     for (index i = 0; i < n_; ++i) {
-      const double end = age_[i] - ends, ratio = target_[i] - ratios, weighted = weight_[i] * end;
-      product = muladd(weighted, ratio, product), square = muladd(weighted, end, square);
-      scatter = muladd(weight_[i] * ratio, ratio, scatter);
+      g_[i] = weight_[i] * (age_[i] - ends), target_[i] -= ratios;
+      error_[i] = weight_[i] * target_[i];
+      age_[i] -= ends;
     }
+    const index n = size8();
+    const double product = dot(g_, target_, n), square = dot(g_, age_, n), scatter = dot(error_, target_, n);
     const double slope = product / square, doubt = scatter / total_ / square;
     const double drift = slope > 0.0 ? std::min(slope * std::max(0.0, 1.0 - doubt / (slope * slope)), most_drift) : 0.0;
-    for (index i = 0; i < n_; ++i) score_[i] /= 1.0 + drift * (age_[i] - ends);
+    for (index i = 0; i < n_; ++i) score_[i] /= 1.0 + drift * age_[i];
+    std::fill(score_ + n_, score_ + n, std::numeric_limits<double>::infinity());
     growth_ = 1.0 + drift * (1.0 - ends);
   }
 
   double weighted_mean(const double* values) const {
-    double total = 0.0;
-    for (index i = 0; i < n_; ++i) total = muladd(weight_[i], values[i], total);
-    return total / total_;
+    return dot(weight_, values, size8()) / total_;  // places without a row have weight 0
   }
 
-  index d_, p_, stride_, size_, n_ = 0;
+  index d_, p_, wide_, size_, n_ = 0;
   double total_ = 0.0, usual_ = 0.0, middle_ = 0.0, running_ = 0.0, unit_ = 0.0, base_ = 0.0;
   double low_ = 0.0, high_ = 0.0, growth_ = 0.0, quantile_ = 0.0, largest_ = 0.0;
   arena& memory_;
-  rows_of<double> rows_;
-  double *error_, *weight_, *age_, *target_, *g_, *score_, *coef_, *origin_, *slope_, *scale_;
-  moments<double> moments_;
+  rows_of<double> columns_;
+  double *error_, *weight_, *age_, *target_, *g_, *score_;
+  index* place_;
+  double *origin_, *slope_, *scale_;
+  rows_of<double> gram_;
   tridiagonal<double> t_;
   penalty_grid<double> grid_;
   double *theta_, *numbers_;
