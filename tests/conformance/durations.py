@@ -44,6 +44,7 @@ def random_form(rng: np.random.Generator) -> Form:
         Form(float(count), count * 10**9, timed=False),  # rows
         Form(float(10.0 ** rng.integers(15, 309)), 10**60, timed=False),
         Form(count, None, f"{count}d"),  # rows, or nanoseconds?
+        Form(count, None),
         Form(f"{count}d", None, KeepFor(float(count))),  # another kind of time
     ]
     return forms[rng.integers(len(forms))]
