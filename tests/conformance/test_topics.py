@@ -20,10 +20,17 @@ from conformance.faults import (
     known,
     seeds,
 )
+from conformance.gaussian_intervals import check_gaussian
 from conformance.inference import check_errors, check_leverages
 from conformance.interrupts import SUBJECTS, by_signal, check_interrupts
 from conformance.large import check_many, check_wide
+from conformance.long_windows import PATHS as LONG_PATHS
+from conformance.long_windows import check_long_windows
+from conformance.responses import accepted, check_responses
+from conformance.scaling import check_scaler
 from conformance.tally import Tally
+from conformance.traces import PATHS as TRACED
+from conformance.traces import check_traces
 from conformance.widths import SANE, check_widths
 
 
@@ -44,12 +51,28 @@ TOPICS = {
     "signals, events": Topic(
         partial(check_interrupts, "events", cut=by_signal), INTERRUPTS, 20, None
     ),
+    **{
+        f"signals, {path}": Topic(
+            partial(check_interrupts, path, cut=by_signal), INTERRUPTS, 20, None
+        )
+        for path in ("fleet", "river")
+    },
     "signals, store": Topic(partial(check_interrupts, "store", cut=by_signal), None, 4),
     "durations": Topic(check_durations, DURATIONS, 60),
     "arguments": Topic(check_calls, FOREIGN, 120),
     "headers of files": Topic(check_files, FOREIGN, 40),
     "standard errors": Topic(check_errors, LAGS, 40),
     "leverages": Topic(check_leverages, None, 20),
+    "Gaussian intervals": Topic(check_gaussian, None, 40),
+    "scaler": Topic(check_scaler, None, 40),
+    **{
+        f"traces, {path}": Topic(partial(check_traces, path), None, 12 if path == "fleet" else 40)
+        for path in TRACED
+    },
+    **{
+        f"hundreds of rows, {path}": Topic(partial(check_long_windows, path), None, 40)
+        for path in LONG_PATHS
+    },
     "33 to 64 features": Topic(check_wide, None, 24),
     "thousands of rows": Topic(check_many, None, 12),
     **{
@@ -73,6 +96,13 @@ def test_the_contract_holds(name, record_property):
     tally = topic.check(seeds(topic.seeds))
     record_property("conformance", (name, "", tally.plain()))
     judge(tally, topic.fault)
+
+
+@pytest.mark.skipif(not accepted(), reason="models have one response")
+def test_several_responses_are_as_many_models(record_property):
+    tally = check_responses(seeds(40))
+    record_property("conformance", ("several responses", "", tally.plain()))
+    judge(tally, None)
 
 
 def test_every_path_that_keeps_rows_is_interrupted():
