@@ -30,6 +30,7 @@ UNEVEN = Fault("2: fits beside giant rows or uneven weights are off", ("penalty"
 NEARLY = Fault("found by this suite: nearly dependent features, 1.1 to 400 times the limit", WRONG)
 FAR = Fault("found by this suite: AutoRidge far from 0 without an intercept", ("penalty", *WRONG))
 BITS = Fault("found by this suite: last bits of AutoRidge in a fleet", ("bits",))
+CENTRES = Fault("found by this suite: a centre of sums is the mean of rows that left", ("centre",))
 INTERRUPTS = Fault("3: an interrupt leaves ids and rows misaligned", ("interrupt", "error"))
 WIDTHS = Fault("4: local intervals explode on few-level and slow features", ("width",))
 DURATIONS = Fault("5: durations are misread", ("duration",))

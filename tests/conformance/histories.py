@@ -358,6 +358,7 @@ class History:
                 self.check()
                 if number % 6 == 5:
                     self.check_memory()
+                    self.check_audit([], [])
         finally:
             self.subject.close()
 

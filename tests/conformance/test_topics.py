@@ -10,6 +10,7 @@ import pytest
 from conformance.bad_input import check_calls, check_files
 from conformance.durations import check_durations
 from conformance.faults import (
+    CENTRES,
     DURATIONS,
     FOREIGN,
     INTERRUPTS,
@@ -29,7 +30,7 @@ from conformance.long_windows import check_long_windows
 from conformance.responses import accepted, check_responses
 from conformance.scaling import check_scaler
 from conformance.tally import Tally
-from conformance.traces import PATHS as TRACED
+from conformance.traces import PINNED as TRACED
 from conformance.traces import check_traces
 from conformance.widths import SANE, check_widths
 
@@ -66,8 +67,14 @@ TOPICS = {
     "Gaussian intervals": Topic(check_gaussian, None, 40),
     "scaler": Topic(check_scaler, None, 40),
     **{
-        f"traces, {path}": Topic(partial(check_traces, path), None, 12 if path == "fleet" else 40)
-        for path in TRACED
+        f"traces, {path}": Topic(partial(check_traces, path, forgets=True), None, count)
+        for path, count in TRACED.items()
+    },
+    **{
+        f"traces of windows, {path}": Topic(
+            partial(check_traces, path, forgets=False), CENTRES, count, path != "fleet"
+        )
+        for path, count in TRACED.items()
     },
     **{
         f"hundreds of rows, {path}": Topic(partial(check_long_windows, path), None, 40)

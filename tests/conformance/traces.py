@@ -16,7 +16,7 @@ from conformance.subjects import SUBJECTS, Setting, Subject
 from conformance.tally import Tally
 from conformance.walk import held_values
 
-PATHS = ("events", "fleet", "river")  # a store also holds random keys
+PINNED = {"events": 40, "fleet": 12, "river": 60}  # seeds; a store also holds random keys
 ROWS = 40
 Call = Callable[[Subject, list[Row]], object]
 
@@ -24,7 +24,10 @@ Call = Callable[[Subject, list[Row]], object]
 class Plan:
     """Calls that are known beforehand, and which of their rows are alive in the end."""
 
-    def __init__(self, setting: Setting, width: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self, setting: Setting, rng: np.random.Generator, *, width: int, keyed: bool, forgets: bool
+    ) -> None:
+        self.keyed = keyed
         self.rng, self.setting, self.calls = rng, setting, list[Call]()
         by_time = setting.fades_by_time
         self.expected = ExpectedRows(setting.spec, setting.window, width, fades_by_time=by_time)
@@ -34,10 +37,11 @@ class Plan:
             count = min(int(rng.integers(1, 7)), ROWS - arrived)
             self.learn(arrived, arrived + count)
             arrived += count
-            self.look()
-            if rng.random() < 0.3:
-                self.forget()
-        self.forget()
+            for step in (self.look, self.forget, self.expire):
+                if rng.random() < 0.4:
+                    step()
+        if forgets:
+            self.forget()
 
     def row(self, t: int, width: int) -> Row:
         rng, at, until = self.rng, None, None
@@ -48,13 +52,17 @@ class Plan:
         return Row(f"row {t}", x, float(rng.normal()), weight, f"owner {t}", at, until)
 
     def learn(self, start: int, stop: int) -> None:
-        for row in self.rows[start:stop]:
-            self.expected.learn(row)
-        if self.rng.integers(2):
-            self.calls.append(lambda subject, rows: subject.learn_many(rows[start:stop]))
-            return
-        for t in range(start, stop):
-            self.calls.append(lambda subject, rows, t=t: subject.learn(rows[t]))
+        """In one call, or in one for each row."""
+        step = int(self.rng.choice([1, stop - start]))
+        for t in range(start, stop, step):
+            for row in self.rows[t : t + step]:
+                self.expected.learn(row)
+            self.add(lambda subject, rows, t=t: subject.learn_many(rows[t : t + step]))
+
+    def add(self, call: Call) -> None:
+        self.calls.append(call)
+        if self.keyed and not self.expected.rows:  # without rows a key does not exist
+            self.expected.arrived = 0
 
     def forget(self) -> None:
         live = self.expected.rows
@@ -63,12 +71,19 @@ class Plan:
         picked = [live[i] for i in self.rng.integers(0, len(live), size=3)]
         ids, owners = [row.id for row in picked[:2]], [row.owner for row in picked[2:]]
         self.expected.forget(ids, owners)
-        self.calls.append(lambda subject, rows: subject.forget(ids, owners))
+        self.add(lambda subject, rows: subject.forget(ids, owners))
+
+    def expire(self) -> None:
+        if self.setting.clock is not None and self.expected.rows:
+            now = self.expected.rows[-1].at + 1.0  # type: ignore[operator]
+            self.expected.expire(now)
+            time = self.setting.time(now)
+            self.add(lambda subject, rows: subject.expire(time))
 
     def look(self) -> None:
         """Ask for a fit and a prediction, so that what they compute is in memory."""
         x = self.rng.normal(size=self.expected.width)
-        self.calls.append(lambda subject, rows: (subject.fits(["a"]), subject.predict("a", x)))
+        self.add(lambda subject, rows: (subject.fits(["a"]), subject.predict("a", x)))
 
     def other_rows(self) -> list[Row]:
         """The same rows; those that are gone in the end have other values."""
@@ -81,13 +96,15 @@ class Plan:
         ]
 
 
-def check_traces(path: str, seeds: Sequence[int]) -> Tally:
+def check_traces(path: str, seeds: Sequence[int], *, forgets: bool) -> Tally:
+    """``forgets``: the last call is ``forget``; else rows may have left by themselves."""
+
     def once(seed: int, tally: Tally) -> None:
         rng = np.random.default_rng([seed, 55, len(path)])
         width = int(rng.integers(1, 5))
         setting = random_setting(rng, width, fading=path != "fleet")
-        plan = Plan(setting, width, rng)
         one, other = (SUBJECTS[path](setting, width) for _ in range(2))
+        plan = Plan(setting, rng, width=width, keyed=one.keyed, forgets=forgets)
         others = plan.other_rows()
         for call in plan.calls:
             call(one, plan.rows)
@@ -96,6 +113,11 @@ def check_traces(path: str, seeds: Sequence[int]) -> Tally:
         tally.states += 1
         count = int(np.setdiff1d(kept, found).size)
         told = f"{count} numbers depend on rows that left; {setting.build()!r}"
-        tally.agree("trace", np.array_equal(kept, found), told)
+        fit = one.fits(["a"]).get("a")  # after the walk: to ask is a step of its own
+        ids = [] if fit is None else fit.ids
+        tally.agree("ids", ids == plan.expected.ids, f"other rows are alive; {setting.build()!r}")
+        scaled = setting.spec.power > 0.0  # the known fault is in models that scale features
+        label = "centre" if scaled and not forgets else "trace"
+        tally.agree(label, np.array_equal(kept, found), told)
 
     return run_seeds(once, seeds)
