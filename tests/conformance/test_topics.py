@@ -26,6 +26,7 @@ from conformance.inference import check_errors, check_leverages
 from conformance.interrupts import SUBJECTS, by_signal, check_interrupts
 from conformance.large import check_many, check_wide
 from conformance.long_windows import PATHS as LONG_PATHS
+from conformance.long_windows import ROWS as LONG_STREAMS
 from conformance.long_windows import check_long_windows
 from conformance.responses import accepted, check_responses
 from conformance.scaling import check_scaler
@@ -77,7 +78,9 @@ TOPICS = {
         for path, count in TRACED.items()
     },
     **{
-        f"hundreds of rows, {path}": Topic(partial(check_long_windows, path), None, 40)
+        f"hundreds of rows, {path}": Topic(
+            partial(check_long_windows, path), None, 20 if path in LONG_STREAMS else 40
+        )
         for path in LONG_PATHS
     },
     "33 to 64 features": Topic(check_wide, None, 24),
