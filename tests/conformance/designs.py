@@ -106,9 +106,9 @@ def integer_relations(rng: Rng, n: int, d: int) -> np.ndarray:
 
 
 def small_components(rng: Rng, n: int, d: int) -> np.ndarray:
-    """One null vector of all rows, tiny in its last columns: rows are multiples of few rows."""
+    """One null vector of all rows, tiny or large in one column: rows are multiples of few rows."""
     few = normal(rng, d - 1, d)
-    few[:, -1] *= 10.0 ** -rng.integers(0, 7)
+    few[:, rng.choice([-1, rng.integers(d)])] *= 10.0 ** -rng.integers(-4, 7)
     return few[rng.integers(0, d - 1, size=n)] * 2.0 ** rng.integers(-3, 4, size=(n, 1))
 
 

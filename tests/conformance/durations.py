@@ -27,6 +27,7 @@ class Form(NamedTuple):
     length: int | None
     window: Any = None
     timed: bool = True
+    calendar: bool = True  # are times dates?
 
 
 def random_form(rng: np.random.Generator) -> Form:
@@ -44,7 +45,9 @@ def random_form(rng: np.random.Generator) -> Form:
         Form(float(count), count * 10**9, timed=False),  # rows
         Form(float(10.0 ** rng.integers(15, 309)), 10**60, timed=False),
         Form(count, None, f"{count}d"),  # rows, or nanoseconds?
+        Form(count, None),
         Form(f"{count}d", None, KeepFor(float(count))),  # another kind of time
+        Form(f"{count}d", None, KeepFor(float(count)), calendar=False),
     ]
     return forms[rng.integers(len(forms))]
 
@@ -76,7 +79,8 @@ def check_durations(seeds: Sequence[int]) -> Tally:
 def _check_half_life(
     form: Form, X: np.ndarray, y: np.ndarray, times: np.ndarray, tally: Tally
 ) -> None:
-    at = START + times.astype("m8[ns]") if form.timed else None
+    at = START + times.astype("m8[ns]") if form.calendar else times.astype(float)
+    at = at if form.timed else None
     model = Ridge(window=form.window, halflife=form.argument).fit(X, y, at=at)
     found = rolling(X, y, form.window, alpha=1.0, halflife=form.argument, at=at, min_rows=1)
     if form.length is None:

@@ -12,10 +12,19 @@ import numpy as np
 from conformance.designs import DESIGNS, draw
 from conformance.expected_rows import ExpectedRows, Row, Window
 from conformance.oracle import Spec
-from conformance.subjects import SUBJECTS, Fit, ModelSubject, Setting, Subject
+from conformance.subjects import (
+    SUBJECTS,
+    Fit,
+    FleetSubject,
+    ModelSubject,
+    RiverSubject,
+    Setting,
+    Subject,
+)
 from conformance.tally import Disagreement, Tally
 from conformance.walk import distinctive, held_values
 
+import efface
 from efface import EffaceError
 
 KINDS = (*["OLS"] * 4, "Ridge", "AdaptiveRidge", "SwitchingRidge", *["AutoRidge"] * 3)
@@ -157,12 +166,12 @@ class History:
     def replay(self) -> None:
         """A batch through ``replay``: the state before each row is checked too."""
         rows = self.rows(9)
-        if not rows or not isinstance(self.subject, ModelSubject):
+        if not rows or not isinstance(self.subject, ModelSubject | FleetSubject):
             return
         result = self.subject.replay(rows)
-        expected = self.expected_by_key["a"]
         for t, given in enumerate(rows):
             row = self.named(given)
+            expected = self.expected_by_key[row.key]
             expected.admit(row.at)
             answer = expected.answer()
             fit = Fit([], result.coef[t], result.intercept[t], result.penalty[t])
@@ -186,6 +195,7 @@ class History:
             said = self.subject.forget(ids, owners)
             self.tally.agree("count", said == count, self.told(f"forgot {said}, not {count}"))
             self.check_canonical()
+            self.check_audit(ids, owners)
 
     def expire(self) -> None:
         if self.setting.clock is not None and self.live:
@@ -197,27 +207,38 @@ class History:
                 self.check_canonical()
 
     def reload(self) -> None:
-        if self.live:
+        if self.live and self.subject.durable:
             self.subject.reload()
+            self.check_canonical()
 
     def refuse(self) -> None:
-        """A call that must be refused changes nothing."""
+        """A call that must be refused changes nothing: a row, or a batch with one bad row."""
         if self.arrived >= len(self.stream.y) or not self.live:
             return
-        good = self.next_row()
-        fields, bad = vars(good), self.bad_values(good)
+        rows = self.rows(4 if not isinstance(self.subject, RiverSubject) else 1)
+        place = int(self.rng.integers(len(rows)))
+        bad = self.bad_values(rows[place], alone=len(rows) == 1)
         name = str(self.rng.choice(list(bad)))
-        before = self.bits(self.subject)
+        rows[place] = Row(**{**vars(rows[place]), **bad[name]})
+        whole = bool(self.rng.integers(2))
+        before = self.content(whole)
         try:
-            self.subject.learn(Row(**{**fields, **bad[name]}))
+            self.subject.learn_many(rows) if len(rows) > 1 else self.subject.learn(rows[0])
         except EffaceError:
             pass
         else:
             raise Disagreement("refusal", self.told(f"{name} was not refused"))
-        after = self.bits(self.subject)
-        self.tally.agree("refusal", before == after, self.told(f"refusing {name} changed it"))
+        same = self.content(whole) == before
+        self.tally.agree("refusal", same, self.told(f"refusing {name} changed it"))
 
-    def bad_values(self, row: Row) -> dict[str, dict[str, Any]]:
+    def content(self, whole: bool) -> Any:
+        """What a refused call must not change; the ``whole`` file too, which is written first.
+
+        To save a model is a step of its own: it may change the last bits of coefficients.
+        """
+        return self.subject.saved() if whole else None, self.bits(self.subject)
+
+    def bad_values(self, row: Row, *, alone: bool) -> dict[str, dict[str, Any]]:
         spoilt = row.x.copy()
         spoilt[self.rng.integers(self.width)] = self.rng.choice([np.nan, np.inf, -np.inf])
         bad: dict[str, dict[str, Any]] = {
@@ -227,7 +248,7 @@ class History:
             "an id that is a fraction": {"id": 1.5},
             "an owner that is a fraction": {"owner": 1.5},
         }
-        if self.names != "none" and self.setting.clock is None:
+        if alone and self.names != "none" and self.setting.clock is None:  # others make it leave
             bad["a repeated id"] = {"id": self.live[0].id}
         if self.setting.clock is not None:
             bad["no time"] = {"at": None}
@@ -283,6 +304,16 @@ class History:
             text = self.told("bytes of a model that never saw the rows")
             self.tally.agree("bytes", self.subject.saved() == fresh.saved(), text)
 
+    def check_audit(self, ids: list[Any], owners: list[Any]) -> None:
+        """R5 as the library tells it: ``audit`` looks, and finds nothing of the rows that left."""
+        if isinstance(self.subject, ModelSubject):
+            gone = {"forgotten": ids, "forgotten_owners": owners}
+            found = efface.audit(self.subject.model, **gone)
+            clean = found.canonical and not found.residues
+            self.tally.agree("audit", clean, self.told(f"{found.residues}"))
+            remembered = (*found.remembered, *found.remembered_owners)
+            self.tally.agree("audit", not remembered, self.told(f"remembers {remembered}"))
+
     def check_memory(self) -> None:
         """R5: nothing that can be reached holds a value or a name of a row that has left."""
         numbers, texts = held_values(self.subject.root)
@@ -327,6 +358,7 @@ class History:
                 self.check()
                 if number % 6 == 5:
                     self.check_memory()
+                    self.check_audit([], [])
         finally:
             self.subject.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import floor, sqrt
+from typing import Any
 
 import numpy as np
 from conformance.designs import draw
@@ -15,6 +16,7 @@ from flint import fmpq, fmpq_mat
 import efface
 
 DESIGNS = ("normal", "scaled 1e-4..1e4", "means 1e6", "prices", "slow feature", "rare flags")
+HARD = (*DESIGNS, "dates", "quotes", "Kahan", "near copies", "one-hot")
 KINDS = (True, "HC0", "HC1", "HC2", "HC3", "HAC")
 LOOKED_AT = 4  # windows per seed
 
@@ -27,6 +29,7 @@ class Window:
         X, y, self.w = X[kept], y[kept], [fraction(v) for v in w[kept]]
         rows = np.column_stack([X, np.ones((len(y), int(intercept)))])
         self.n, self.p = rows.shape
+        self.intercept = intercept
         self.A = fmpq_mat(self.n, self.p, [fraction(v) for v in rows.ravel()])
         self.b = [fraction(v) for v in y]
         self.gram = self.A.transpose() * self.scaled(self.w)
@@ -44,13 +47,9 @@ class Window:
     def variances(self, kind: object) -> list[fmpq]:
         """Of the unknowns, by the textbook: sigma^2 (A'WA)^-1, or bread, meat, bread."""
         bread = self.gram.inv()
-        moment = self.A.transpose() * self.column(
-            [w * b for w, b in zip(self.w, self.b, strict=True)]
-        )
-        fitted = (self.A * (bread * moment)).entries()
-        residual = [b - f for b, f in zip(self.b, fitted, strict=True)]
+        residual = self.residuals()
         if kind is True:
-            square = sum((w * r * r for w, r in zip(self.w, residual, strict=True)), fmpq(0))
+            square = self.square(residual)
             return [bread[i, i] * square / (self.n - self.p) for i in range(self.p)]
         scores = self.scaled([w * r for w, r in zip(self.w, residual, strict=True)])
         meat = scores.transpose() * self.weighted(scores, self.factors(kind, bread))
@@ -58,6 +57,21 @@ class Window:
             meat += self.lagged(scores)
         whole = bread * meat * bread
         return [whole[i, i] for i in range(self.p)]
+
+    def residuals(self) -> list[fmpq]:
+        weighted = [w * b for w, b in zip(self.w, self.b, strict=True)]
+        fitted = self.A * (self.gram.inv() * (self.A.transpose() * self.column(weighted)))
+        return [b - f for b, f in zip(self.b, fitted.entries(), strict=True)]
+
+    def square(self, values: list[fmpq]) -> fmpq:
+        return sum((w * v * v for w, v in zip(self.w, values, strict=True)), fmpq(0))
+
+    def explained(self) -> float:
+        """The share of the squares of the responses, around their mean if there is an intercept."""
+        total = sum(self.w, fmpq(0))
+        mean = sum((w * b for w, b in zip(self.w, self.b, strict=True)), fmpq(0)) / total
+        around = [b - mean if self.intercept else b for b in self.b]
+        return nearest(1 - self.square(self.residuals()) / self.square(around))
 
     def column(self, values: list[fmpq]) -> fmpq_mat:
         return fmpq_mat(len(values), 1, values)
@@ -94,7 +108,7 @@ def check_errors(seeds: Sequence[int]) -> Tally:
     """``rolling(stats=...)``: a row of weight 0 counts for nothing, not even as a lag."""
 
     def once(seed: int, tally: Tally) -> None:
-        design = DESIGNS[seed % len(DESIGNS)]
+        design = HARD[seed % len(HARD)]
         rng = generator("inference", design, seed)
         X, y, weights = draw(design, rng, 60)
         if rng.random() < 0.5:
@@ -109,6 +123,8 @@ def check_errors(seeds: Sequence[int]) -> Tally:
             answer = solve(X[part], y[part], Spec(intercept=intercept), weights[part])
             if not window.full or answer.condition > 1e6:
                 continue
+            told = f"{design}, window {size}, row {t}"
+            _check_whole(window, answer, found[True], t, tally, told)
             for kind, stats in found.items():
                 got = [*stats.bse[t], stats.intercept_bse[t]][: window.p]
                 told = f"{kind}, {design}, weights {weights[part]}, window {size}, row {t}"
@@ -117,6 +133,16 @@ def check_errors(seeds: Sequence[int]) -> Tally:
                     tally.close("standard error", error, f"{text}; {told}")
 
     return run_seeds(once, seeds)
+
+
+def _check_whole(
+    window: Window, answer: Answer, stats: Any, t: int, tally: Tally, told: str
+) -> None:
+    """What a window has once: degrees of freedom and R²."""
+    tally.agree("freedom", stats.df_resid[t] == window.n - window.p, told)
+    right, found = window.explained(), float(stats.rsquared[t])
+    error = abs(found - right) / (4 * answer.tolerance)
+    tally.close("R2", error, f"{found!r}, right is {right!r}; {told}")
 
 
 def _errors(
@@ -167,8 +193,30 @@ def check_leverages(seeds: Sequence[int]) -> Tally:
                 tally.close(
                     "leverage", float(error), f"{name} {value!r}, right is {right!r}; {told}"
                 )
+        part = slice(len(y) - 1 - size, len(y) - 1)
+        lowest, condition = _spectrum(X[part], weights[part], intercept)
+        for name, value, right in (
+            ("phi2", found.phi2[-1], lowest),
+            ("condition", found.condition[-1], condition),
+        ):
+            if condition < 1e6:  # eigenvalues have twice the condition of singular values
+                error = abs(value - right) / (PROMISED * max(1.0, condition**2 / 1e4) * right)
+                told = f"{name} {value!r}, right is {right!r}; {design}, window {size}"
+                tally.close("spectrum", float(error), told)
 
     return run_seeds(once, seeds)
+
+
+def _spectrum(X: np.ndarray, weights: np.ndarray, intercept: bool) -> tuple[float, float]:
+    """lambda_min(Phi) / n and sqrt(lambda_max / lambda_min), Phi around the mean or not."""
+    Z, total = X.astype(np.longdouble), weights.sum()
+    if intercept:
+        Z = Z - Z[0]
+        Z = Z - weights @ Z / total
+    sigma = np.linalg.svd((np.sqrt(weights)[:, np.newaxis] * Z).astype(float), compute_uv=False)
+    if sigma[-1] <= 1e-12 * sigma[0]:
+        return 0.0, float("inf")
+    return float(sigma[-1] ** 2 / total), float(sigma[0] / sigma[-1])
 
 
 def _products(

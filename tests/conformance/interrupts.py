@@ -41,8 +41,16 @@ Change = Callable[[Subject], object]
 
 def replayed(subject: Subject, rows: list[Row]) -> object:
     """``replay`` where a path has it."""
-    learn_many = subject.replay if isinstance(subject, ModelSubject) else subject.learn_many
+    learn_many = subject.learn_many
+    if isinstance(subject, ModelSubject | FleetSubject):
+        learn_many = subject.replay
     return learn_many(rows)
+
+
+def refitted(subject: ModelSubject, rows: list[Row]) -> object:
+    """``fit``, which forgets all rows before it learns others."""
+    X, y, options = subject.setting.columns(rows)
+    return subject.model.fit(X, y, **options)
 
 
 LEARNING: dict[str, Callable[..., object]] = {
@@ -135,12 +143,19 @@ class Trial:
         after, rng = deepcopy(self.expected), self.rng
         durable = isinstance(self.subject, StoreSubject)  # to open it again is a call of the suite
         verbs = [*LEARNING, "forget", "forget owners", "expire", *([] if durable else ["reload"])]
+        verbs += ["fit"] if isinstance(self.subject, ModelSubject) else []
         verb = str(rng.choice(verbs))
         if verb in LEARNING:
             rows = self.rows(1 if verb == "learn" else 4)
             for row in rows:
                 after.learn(row)
             return partial(LEARNING[verb], rows=rows), after
+        if verb == "fit":
+            rows = self.rows(5)
+            after = ExpectedRows(self.setting.spec, self.setting.window, 2)
+            for row in rows:
+                after.learn(row)
+            return partial(refitted, rows=rows), after
         if verb == "reload":
             return (lambda subject: subject.reload()), after
         if verb == "expire" and self.setting.clock is not None and after.rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from conformance.designs import copies, giant_rows, normal, scaled
@@ -70,57 +71,76 @@ def _wide_fits(
     return list(zip(times, fits, strict=True))
 
 
+def many_setting(n: int, rng: np.random.Generator) -> Setting:
+    """A model of thousands of rows: windows of rows, of time, or none."""
+    clock = [None, "number"][rng.integers(2)]
+    kind = str(rng.choice(["OLS", "Ridge", "AdaptiveRidge", "AutoRidge"]))
+    intercept, standardize = bool(rng.integers(2)), bool(rng.random() < 0.2)
+    halflife = 300.0 if clock is None and rng.random() < 0.1 else None
+    spec = Spec(kind, intercept=intercept, standardize=standardize, halflife=halflife)
+    windows = [Window(), Window("rows", n - 50), Window("age", n // 2 - 25)]
+    window = windows[rng.integers(2 if clock is None else 3)]
+    return Setting(spec, window, clock)
+
+
+def many_rows(n: int, d: int, setting: Setting, rng: np.random.Generator) -> list[Row]:
+    """Rows in order of time; ids are numbers or texts."""
+    X = [normal, scaled, giant_rows][rng.integers(3)](rng, n, d)
+    y = (X / np.median(np.abs(X), axis=0)).sum(axis=1) + rng.normal(size=n)
+    weights, texts = rng.choice([0.5, 1.0, 2.0], size=n), bool(rng.integers(2))
+    timed = setting.clock is not None
+    return [
+        Row(
+            f"row {t}" if texts else t,
+            X[t],
+            float(y[t]),
+            float(weights[t]),
+            f"owner {t % 700}",
+            float(t // 2) if timed else None,
+            float(t // 2 + 900) if timed and t % 5 == 0 else None,
+        )
+        for t in range(n)
+    ]
+
+
 def check_many(seeds: Sequence[int]) -> Tally:
     """Thousands of live rows: rows leave from the middle, late rows come, a window slides."""
 
     def once(seed: int, tally: Tally) -> None:
         rng = np.random.default_rng([seed, 4096])
         n, d = int(rng.choice([4200, 6000])), int(rng.choice([1, 3]))
-        clock = [None, "number"][rng.integers(2)]
-        kind = str(rng.choice(["OLS", "Ridge", "AdaptiveRidge", "AutoRidge"]))
-        window = Window("rows", n - 50) if rng.integers(2) else Window()
-        setting = Setting(Spec(kind, intercept=bool(rng.integers(2))), window, clock)
-        subject, expected = ModelSubject(setting, d), ExpectedRows(setting.spec, window, d)
-        X = [normal, scaled, giant_rows][rng.integers(3)](rng, n + 60, d)
-        y = (X / np.median(np.abs(X), axis=0)).sum(axis=1) + rng.normal(size=n + 60)
-        weights = rng.choice([0.5, 1.0, 2.0], size=n + 60)
-        at = [None if clock is None else float(t // 2) for t in range(n + 60)]
-        rows = [
-            Row(t, X[t], float(y[t]), float(weights[t]), f"owner {t % 700}", at[t])
-            for t in range(n + 60)
-        ]
-        _learn(subject, expected, rows[:n])
-        _judge(subject, expected, tally, f"{setting.build()!r}, {n} rows")
+        setting = many_setting(n, rng)
+        subject = ModelSubject(setting, d)
+        expected = ExpectedRows(setting.spec, setting.window, d)
+        rows = many_rows(n + 60, d, setting, rng)
+        _learn_first(subject, expected, rows[:n])
+        told = f"{setting.build()!r}, {n} rows"
+        _judge(subject, expected, tally, told)
         for start in range(n, n + 60, 20):
             ids = [row.id for row in rng.choice(np.array(expected.rows, dtype=object), size=3)]
             owners = [f"owner {int(rng.integers(700))}"]
             gone = expected.forget(ids, owners)
             tally.agree("count", subject.forget(ids, owners) == gone, f"{gone} rows leave")
-            _judge(subject, expected, tally, f"{setting.build()!r}, forgot {ids}")
+            _judge(subject, expected, tally, f"{told}, forgot {ids}")
             coming = rows[start : start + 20]
-            if clock is not None:
-                coming[5] = Row(coming[5].id, coming[5].x, coming[5].y, at=float(n // 5))
+            if setting.clock is not None:
+                coming[5] = replace(coming[5], at=coming[5].at - 400.0, until=None)
             for row in coming:
-                _learn(subject, expected, [row])
-            _judge(subject, expected, tally, f"{setting.build()!r}, learned up to {start + 20}")
+                subject.learn(row)
+                expected.learn(row)
+            _judge(subject, expected, tally, f"{told}, learned up to {start + 20}")
+            if rng.random() < 0.3:
+                subject.reload()
 
     return run_seeds(once, seeds)
 
 
-def _learn(subject: ModelSubject, expected: ExpectedRows, rows: list[Row]) -> None:
-    if len(rows) == 1:
-        subject.learn(rows[0])
-    else:
-        subject.learn_many(rows)
-    if len(rows) > 100 and expected.window.kind == "all":  # in order of time: nothing leaves
-        expected.rows += rows
-        expected.arrived += len(rows)
-        return
-    if len(rows) > 100:
-        expected.rows = rows[-int(expected.window.size) :]
-        return
-    for row in rows:
-        expected.learn(row)
+def _learn_first(subject: ModelSubject, expected: ExpectedRows, rows: list[Row]) -> None:
+    """Learn rows in order of time; what has left of them is found at once, at the last of them."""
+    subject.learn_many(rows)
+    expected.rows, expected.arrived = list(rows), len(rows)
+    expected.admit(rows[-1].at)
+    expected.shrink()
 
 
 def _judge(subject: ModelSubject, expected: ExpectedRows, tally: Tally, told: str) -> None:

@@ -103,6 +103,7 @@ class Subject(ABC):
 
     keyed = False
     numbers_rows = False  # does a row without an id get the next number?
+    durable = True  # can it be saved and loaded?
 
     def __init__(self, setting: Setting, width: int) -> None:
         self.setting, self.width = setting, width
@@ -131,7 +132,7 @@ class Subject(ABC):
         return None
 
     def reload(self) -> None:
-        """Go on with a copy that was saved and loaded, if the path has one."""
+        """Go on with a copy that was saved and loaded, if it is durable."""
         return
 
     @property
@@ -214,6 +215,11 @@ class FleetSubject(Subject):
         X, y, options = self.setting.columns(rows)
         self.fleet.learn([r.key for r in rows], X, y, **options)
 
+    def replay(self, rows: Sequence[Row]) -> Any:
+        X, y, options = self.setting.columns(rows)
+        keys = [r.key for r in rows]
+        return efface.replay(self.fleet, X, y, by=keys, coef=True, **options)
+
     def forget(self, ids: list[Any], owners: list[Any]) -> int:
         return self.fleet.forget(ids, owners=owners, missing="ok")
 
@@ -247,6 +253,8 @@ class FleetSubject(Subject):
 
 class RiverSubject(Subject):
     """The wrapper for River: rows are dicts."""
+
+    durable = False
 
     def __init__(self, setting: Setting, width: int) -> None:
         super().__init__(setting, width)

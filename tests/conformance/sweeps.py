@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from conformance.designs import Stream, draw
 from conformance.expected_rows import ExpectedRows, Row, Window
 from conformance.histories import generator, random_setting, random_spec, run_seeds, window_sizes
-from conformance.oracle import Spec
+from conformance.oracle import Answer, Spec
 from conformance.subjects import Fit, Setting
 from conformance.tally import Tally
 
@@ -68,7 +69,7 @@ def check_replay(rng: np.random.Generator, stream: Stream, tally: Tally) -> None
 
 
 def check_rolling(rng: np.random.Generator, stream: Stream, tally: Tally) -> None:
-    """``rolling``: every window of a stream, also by groups and with a half-life."""
+    """``rolling``: every window of a stream, of rows or of time, by groups, with a half-life."""
     spec = random_spec(rng)
     kind = str(rng.choice(["OLS", "OLS", "Ridge", "AutoRidge"]))
     spec = Spec(
@@ -79,27 +80,45 @@ def check_rolling(rng: np.random.Generator, stream: Stream, tally: Tally) -> Non
         halflife=spec.halflife,
     )
     X, y, weights = stream
-    window = Window("rows", int(rng.choice(window_sizes(X.shape[1]))))
+    setting = rolling_setting(spec, X.shape[1], rng)
     groups = rng.integers(0, 3, size=len(y)) if rng.random() < 0.3 else np.zeros(len(y), dtype=int)
+    at = np.arange(len(y)) / 2.0 if setting.clock is not None else None
     result = efface.rolling(
         X,
         y,
-        window.size,
+        setting.window_argument(),
         alpha={"OLS": 0.0, "Ridge": spec.alpha, "AutoRidge": "auto"}[kind],
         fit_intercept=spec.intercept,
         standardize=spec.standardize,
         halflife=spec.halflife,
         sample_weight=weights,
         min_rows=1,
+        at=at,
         groups=groups if groups.any() else None,
-        outputs=["coef", "intercept", "rank"],
+        outputs=["coef", "intercept", "rank", "fitted", "prediction"],
     )
-    expected_by_key = {g: ExpectedRows(spec, window, X.shape[1]) for g in range(3)}
+    expected_by_key = {
+        g: ExpectedRows(spec, setting.window, X.shape[1], fades_by_time=setting.fades_by_time)
+        for g in range(3)
+    }
+    before: dict[int, Answer] = {}  # of each group: the answer at its last row
     for t, row in enumerate(rows_of(stream)):
-        expected = expected_by_key[int(groups[t])]
-        expected.learn(row)
+        group, told = int(groups[t]), f"{setting.build()!r}, groups {groups.any()}, row {t}"
+        expected = expected_by_key[group]
+        if group in before:
+            tally.predicted(before[group], row.x, result.prediction[t], told)
+        expected.learn(row if at is None else replace(row, at=float(at[t])))
         fit = Fit([], result.coef[t], float(result.intercept[t]), None, int(result.rank[t]))
-        tally.compare(expected.answer(), fit, f"{spec}, window {window.size}, row {t}")
+        before[group] = expected.answer()
+        tally.compare(before[group], fit, told)
+        tally.predicted(before[group], row.x, result.fitted[t], told)
+
+
+def rolling_setting(spec: Spec, width: int, rng: np.random.Generator) -> Setting:
+    """Windows of a number of rows, of a duration, or of all rows so far."""
+    window = Window("rows", int(rng.choice(window_sizes(width))))
+    window = (window, window, Window("age", int(rng.choice([2, 5, 20]))), Window())[rng.integers(4)]
+    return Setting(spec, window, "number" if window.kind == "age" else None)
 
 
 def _timed(row: Row, setting: Setting, rng: np.random.Generator, late: float) -> Row:
