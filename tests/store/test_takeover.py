@@ -7,9 +7,11 @@ import signal
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import httpx
+import psycopg
 import pytest
 from command_line import COMMAND, run
 from postgres_server import PostgresServer
@@ -23,6 +25,7 @@ from efface.errors import (
     StorageFailure,
     StoreInUse,
     StoreStopped,
+    UnclearCommit,
     UnknownOwner,
     WrongMasterKey,
 )
@@ -268,6 +271,28 @@ def test_a_second_process_takes_over_under_load(tmp_path, pair, database_too):
     refused = run("serve", str(tmp_path / "one"), "--port", "0", *options)
     assert refused.returncode == 2  # its database is gone, or has another owner
     assert "Traceback" not in (tmp_path / "two.log").read_text("utf-8")
+
+
+def test_a_commit_that_its_standby_may_lack_is_not_acknowledged(tmp_path, pair):
+    primary, standby = pair
+    store = filled(tmp_path / "orders", rows=primary.address)
+    number, pool = store._disk.database._connection.info.backend_pid, ThreadPoolExecutor(1)
+    standby.stop()
+    with psycopg.connect(primary.address, autocommit=True, client_encoding="utf8") as client:
+        waiting = pool.submit(store.learn, "demand", *data(1))
+        query = "select wait_event from pg_stat_activity where pid = %s"
+        until = time.monotonic() + 30
+        while client.execute(query, (number,)).fetchone() != ("SyncRep",):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        assert not waiting.done()
+        client.execute("select pg_cancel_backend(%s)", (number,))
+        with pytest.raises(UnclearCommit, match="standby"):
+            waiting.result(30)
+        client.execute("alter system reset synchronous_standby_names")
+        client.execute("select pg_reload_conf()")
+    store.close()
+    pool.shutdown()
 
 
 def check_answers(folder, workers):

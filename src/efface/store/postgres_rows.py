@@ -6,8 +6,10 @@ never. The row also names the instance of the store that the rows belong to: no 
 open them, unless it takes them over. The owner holds an advisory lock of its epoch as long as its
 connection lives, by which a standby sees that it is gone.
 
-The connection sets ``synchronous_commit`` to on. Asynchronous replication can lose acknowledged
-rows at a failover; the store then refuses to open, because its keys know of later transactions.
+The connection sets ``synchronous_commit`` to on. A commit with a warning, such as one whose wait
+for a synchronous standby was cancelled, is not acknowledged. Asynchronous replication can lose
+acknowledged rows at a failover; the store then refuses to open, because its keys know of later
+transactions.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ class PostgresRows(RowDatabase):
 
     def __init__(self, address: str, store: str) -> None:
         self._address, self._schema = address, f"efface_{store}"
-        self._epoch = 0
+        self._epoch, self._warnings = 0, list[str]()
         try:
             self._connection = psycopg.connect(address, autocommit=True, client_encoding="utf8")
         except psycopg.Error as error:
@@ -59,6 +61,7 @@ class PostgresRows(RowDatabase):
                 f"'rows' is a PostgreSQL database that cannot be reached ({type(error).__name__}): "
                 "check its address, and that the server runs."
             ) from error
+        self._connection.add_notice_handler(self._heard)
         try:
             with self._reading():
                 self._configure()
@@ -210,6 +213,19 @@ class PostgresRows(RowDatabase):
             self._run("drop schema if exists {schema} cascade")
             self._create(records)
             self._copy(rows)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        self._warnings.clear()
+        with super()._writing():
+            yield
+        if self._warnings:  # someone cancelled the wait for the synchronous standby
+            text = "'rows' may lack the last transaction on its standby (a commit with a warning)"
+            raise UnclearCommit(f"{text}; it was not acknowledged; open the store again.")
+
+    def _heard(self, notice: psycopg.errors.Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            self._warnings.append(str(notice.sqlstate))
 
     def _begin(self) -> None:
         self._connection.execute("begin")
