@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -293,6 +294,37 @@ def test_a_commit_that_its_standby_may_lack_is_not_acknowledged(tmp_path, pair):
         client.execute("select pg_reload_conf()")
     store.close()
     pool.shutdown()
+
+
+def test_the_first_goes_on_if_only_its_database_fails_over(tmp_path, pair):
+    primary, standby = pair
+    hosts = f"host={primary.folder},{standby.folder} user=efface dbname=postgres"
+    address = f"{hosts} target_session_attrs=read-write"
+    store = filled(tmp_path / "orders", rows=address, mirror=tmp_path / "second")
+    store.forget(owner="person 1")
+    primary.kill()
+    standby.promote()
+    with pytest.raises(StorageFailure):
+        store.learn("demand", *data(1))
+    store.close()
+    with Store(tmp_path / "orders") as again:
+        assert again.status()["rows"] == 35
+        again.learn("demand", *data(1))
+        assert again.audit(forgotten_owners="person 1")["demand"].holds
+        with pytest.raises(StoreInUse):
+            take_over(tmp_path / "two", tmp_path / "second", standby.address)
+
+
+def test_a_mirror_that_is_gone_stops_the_store(tmp_path):
+    store = filled(tmp_path / "orders", mirror=tmp_path / "second")
+    shutil.rmtree(tmp_path / "second")
+    with pytest.raises(StorageFailure):
+        store.forget(owner="person 1")
+    store.close()
+    with pytest.raises(DamagedStore, match="second"):
+        Store(tmp_path / "orders")
+    with Store(tmp_path / "orders", mirror=False) as store:
+        assert store.audit()["demand"].holds
 
 
 def check_answers(folder, workers):

@@ -60,7 +60,10 @@ class _TooLarge(Exception):
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """HTTP/1.1 with limits. ``deadline`` is when the client must have done its part."""
+    """HTTP/1.1 with limits. ``deadline`` is when the client must have done its part.
+
+    The methods that every request passes name their base class, since ``super`` takes longer.
+    """
 
     limits: ClassVar[Connections]
     deadline = math.inf
@@ -104,7 +107,7 @@ class LimitedProtocol(HttpToolsProtocol):
         begun, in_head, between = self._begun, self._in_head, self._complete
         self._size = len(data)
         self._fed, self._loose = self._fed + self._size, self._loose + self._size
-        super().data_received(data)
+        HttpToolsProtocol.data_received(self, data)
         if self._complete or self.transport.is_closing():  # most requests come whole
             return
         new = self._begun - begun
@@ -121,7 +124,7 @@ class LimitedProtocol(HttpToolsProtocol):
             raise _TooLarge
         self._fed, self._begun = self._size, self._begun + 1
         self._in_head, self._complete = True, False
-        super().on_message_begin()
+        HttpToolsProtocol.on_message_begin(self)
 
     def on_headers_complete(self) -> None:
         self._in_head, self._loose = False, 0
@@ -130,15 +133,15 @@ class LimitedProtocol(HttpToolsProtocol):
             if len(self.url) + sum(parts) > HEAD:
                 self._large = True
                 raise _TooLarge
-        super().on_headers_complete()
+        HttpToolsProtocol.on_headers_complete(self)
 
     def on_body(self, body: bytes) -> None:
         self._loose = 0
-        super().on_body(body)
+        HttpToolsProtocol.on_body(self, body)
 
     def on_message_complete(self) -> None:
         self._complete = True
-        super().on_message_complete()
+        HttpToolsProtocol.on_message_complete(self)
         if self.cycle.response_complete:
             self._wait(self.limits.head)
         else:
@@ -146,7 +149,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.limits.waiting.pop(self, None)
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()
+        HttpToolsProtocol.on_response_complete(self)
         if self in self.limits.all and self._complete and not self.pipeline:
             self._wait(self.limits.head)
 

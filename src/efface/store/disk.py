@@ -6,7 +6,7 @@ import ctypes
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -301,7 +301,13 @@ class StoreDisk:
         descriptors = [each for file in files for each in file.unsynced()]
         if len(descriptors) > 1:
             self._threads = self._threads or ThreadPoolExecutor(_THREADS, "efface-sync")
-            list(self._threads.map(sync, descriptors))
+            others = [self._threads.submit(sync, each) for each in descriptors[1:]]
+            try:
+                sync(descriptors[0])
+            finally:  # no sync may go on when this has failed
+                wait(others)
+            for each in others:
+                each.result()
         elif descriptors:
             sync(descriptors[0])
         for file in files:
