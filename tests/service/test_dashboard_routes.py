@@ -348,6 +348,6 @@ def test_who_is_refused_for_ever_and_a_store_that_only_reads_are_shown(
         assert page.locator("#held").count() == 0
         assert not page.locator("#condition").is_visible()
         running.backend._store._writer.condition.ended("the disk is full")
-        tab.expect("#condition", re.compile("^The store is read-only: .*the disk is full"))
+        tab.expect("#condition", re.compile("^Writes do not get through: .*the disk is full"))
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
         tab.check()

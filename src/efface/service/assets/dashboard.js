@@ -104,7 +104,7 @@ async function checkCondition() {
   }
   $("condition").hidden = found.status === "ok";
   $("condition").textContent = found.status === "failed" ? "The store has failed. The service ends; start it again."
-    : found.status === "read-only" ? `The store is read-only: ${found.reasons.join("; ")}. Predictions and access ` +
+    : found.status === "read-only" ? `Writes do not get through: ${found.reasons.join("; ")}. Predictions and access ` +
       "requests go on. Rows are refused or wait, and so do erasures: an erasure without a receipt is not done." : "";
   setTimeout(checkCondition, CHECK);
 }
@@ -261,6 +261,7 @@ async function lookUp() {
   const owner = $("owner").value;
   if (!secretKept) {
     say("Download or copy the secret of the receipt first: it is shown once.");
+    $("message").scrollIntoView({ block: "center" });
     return;
   }
   $("person").replaceChildren();
