@@ -20,7 +20,6 @@ PAGES = sorted(
 )
 PLAIN = {  # `text` blocks that are not the output of a code block
     "CONTRIBUTING.md": 2,  # the pictures of the layers, checked by test_project.py
-    "docs/store.md": 1,  # two hosts; tests/store/test_takeover.py runs these commands
     "docs/theory-errata.md": 1,  # a slow table; test_coverage.py checks its figures
 }
 GALLERY = sorted(path.stem for path in (ROOT / "examples" / "gallery").glob("*.py"))
