@@ -31,9 +31,12 @@ def programs():
 
 
 class PostgresServer:
-    """A server whose data lie in a folder of its own; it refuses to run as root."""
+    """A server whose data lie in a folder of its own; it refuses to run as root.
 
-    def __init__(self):
+    ``of`` is a server whose synchronous standby this one is.
+    """
+
+    def __init__(self, of=None):
         self._programs = programs()
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.folder = Path(tempfile.mkdtemp(prefix="efface-postgres-", dir=memory))
@@ -41,12 +44,33 @@ class PostgresServer:
         if self._as:
             shutil.chown(self.folder, "postgres", "postgres")
         self.data = self.folder / "data"
-        command = ["initdb", "-D", self.data, "-A", "trust", "-U", "efface", "-N", "--locale=C"]
-        command += ["--wal-segsize=1"]
-        self._run(command)
+        if of is None:
+            command = ["initdb", "-D", self.data, "-A", "trust", "-U", "efface", "-N"]
+            self._run([*command, "--locale=C", "--wal-segsize=1"])
+        else:
+            command = ["pg_basebackup", "-D", self.data, "-h", of.folder, "-U", "efface", "-R"]
+            self._run([*command, "-X", "stream", "-c", "fast", "--no-sync"])
         self.address = f"host={self.folder} user=efface dbname=postgres"
         self._process = None
         self.start()
+        if of is not None:
+            of._wait_for_standby()
+
+    def _wait_for_standby(self):
+        """Let no commit return before the standby has it."""
+        with psycopg.connect(self.address, autocommit=True) as client:
+            client.execute("alter system set synchronous_standby_names = '*'")
+            client.execute("select pg_reload_conf()")
+            end = time.monotonic() + 60.0
+            query = "select count(*) from pg_stat_replication where sync_state = 'sync'"
+            while client.execute(query).fetchone() != (1,):
+                assert time.monotonic() < end, "the standby does not follow"
+                time.sleep(0.05)
+
+    def promote(self):
+        """Let a standby take writes."""
+        with psycopg.connect(self.address, autocommit=True) as client:
+            client.execute("select pg_promote(wait => true)")
 
     def _run(self, command):
         where = {"cwd": self.folder, "check": True, "stdout": subprocess.DEVNULL, **self._as}
@@ -91,5 +115,6 @@ class PostgresServer:
         self._process.wait()
 
     def close(self):
-        self.stop()
+        if self._process.poll() is None:
+            self.stop()
         shutil.rmtree(self.folder)

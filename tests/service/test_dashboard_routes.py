@@ -316,13 +316,38 @@ def test_what_is_held_is_exported_and_the_secret_is_kept_before_the_page_is_left
         page.close(run_before_unload=True)
         page.wait_for_timeout(500)
         assert [dialog.type for dialog in tab.dialogs] == ["beforeunload"]  # dismissed: it stays
+        tab.look_up("person 2")  # would replace the receipt
+        tab.expect("#message", re.compile("secret of the receipt first"))
+        assert page.locator("#receipt").count() == 1
         with page.expect_download():
             page.click("text=Download its secret")
         assert page.locator("#unkept").count() == 0
         page.emulate_media(media="print")
         assert page.locator("#receipt").is_visible()
+        assert "efface receipt verify" in page.inner_text("#receipt")
         assert not page.locator("nav").is_visible()
+        assert page.pdf(format="A4").count(b"/Type /Page\n") == 1
         page.emulate_media(media="screen")
         page.reload()
         assert len(tab.dialogs) == 1
         assert tab.errors == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_who_is_refused_for_ever_and_a_store_that_only_reads_are_shown(
+    browser, tmp_path, width, scheme
+):
+    add_demand(tmp_path / "orders", 10)
+    with Running(tmp_path / "orders") as running:
+        api = running.client()
+        api.post("/erasures", json={"owner": "person 1", "forever": True}).raise_for_status()
+        tab = Tab(browser, running, running.all, width=width, scheme=scheme)
+        page = tab.page
+        tab.look_up("person 1")
+        tab.expect("#refused p", re.compile("forgotten for ever.*Nothing is held"))
+        assert page.locator("#held").count() == 0
+        assert not page.locator("#condition").is_visible()
+        running.backend._store._writer.condition.ended("the disk is full")
+        tab.expect("#condition", re.compile("^Writes do not get through: .*the disk is full"))
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        tab.check()

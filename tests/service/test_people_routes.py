@@ -8,6 +8,8 @@ import pytest
 from service_cases import FEATURES, Running, add_demand, rows
 
 from efface import Ridge
+from efface.errors import UnknownOwner
+from efface.service.client import Client
 from efface.service.people_routes import plain_held
 from efface.store import Store
 
@@ -65,3 +67,22 @@ def test_times_that_are_numbers_stay_numbers(tmp_path, times):
         store.add("demand", Ridge(), features=FEATURES)
         store.learn("demand", [[1.0, 2.0]] * 2, [1.0, 2.0], owners=[7, 7], at=times)
         assert plain_held(store.held(7)["demand"])["at"] == times
+
+
+def test_who_is_refused_for_ever_is_shown_as_such(tmp_path):
+    add_demand(tmp_path / "orders")
+    with Running(tmp_path / "orders") as running:
+        client = running.client()
+        assert not client.post("/access-requests", json={"owner": "person 1"}).json()["refused"]
+        client.post("/erasures", json={"owner": "person 1", "forever": True}).raise_for_status()
+        found = client.post("/access-requests", json={"owner": "person 1"})
+        expected = {"owner": "person 1", "rows": 0, "models": {}, "refused": True}
+        assert (found.status_code, found.json()) == (200, expected)
+        assert client.post("/access-requests", json={"owner": "nobody"}).status_code == 404
+        verbs = Client(running.url, running.all)
+        with verbs, pytest.raises(UnknownOwner, match="forgotten for ever"):
+            verbs.held("person 1")
+    with Store(tmp_path / "orders") as store:
+        assert (store.refuses("person 1"), store.refuses("person 2")) == (True, False)
+        with pytest.raises(UnknownOwner, match="forgotten for ever"):
+            store.held("person 1")

@@ -221,6 +221,7 @@ def test_what_is_elsewhere_is_locked(tmp_path):
 def test_a_copy_has_no_address_and_no_password(tmp_path):
     with filled(tmp_path / "orders") as store:
         store._disk.about = replace(store._disk.about, rows="postgresql://me:secret@host/db")
+        store._disk.about.write(store.path)
         for name, keys in (("rows", False), ("all", True)):
             store.backup(tmp_path / name, keys=keys)
             assert traces(tmp_path / name, [b"secret", b"postgresql"]) == []

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import httpx
 import pytest
@@ -123,6 +126,61 @@ def test_a_write_that_hangs_is_seen_without_waiting_for_it(monkeypatch):
     noted.ended()
     assert noted.state(None)[:3] == ("writable", None, 0.0)
     assert noted.state(OSError()).state == "stopped"
+
+
+@contextmanager
+def frozen(monkeypatch):
+    """A disk on which no sync returns, until the block ends."""
+    thaws, real = threading.Event(), os.fdatasync
+
+    def hangs(descriptor):
+        thaws.wait(60)
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fdatasync", hangs)
+    try:
+        yield thaws
+    finally:
+        thaws.set()
+
+
+@pytest.mark.parametrize("write", ["learn", "forget"])
+def test_a_frozen_disk_leaves_access_requests_and_predictions(tmp_path, monkeypatch, write):
+    filled(tmp_path / "orders").close()
+    bodies = {"learn": ("/models/demand/rows", {"rows": [{"x": [1, 2, 3], "y": 1, "owner": "z"}]})}
+    bodies["forget"] = ("/erasures", {"owner": "person 3"})
+    with Running(tmp_path / "orders") as running, ThreadPoolExecutor(1) as pool:
+        client, other = running.client(), running.client()
+        with frozen(monkeypatch):
+            waiting = pool.submit(other.post, bodies[write][0], json=bodies[write][1])
+            until = time.monotonic() + 30
+            while running.store.state().oldest_write == 0.0:
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            began = time.monotonic()
+            found = client.post("/access-requests", json={"owner": "person 3"})
+            assert (found.status_code, found.json()["rows"]) == (200, 5)  # no receipt yet
+            asked = client.post("/models/demand/predictions", json={"rows": [{"x": [1, 2, 3]}]})
+            assert asked.status_code == 200
+            assert time.monotonic() - began < 5
+            assert not waiting.done()
+        assert waiting.result(30).status_code == 200
+        gone = client.post("/access-requests", json={"owner": "person 3"}).status_code
+        assert gone == (404 if write == "forget" else 200)
+    with Store(tmp_path / "orders") as store:
+        assert store.audit()["demand"].holds
+
+
+def test_an_access_request_waits_for_what_is_no_write(tmp_path):
+    store, asked = filled(tmp_path / "orders"), []
+    reader = threading.Thread(target=lambda: asked.append(store.held("person 3")))
+    with store._writer.lock:
+        reader.start()
+        reader.join(1.5)
+        assert asked == []  # such as an audit, which is over soon
+    reader.join(30)
+    assert len(asked[0]["demand"]) == 5
+    store.close()
 
 
 def test_the_state_of_a_closed_store_is_refused(tmp_path):

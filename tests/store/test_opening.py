@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 from store_cases import NAMES, data, filled, slots
 
-from efface import OLS, AddDrop
+from efface import OLS, AddDrop, Ridge
 from efface.errors import DamagedStore
 from efface.store import Store
 from efface.store.key_pool import KeyPool
@@ -61,3 +63,32 @@ def test_rows_of_a_model_that_is_not_there_are_refused(tmp_path):
 def test_the_collector_is_left_as_it_was(tmp_path):
     filled(tmp_path / "orders").close()
     assert gc.isenabled()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+def test_the_memory_and_the_disk_of_a_row_are_those_of_the_page(tmp_path):
+    """Up to 1,000 bytes in memory and about 200 on the disk, for rows of 10 features."""
+    count = 100_000
+    with Store(tmp_path / "orders") as store:
+        store.add("demand", Ridge(), features=10)
+        for first in range(0, count, 10_000):
+            ids = [f"order-{k}" for k in range(first, first + 10_000)]
+            owners = [f"person {k % 5_000}" for k in range(first, first + 10_000)]
+            store.learn("demand", *data(10_000, width=10), ids=ids, owners=owners)
+    assert 150 < (tmp_path / "orders" / "rows.db").stat().st_size / count < 250
+    code = """
+import sys
+from efface.store import Store
+def memory():
+    return 4_096 * int(open("/proc/self/statm").read().split()[1])
+Store(sys.argv[2]).close()  # code is loaded
+before = memory()
+with Store(sys.argv[1]):
+    print(memory() - before)
+"""
+    with Store(tmp_path / "small") as store:
+        store.add("demand", Ridge(), features=10)
+        store.learn("demand", *data(100, width=10))
+    command = [sys.executable, "-c", code, tmp_path / "orders", tmp_path / "small"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert 200 < int(found.stdout) / count < 1_000

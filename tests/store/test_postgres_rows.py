@@ -148,7 +148,7 @@ def test_a_transaction_of_a_killed_client_cannot_commit_after_open_has_looked(tm
     filled(tmp_path / "orders", rows=server.address).close()
     about = About.read(tmp_path / "orders")
     late = PostgresRows(server.address, about.store)
-    late.take_over()
+    late.take_over(about.instance)
     Store(tmp_path / "orders").close()
     with pytest.raises(StorageFailure):
         late.apply([EncryptedRows(900, 1, [b"late"])], (), {}, ())

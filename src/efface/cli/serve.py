@@ -21,7 +21,11 @@ EXAMPLE = """[bold]Example[/bold]: see it with data that arrives live
 
   efface token create orders --role read --role forget
 
-  efface serve orders[/dim]"""
+  efface serve orders
+
+On a second host, to go on if the first is gone:
+
+  efface serve orders --standby /srv/orders-keys --rows postgresql://second/orders[/dim]"""
 
 
 def serve(
@@ -52,6 +56,28 @@ def serve(
     model_memory: Annotated[
         float, typer.Option(help="Memory that one model may need, in GB.", min=0.001)
     ] = 1.0,
+    standby: Annotated[
+        Path | None,
+        typer.Option(
+            help="Wait for the owner of this mirror to be gone, then take over and serve.",
+            metavar="DIR",
+            rich_help_panel="Standby",
+        ),
+    ] = None,
+    rows: Annotated[
+        str | None,
+        typer.Option(
+            help="PostgreSQL address of the rows, for --standby.",
+            metavar="ADDRESS",
+            rich_help_panel="Standby",
+        ),
+    ] = None,
+    standby_after: Annotated[
+        float,
+        typer.Option(
+            help="Seconds for which the owner must be gone.", min=0.0, rich_help_panel="Standby"
+        ),
+    ] = 5.0,
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve a new store with bicycle hires arriving live.")
     ] = False,
@@ -67,7 +93,33 @@ def serve(
     elif store is None:
         raise invalid("STORE", None, "the folder of a store", "name it, or pass --demo")
     else:
+        if standby is not None:
+            _wait(store, standby, rows, standby_after, master_key, master_key_command)
         _serve_store(store, listen, read_key(master_key, master_key_command))
+
+
+def _wait(
+    path: Path, mirror: Path, rows: str | None, after: float, file: Path | None, command: str | None
+) -> None:
+    """Take a store over once its owner is gone; a store that was taken over before is there."""
+    from efface.errors import invalid
+    from efface.service.service_manager import notify
+    from efface.store.layout import is_store
+    from efface.store.takeover import take_over, wait_for_owner
+
+    if is_store(path):
+        return
+    if rows is None:
+        raise invalid("--rows", None, "the PostgreSQL address of the rows", "pass it too")
+
+    def waiting() -> None:  # it is not ready, and has another minute to become that
+        notify("EXTEND_TIMEOUT_USEC=60000000\nSTATUS=waits as a standby")
+
+    print(f"efface waits for the owner of {mirror} to be gone", flush=True)
+    key = read_key(file, command)
+    wait_for_owner(mirror, rows, after=after, master_key=key, waiting=waiting)
+    take_over(path, mirror, rows, master_key=read_key(file, command))
+    print(f"efface took over {mirror}", flush=True)
 
 
 def _serve_store(path: Path, listen: Listen, master_key: bytes | None) -> None:

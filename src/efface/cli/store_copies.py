@@ -1,4 +1,4 @@
-"""``efface store backup``, ``restore``, ``mirror``, ``anchor``, ``destroyed`` and ``rotate``.
+"""``efface store backup``, ``restore``, ``mirror``, ``takeover`` and others.
 
 They are about copies of a store, its keys, and what belongs to it elsewhere.
 """
@@ -158,6 +158,39 @@ def mirror(
     print("the keys are not mirrored; delete the mirror" if stop else f"{place}  mirrors the keys")
 
 
+def takeover(
+    folder: Folder,
+    mirror: Annotated[Path, typer.Option(help="Mirror of the store that is gone.", metavar="DIR")],
+    rows: Annotated[
+        str, typer.Option(help="PostgreSQL address of its rows, as it is now.", metavar="ADDRESS")
+    ],
+    force: Annotated[
+        bool, typer.Option("--force", help="Also if the database still has its connection.")
+    ] = False,
+    master_key: KeyFile = None,
+    master_key_command: KeyCommand = None,
+) -> None:
+    """Go on with a store whose host is gone, in a new folder, from its mirror."""
+    from efface.store import take_over
+
+    key = read_key(master_key, master_key_command)
+    take_over(folder, mirror, rows, master_key=key, force=force)
+    print(f"{folder}  has the store; its earlier folder cannot write any more")
+
+
+def retire(
+    folder: Folder,
+    rows: Annotated[
+        str | None, typer.Option(help="PostgreSQL address, if it is another.", metavar="ADDRESS")
+    ] = None,
+) -> None:
+    """Overwrite and remove the folder of a store that another host has taken over."""
+    from efface.store.takeover import retire as remove
+
+    remove(folder, rows=rows)
+    print(f"{folder}  is overwritten and removed")
+
+
 def anchor(
     folder: Folder,
     place: Annotated[
@@ -203,6 +236,11 @@ COMMANDS = (
     (backup, example("efface store backup orders /backup/orders-monday")),
     (restore, example("efface store restore orders --from /backup/orders-monday")),
     (mirror, example("efface store mirror orders /second/orders-keys")),
+    (
+        takeover,
+        example("efface store takeover orders --mirror /srv/orders-keys --rows host=two"),
+    ),
+    (retire, example("efface store retire orders")),
     (anchor, example("efface store anchor orders /second/orders-heads")),
     (destroyed, example("efface store destroyed orders /second/orders-destroyed")),
     (

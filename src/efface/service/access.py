@@ -79,7 +79,8 @@ class GuardedRoute(APIRoute):
             except Exception as raised:
                 error, response = type(raised).__name__, from_error(raised)
             finally:
-                request.app.state.service.bodies.give_back(request.scope.get("body_bytes", 0))
+                if "body_bytes" in request.scope:
+                    request.app.state.service.bodies.give_back(request.scope["body_bytes"])
             seconds, status = time.perf_counter() - started, response.status_code
             request.app.state.service.metrics.observe(method, template, status, seconds)
             if status >= 400 or (method != "GET" and not quiet):
@@ -138,7 +139,7 @@ async def read_bytes(request: Request, limit: int = LIMIT) -> bytes | bytearray:
     if not length.isdigit() or int(length) > limit:
         raise _too_large(limit)
     _count_body(request, int(length))
-    content, size, whole = bytearray(int(length)), 0, False
+    content, size, whole = None, 0, False
     while not whole:
         message = await request.receive()
         if message["type"] == "http.disconnect":
@@ -146,19 +147,24 @@ async def read_bytes(request: Request, limit: int = LIMIT) -> bytes | bytearray:
         part, whole = message.get("body", b""), not message.get("more_body", False)
         if size + len(part) > limit:
             raise _too_large(limit)
-        if whole and not size:
-            return bytes(part)
+        if content is None:
+            if whole:
+                return bytes(part)
+            content = bytearray(int(length))
         _count_body(request, size + len(part))
         content[size : size + len(part)] = part
         size += len(part)
+    assert content is not None
     del content[size:]
     return content
 
 
 def _count_body(request: Request, size: int) -> None:
     """Count the bytes of a large body: all that it names, or those that came so far."""
+    if size <= SMALL:
+        return
     counted = request.scope.get("body_bytes", 0)
-    if size > max(SMALL, counted):
+    if size > counted:
         request.app.state.service.bodies.take(size - counted)
         request.scope["body_bytes"] = size
 

@@ -12,6 +12,8 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, final
 
@@ -27,6 +29,7 @@ from efface.errors import (
     StoreError,
     TooManyDue,
     UnknownModel,
+    UnknownOwner,
     invalid,
 )
 from efface.inputs.ids import Id
@@ -58,6 +61,7 @@ from efface.store.receipts import Receipt, read_receipts, verify_chain
 from efface.store.stored_models import Definition
 
 _SAMPLED = 20  # rows of a commit whose intervals are computed for the dashboard
+_READERS = 4  # threads that answer access requests
 _FEW = 200_000  # values of a model that are looked at for its rank and condition
 MODEL_BYTES = 1 << 30  # that one model may need
 _PER_PAIR = 160  # bytes for each pair of features: factors, their update, and an audit
@@ -97,6 +101,7 @@ class Backend:
         self.models = {name: self._published(name) for name in self._about}
         self.past = RecentPast()
         self.failed = False
+        self._readers = ThreadPoolExecutor(_READERS, "efface-reader")
         self._queue = WriteQueue(self._commit)
 
     # -- what the routes call --------------------------------------------------------------------
@@ -130,9 +135,23 @@ class Backend:
         level = body.interval or 0.95
         return await self._call(lambda: self._store.predict_interval(name, X, level, **about))
 
-    async def held(self, owner: int | str) -> dict[str, Held]:
-        """What is held about a person."""
-        return await self._call(lambda: self._store.held(owner))
+    async def held(self, owner: int | str) -> tuple[dict[str, Held], bool]:
+        """What is held about a person, and whether they are refused for ever.
+
+        The thread of the writer is not asked, since its disk may hang.
+        """
+        loop = asyncio.get_running_loop()
+        job = partial(self._guarded, partial(self._held, owner))
+        return await loop.run_in_executor(self._readers, job)
+
+    def _held(self, owner: int | str) -> tuple[dict[str, Held], bool]:
+        refused = self._store.refuses(owner)
+        try:
+            return self._store.held(owner), refused
+        except UnknownOwner:
+            if not refused:
+                raise
+            return {}, True
 
     async def forget(self, body: Erasure) -> Erased:
         """Forget rows; the receipt is there when this returns."""
@@ -195,6 +214,7 @@ class Backend:
     async def close(self) -> None:
         """Finish what was accepted, then close the store."""
         await self._queue.close()
+        self._readers.shutdown(wait=False)
         await asyncio.to_thread(self._store.close)
 
     @property
@@ -215,16 +235,16 @@ class Backend:
     # -- in the thread of the writer -------------------------------------------------------------
 
     async def _call(self, job: Callable[[], T]) -> T:
-        def guarded() -> T:
-            try:
-                return job()
-            except StorageFull:  # nothing was changed: answers go on
-                raise
-            except StoreError:
-                self._fail()
-                raise
+        return await self._queue.call(lambda: self._guarded(job))
 
-        return await self._queue.call(guarded)
+    def _guarded(self, job: Callable[[], T]) -> T:
+        try:
+            return job()
+        except StorageFull:  # nothing was changed: answers go on
+            raise
+        except StoreError:
+            self._fail()
+            raise
 
     def _fail(self) -> None:
         if not self.failed:

@@ -21,6 +21,7 @@ from efface.inputs.times import Times, as_times, as_untils, kind_of, never
 from efface.live.policies import to_plain
 from efface.models.held import Held
 from efface.models.intervals import DEFAULT_METHOD, Interval, MethodName
+from efface.store.durable import nothing_held
 from efface.store.learning import Learned
 from efface.store.receipts import Receipt
 
@@ -175,8 +176,10 @@ class Client:
     def held(self, owner: AnyId) -> dict[str, Held]:
         """All that is held about a person, by model."""
         who = as_id(owner, "owner")
-        found = self._ask("POST", "/access-requests", {"owner": who})["models"]
-        return {name: _held(who, plain) for name, plain in found.items()}
+        found = self._ask("POST", "/access-requests", {"owner": who})
+        if not found["models"]:  # the service answers for who is refused for ever
+            raise nothing_held(refused=found["refused"])
+        return {name: _held(who, plain) for name, plain in found["models"].items()}
 
     def forget(
         self,

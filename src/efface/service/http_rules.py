@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import random
 from collections.abc import Collection
 from typing import Any, final
 
@@ -23,6 +23,7 @@ _HEADERS = [
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"content-security-policy", POLICY.encode("ascii")),
 ]
+_RANDOM = random.Random()  # ids are no secrets, and the system is slow to draw them
 _SECURE = (b"strict-transport-security", b"max-age=31536000")
 
 
@@ -44,8 +45,7 @@ class HttpRules:
             await self._app(scope, receive, send)
             return
         app: ASGIApp = self._app
-        id = scope["request_id"] = secrets.token_hex(8)
-        headers = [*self._headers, (b"x-request-id", id.encode("ascii"))]
+        id = scope["request_id"] = f"{_RANDOM.getrandbits(64):016x}"
         if host_of(scope) not in self._hosts:
             app = problem(421, "The host is not one of this service: see --allow-host.")
         raw = scope.get("raw_path") or scope["path"].encode("utf-8")
@@ -53,7 +53,8 @@ class HttpRules:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *headers]
+                own = (b"x-request-id", id.encode("ascii"))
+                message["headers"] = [*message["headers"], *self._headers, own]
             await send(message)
 
         await app(scope, receive, send_with_headers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -22,9 +23,15 @@ router = APIRouter(route_class=GuardedRoute)
 @router.get("/health")
 @needs(open_to_all=True)
 async def health(request: Request) -> Response:
-    """Whether the process works; open to all. A process whose store failed does not."""
-    failed = request.app.state.service.backend.failed
-    return answer({"status": "failed" if failed else "ok"}, 503 if failed else 200)
+    """Whether the process works, and whether it only reads; open to all.
+
+    A process whose store failed does not work. One whose disk is full or hangs does.
+    """
+    service = request.app.state.service
+    if service.backend.failed:
+        return answer({"status": "failed"}, 503)
+    reasons = _reasons(service)
+    return answer({"status": "read-only", "reasons": reasons} if reasons else {"status": "ok"})
 
 
 @router.get("/ready")
@@ -32,23 +39,28 @@ async def health(request: Request) -> Response:
 async def ready(request: Request) -> Response:
     """Whether writes get through; open to all."""
     service = request.app.state.service
-    disk, oldest, state = service.disk, service.backend.oldest, service.backend.state
-    reasons = {
-        "the store failed": service.backend.failed,
-        f"the store is {state.state}: {state.reason}": state.state != "writable",
-        "a write waits too long": oldest > service.late,
-        "the disk takes no write": disk.error is not None,
-        "the disk does not answer": disk.age > service.late,
-    }
-    found = [reason for reason, holds in reasons.items() if holds]
+    found = _reasons(service)
     about = {
         "status": "not ready" if found else "ready",
         "reasons": found,
-        "oldest_write_seconds": round(oldest, 3),
-        "last_sync_seconds": round(disk.age, 3),
-        "free_bytes": disk.free,
+        "oldest_write_seconds": round(service.backend.oldest, 3),
+        "last_sync_seconds": round(service.disk.age, 3),
+        "free_bytes": service.disk.free,
     }
     return answer(about, 503 if found else 200)
+
+
+def _reasons(service: Any) -> list[str]:
+    """Why writes do not get through."""
+    state, disk = service.backend.state, service.disk
+    reasons = {
+        "the store failed": service.backend.failed,
+        f"the store is {state.state}: {state.reason}": state.state != "writable",
+        "a write waits too long": service.backend.oldest > service.late,
+        "the disk takes no write": disk.error is not None,
+        "the disk does not answer": disk.age > service.late,
+    }
+    return [reason for reason, holds in reasons.items() if holds]
 
 
 @router.post("/backups", openapi_extra=described_body(BackupRequest))

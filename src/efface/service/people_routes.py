@@ -22,11 +22,12 @@ router = APIRouter(route_class=GuardedRoute)
 @router.post("/access-requests", openapi_extra=described_body(AccessRequest))
 @needs("held")
 async def show_held(request: Request) -> Response:
-    """All that is held about a person, in every model."""
+    """All that is held about a person, in every model, and whether they are refused for ever."""
     body = await read_body(request, AccessRequest)
-    found = await request.app.state.service.backend.held(body.owner)
+    found, refused = await request.app.state.service.backend.held(body.owner)
     models = {name: finite(plain_held(held)) for name, held in found.items()}
-    return answer({"owner": body.owner, "rows": sum(map(len, found.values())), "models": models})
+    about = {"owner": body.owner, "rows": sum(map(len, found.values())), "models": models}
+    return answer({**about, "refused": refused})
 
 
 @router.post("/erasures", openapi_extra=described_body(Erasure))

@@ -2,7 +2,8 @@
 
 A token is ``eff_<id>_<secret>``: the id, 8 hexadecimal digits, names it in lists and logs; the
 secret is 32 random bytes. ``tokens.json`` in the folder of the store has the SHA-256 of each token,
-its roles and when it was made. A running service reads the file again once it has changed.
+its roles and when it was made. A running service reads the file again once it has changed. A mirror
+of the store has the same file, for a takeover by another host.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from typing import Any, final
 
 from efface.errors import DamagedStore, InvalidValue, invalid
 from efface.store.durable_files import failures, open_file, replace_file
-from efface.store.layout import is_store
+from efface.store.layout import TOKENS as FILE
+from efface.store.layout import About, is_store
+from efface.store.standby_files import copy_tokens
 
 if sys.platform != "win32":  # where stores are refused
     import fcntl
 
-FILE = "tokens.json"
 ROLES = ("learn", "predict", "read", "held", "forget", "admin")
 _TICK = 100_000_000  # nanoseconds: times of files are not finer everywhere
 _TOKEN = re.compile(r"eff_([0-9a-f]{8})_[A-Za-z0-9_-]{43}")
@@ -152,6 +154,9 @@ class TokenFile:
         content = json.dumps({"tokens": [asdict(token) for token in tokens]}, indent=1)
         with failures(FILE):
             replace_file(self._path, content.encode("ascii") + b"\n")
+            mirror = About.read(self._path.parent).external.get("mirror")
+            if mirror is not None:  # a token that was revoked must not be valid after a takeover
+                copy_tokens(self._path.parent, mirror)
         self._seen = None
 
 

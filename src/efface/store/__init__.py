@@ -9,5 +9,15 @@ from efface.store.condition import StoreState
 from efface.store.durable import Store
 from efface.store.learning import Learned, LearnRequest
 from efface.store.receipts import Receipt
+from efface.store.takeover import take_over
 
-__all__ = ["LearnRequest", "Learned", "Receipt", "RestoreCounts", "Store", "StoreState", "restore"]
+__all__ = [
+    "LearnRequest",
+    "Learned",
+    "Receipt",
+    "RestoreCounts",
+    "Store",
+    "StoreState",
+    "restore",
+    "take_over",
+]

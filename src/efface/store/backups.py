@@ -283,6 +283,8 @@ class _Restore:
                 if self.copied and target.exists():
                     text = "'rows' is a database that has the rows of the original"
                     raise InvalidValue(f"{text}: expected another one; name it, or none.")
+                if target.exists():
+                    target.refuse_other(self.about.instance)
                 self._destroy(doomed)
                 target.replace_all(records, kept)
         else:

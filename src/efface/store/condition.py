@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, final
 
 
@@ -38,6 +41,7 @@ class Condition:
     full: str | None = None
     synced: float = 0.0
     started: float | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self.synced = time.monotonic()
@@ -48,13 +52,21 @@ class Condition:
 
     def ended(self, full: str | None = None) -> None:
         """It is durable, or it was refused since the disk is full."""
-        self.started, self.full = None, full
-        if full is None:
-            self.synced = time.monotonic()
+        with self.lock:
+            self.started, self.full = None, full
+            if full is None:
+                self.synced = time.monotonic()
 
     def given_up(self) -> None:
-        """It failed for another reason, and changed nothing."""
-        self.started = None
+        """It was no change of rows, or it failed for another reason and changed nothing."""
+        with self.lock:
+            self.started = None
+
+    @contextmanager
+    def under_way(self) -> Iterator[bool]:
+        """Whether a write is under way: then it does not end inside, and no model changes."""
+        with self.lock:
+            yield self.started is not None
 
     def state(self, failure: BaseException | None) -> StoreState:
         """The state now; ``failure`` is why the writer stopped."""

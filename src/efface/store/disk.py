@@ -6,7 +6,7 @@ import ctypes
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,7 +37,7 @@ from efface.store.external_files import (
 )
 from efface.store.file_systems import refuse_unsafe
 from efface.store.key_folder import REFUSED, strange_names, wipe_strange
-from efface.store.key_mirror import KEPT, make_mirror, open_mirror, refuse_inside
+from efface.store.key_mirror import make_mirror, open_mirror, refuse_inside
 from efface.store.key_segments import KeySegments, runs
 from efface.store.layout import About, Secrets
 from efface.store.left_ids import Left, LeftIds
@@ -48,7 +48,9 @@ from efface.store.records import STATE, State
 from efface.store.refusals import RefusedOwners
 from efface.store.row_cipher import RowCipher
 from efface.store.signing import change_key, finish_change
+from efface.store.standby_files import KEPT, follow, write_standby
 from efface.store.steps import Found, Transaction
+from efface.store.takeover import finish
 
 Place = str | os.PathLike[str] | Literal[False]
 _THREADS = 8  # that sync files at the same time
@@ -107,7 +109,7 @@ class StoreDisk:
         self.database = layout.open_database(self.folder, _moved(about, self._address))
         self._open.append(self.database.close)
         self._check_age(self._state())
-        self.database.take_over()
+        self.database.take_over(self._next.instance, about.instance)
         self.state = self._state()
         self._check_age(self.state)
         self._check_chain()
@@ -124,7 +126,7 @@ class StoreDisk:
                 text = f"'{self.folder}' is a copy of a store: its {what} belong to the original"
                 advice = "run 'efface store restore' on the copy, which makes it a store of its own"
                 raise DamagedStore(f"{text}; nothing was changed; {advice}.")
-            about = replace(about, instance=layout.new_instance())
+            about = replace(about, instance=layout.copied_instance(about.instance, self.folder))
         known, after = about.external, replace(about, **cast(dict[str, Any], given))
         for kind, path in after.external.items():
             if kind == "mirror":
@@ -211,6 +213,7 @@ class StoreDisk:
         What is unfinished or unknown there is overwritten and removed.
         """
         self._adopt()
+        finish(self.folder)
         _wipe_copy(self.folder, self.about.store)
         for name in os.listdir(self.folder):
             if unfinished_of(name) in layout.OWN:
@@ -250,6 +253,9 @@ class StoreDisk:
         place = self.about.external.get("mirror")
         self.mirror = None if place is None else open_mirror(place, self.keys)
         self.folders[1:] = [] if place is None else [place]
+        if place is not None:
+            follow(place, self.folder, self.about, self.keys.master, self.chain)
+        self.chain.second = None if place is None else place / layout.RECEIPTS
 
     @property
     def _copies(self) -> list[KeySegments]:
@@ -295,7 +301,13 @@ class StoreDisk:
         descriptors = [each for file in files for each in file.unsynced()]
         if len(descriptors) > 1:
             self._threads = self._threads or ThreadPoolExecutor(_THREADS, "efface-sync")
-            list(self._threads.map(sync, descriptors))
+            others = [self._threads.submit(sync, each) for each in descriptors[1:]]
+            try:
+                sync(descriptors[0])
+            finally:  # no sync may go on when this has failed
+                wait(others)
+            for each in others:
+                each.result()
         elif descriptors:
             sync(descriptors[0])
         for file in files:
@@ -333,10 +345,18 @@ class StoreDisk:
 
     def change_signing_key(self) -> Receipt:
         """Sign by a new key from now on."""
-        self.about, record = change_key(self.folder, self.about, self.chain, timestamp())
+        follow_key = self._write_standby
+        self.about, record = change_key(
+            self.folder, self.about, self.chain, timestamp(), follow_key
+        )
         self.secrets = replace(self.secrets, signing=self.chain.key)
+        follow_key()
         self.anchor_head()
         return record
+
+    def _write_standby(self) -> None:
+        if self.mirror is not None:
+            write_standby(self.mirror.folder, self.folder, self.about, self.keys.master)
 
     def anchor_head(self) -> None:
         """Append the head of the chain to a file elsewhere, if there is one."""

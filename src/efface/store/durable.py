@@ -38,6 +38,7 @@ from efface.store.stored_models import Definition, StoredModel, refuse_unknown, 
 from efface.store.writer import Writer
 
 SECRET = 32  # bytes of the secret of a request
+PATIENCE = 1.0  # seconds that an access request waits for a write
 
 
 @final
@@ -307,14 +308,38 @@ class Store:
             yield stored.fleet
 
     def held(self, owner: AnyId, *, model: str | None = None) -> dict[str, Held]:
-        """All that the store holds about an owner, by model, in those that have their rows."""
-        who = as_id(owner, "owner")
-        with self._committed():
-            chosen = self._chosen(model)
-            found = {m.definition.name: m.held(who) for m in chosen if m.owns(who)}
+        """All that the store holds about an owner, by model, in those that have their rows.
+
+        A write that hangs is not waited for: what was acknowledged before it is told.
+        """
+        who, found = as_id(owner, "owner"), None
+        while found is None:
+            found = self._held(who, model)
         if not found:
-            raise UnknownOwner("'owner' has no live row: nothing is held about them.")
+            raise nothing_held(refused=self.refuses(who))
         return found
+
+    def _held(self, who: Id, model: str | None) -> dict[str, Held] | None:
+        """The same; None if the lock is not free and no write is under way."""
+        self._disk.refuse_forked()
+        if self._writer.lock.acquire(timeout=PATIENCE):
+            try:
+                with self._committed():
+                    return self._held_by(who, model)
+            finally:
+                self._writer.lock.release()
+        with self._writer.condition.under_way() as writes:
+            self._refuse_closed()
+            return self._held_by(who, model) if writes else None
+
+    def _held_by(self, who: Id, model: str | None) -> dict[str, Held]:
+        return {m.definition.name: m.held(who) for m in self._chosen(model) if m.owns(who)}
+
+    def refuses(self, owner: AnyId) -> bool:
+        """Whether a person was forgotten for ever: then no row of them is learned."""
+        self._disk.refuse_forked()
+        self._refuse_closed()
+        return self._disk.refused.refuses([as_id(owner, "owner")])
 
     def audit(
         self,
@@ -455,6 +480,12 @@ class Store:
             self._queue.commit()
             self._writer.refuse_stopped()
             yield
+
+
+def nothing_held(*, refused: bool) -> UnknownOwner:
+    """The error for an access request of a person without rows."""
+    more = "; they were forgotten for ever: all later rows of them are refused" if refused else ""
+    return UnknownOwner(f"'owner' has no live row: nothing is held about them{more}.")
 
 
 def _drawn(secret: bytes | None) -> bytes:

@@ -136,11 +136,26 @@ def overwrite(path: Path, content: bytes | None = None) -> None:
     with open_file(path, os.O_WRONLY) as descriptor:
         if content is not None:
             write_all(descriptor, content, 0)
+            sync(descriptor)
         else:
-            size = os.fstat(descriptor).st_size
-            for at in range(0, size, _CHUNK):
-                write_all(descriptor, bytes(min(_CHUNK, size - at)), at)
-        sync(descriptor)
+            _overwrite(descriptor)
+
+
+def _overwrite(descriptor: int) -> None:
+    size = os.fstat(descriptor).st_size
+    for at in range(0, size, _CHUNK):
+        write_all(descriptor, bytes(min(_CHUNK, size - at)), at)
+    sync(descriptor)
+
+
+def replace_secret(path: Path, content: bytes) -> None:
+    """The same as ``replace_file``; what the file held before is overwritten."""
+    if not path.exists():
+        replace_file(path, content)
+        return
+    with open_file(path, os.O_WRONLY) as before:
+        replace_file(path, content)
+        _overwrite(before)
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 Keys are written to both and destroyed in both before anything is acknowledged. ``keys/`` decides:
 once it was found to belong to the rows, opening a store makes the mirror equal to it. A mirror
-belongs to one instance of one store: a copy of the store cannot open it.
+belongs to one instance of one store: a copy of the store cannot open it. A mirror also has what
+another host needs to go on with the store: see ``efface.store.standby_files``.
 """
 
 from __future__ import annotations
@@ -13,10 +14,8 @@ from efface.errors import InvalidValue
 from efface.store.durable_files import FOLDER_MODE, sync_folder
 from efface.store.external_files import Identity, create_identity
 from efface.store.file_systems import refuse_unsafe
-from efface.store.key_folder import IDENTITY, make_equal, wipe_strange
+from efface.store.key_folder import make_equal
 from efface.store.key_segments import KeySegments
-
-KEPT = frozenset({IDENTITY})
 
 
 def refuse_inside(folder: Path, store: Path) -> None:
@@ -38,7 +37,9 @@ def make_mirror(folder: Path, owner: Identity, *, wrapped: bool) -> None:
 
 
 def open_mirror(folder: Path, keys: KeySegments) -> KeySegments:
-    """The segments of a mirror, which is made equal to ``keys`` first."""
-    wipe_strange(folder, keys.epoch, keep=KEPT)
+    """The segments of a mirror, which is made equal to ``keys`` first.
+
+    Keys of an earlier epoch are still there: ``standby_files`` removes them once it names this one.
+    """
     make_equal(keys.folder, folder, keys.epoch)
     return KeySegments(folder, keys.epoch, keys.master)

@@ -9,6 +9,7 @@
       receipts.jsonl          the chain of receipts
       signing.key blind.key   the secrets that sign receipts and hide names
       unfinished              while a copy is written: where
+      taken                   after a takeover: the mirror that must be removed
       lock                    held by the process that has the store open
 
 A new store is made beside its place and then renamed: it is there as a whole, or not at all.
@@ -41,10 +42,11 @@ from efface.store.sqlite_rows import SqliteRows
 
 FORMAT = 1
 ABOUT, ROWS, KEYS, LOCK = "store.json", "rows.db", "keys", "lock"
-RECEIPTS, UNFINISHED = "receipts.jsonl", "unfinished"
+RECEIPTS, UNFINISHED, TAKEN = "receipts.jsonl", "unfinished", "taken"
+TOKENS = "tokens.json"  # of the service
 SIGNING, BLIND = "signing.key", "blind.key"
 SECRET = 32
-OWN = (ABOUT, ROWS, RECEIPTS, SIGNING, f"{SIGNING}.next", BLIND, UNFINISHED)
+OWN = (ABOUT, ROWS, RECEIPTS, SIGNING, f"{SIGNING}.next", BLIND, UNFINISHED, TAKEN)
 
 
 @final
@@ -96,21 +98,30 @@ class About:
 
     def write(self, folder: Path) -> None:
         """Replace ``store.json``."""
+        replace_file(folder / ABOUT, self.encode())
+
+    def encode(self) -> bytes:
+        """The content of ``store.json``."""
         plain = asdict(self)
         content = {**plain, "check": _check(plain)}
-        replace_file(folder / ABOUT, json.dumps(content, indent=1).encode("ascii") + b"\n")
+        return json.dumps(content, indent=1).encode("ascii") + b"\n"
 
     @classmethod
     def read(cls, folder: Path) -> About:
         """Read and check ``store.json``."""
+        return cls.decode((folder / ABOUT).read_bytes(), folder, ABOUT)
+
+    @classmethod
+    def decode(cls, content: bytes, folder: Path, name: str) -> About:
+        """What ``encode`` wrote, checked; errors name the folder and the file."""
         try:
-            plain = json.loads((folder / ABOUT).read_bytes())
+            plain = json.loads(content)
             check = plain.pop("check")
             whole = check == _check(plain)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise _damaged(ABOUT, "it is no whole JSON") from error
+            raise _damaged(name, "it is no whole JSON") from error
         if not whole:
-            raise _damaged(ABOUT, "its content was altered")
+            raise _damaged(name, "its content was altered")
         if plain["format"] > FORMAT:
             text = f"'{folder}' has format {plain['format']}: this efface reads {FORMAT}"
             raise NewerFile(f"{text}; upgrade efface to open it.")
@@ -171,6 +182,11 @@ def new_instance() -> str:
     return secrets.token_hex(8)
 
 
+def copied_instance(original: str, folder: Path) -> str:
+    """The id of a copy at this place: the same again if opening it is interrupted."""
+    return hashlib.sha256(f"{original} {place_of(folder)}".encode()).hexdigest()[:16]
+
+
 def is_store(folder: Path) -> bool:
     """Whether there is a store in this folder."""
     return (folder / ABOUT).exists()
@@ -193,15 +209,20 @@ def open_database(folder: Path, about: About, *, new: bool = False) -> RowDataba
     return PostgresRows(about.rows, about.store)
 
 
-def create(folder: Path, master: MasterKey, rows: str | None = None) -> None:
-    """Make a new store without models; ``rows`` is the address of a PostgreSQL database."""
+def refuse_used(folder: Path, finding: str = "is there") -> None:
+    """Raise unless a store can be made in this place."""
     parent = folder.absolute().parent
     if not parent.is_dir():
         raise InvalidValue(f"'{parent}' is not a folder: expected one; name another place.")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        text = f"'{folder}' is there, but is no store: expected a new or an empty folder"
+        text = f"'{folder}' {finding}: expected a new or an empty folder"
         raise InvalidValue(f"{text}; name another place.")
-    refuse_unsafe(parent, wrapped=bool(master))
+
+
+def create(folder: Path, master: MasterKey, rows: str | None = None) -> None:
+    """Make a new store without models; ``rows`` is the address of a PostgreSQL database."""
+    refuse_used(folder, "is there, but is no store")
+    refuse_unsafe(folder.absolute().parent, wrapped=bool(master))
     with new_folder(folder) as beside:
         about = _write_files(beside, master, rows)
         seal = Secrets.read(beside, about).seal(about)

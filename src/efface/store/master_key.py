@@ -14,11 +14,14 @@ import subprocess
 from pathlib import Path
 from typing import final
 
+from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from efface.errors import WrongMasterKey
 
 SIZE = 32
+_NONCE = 12
 CREDENTIAL = "efface-master-key"
 
 
@@ -60,6 +63,27 @@ class MasterKey:
     def unwrap(self, keys: bytes) -> bytes:
         """The keys back."""
         return keys if self._key is None else self._cipher(self._key).decryptor().update(keys)
+
+    def seal(self, content: bytes, about: bytes) -> bytes:
+        """Encrypt a text that is about something; without a master key it stays as it is."""
+        if self._key is None:
+            return content
+        nonce = os.urandom(_NONCE)
+        return nonce + self._sealing(self._key).encrypt(nonce, content, about)
+
+    def unseal(self, content: bytes, about: bytes) -> bytes:
+        """The text back; raises if it was altered, or is about something else."""
+        if self._key is None:
+            return content
+        try:
+            return self._sealing(self._key).decrypt(content[:_NONCE], content[_NONCE:], about)
+        except (InvalidTag, ValueError) as error:
+            text = "'master_key' does not open what was sealed: it is another key, or altered"
+            raise WrongMasterKey(f"{text}; nothing was changed.") from error
+
+    @staticmethod
+    def _sealing(key: bytes) -> AESGCM:
+        return AESGCM(hmac.digest(key, b"efface sealed 1", hashlib.sha256))
 
     @staticmethod
     def _cipher(key: bytes) -> Cipher[modes.ECB]:

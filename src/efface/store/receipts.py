@@ -189,6 +189,7 @@ class ReceiptChain:
 
     def __init__(self, path: Path, store: str, key: SigningKey) -> None:
         self._path, self._store, self.key = path, store, key
+        self.second: Path | None = None  # a copy that is equal, to which is written as well
         self.digest, self.head, self.count = "", NO_PAYLOAD, 0
         self._by_subject = DigestTable(np.uint64)  # to the offset of the line
         self.notes: set[str] = set()  # those that had a receipt when the file was read
@@ -214,6 +215,15 @@ class ReceiptChain:
             with open_file(self._path, os.O_RDWR) as descriptor:
                 os.ftruncate(descriptor, len(whole))
                 sync(descriptor)
+
+    @property
+    def _paths(self) -> list[Path]:
+        return [self._path] if self.second is None else [self._path, self.second]
+
+    @property
+    def content(self) -> bytes:
+        """All lines."""
+        return self._path.read_bytes()[: self._end]
 
     def digests(self, counts: set[int]) -> dict[int, tuple[str, str]]:
         """The digest of all lines, and the head, after each of these numbers of receipts."""
@@ -242,9 +252,10 @@ class ReceiptChain:
 
     def reserve(self) -> None:
         """Take the space of the next receipt now; zeros behind the last line are no line."""
-        with open_file(self._path, os.O_WRONLY) as descriptor:
-            if hasattr(os, "posix_fallocate"):  # macOS lacks it
-                os.posix_fallocate(descriptor, self._end, _ROOM)
+        for path in self._paths:
+            with open_file(path, os.O_WRONLY) as descriptor:
+                if hasattr(os, "posix_fallocate"):  # macOS lacks it
+                    os.posix_fallocate(descriptor, self._end, _ROOM)
 
     def append(self, content: dict[str, Any], next_key: SigningKey | None = None) -> Receipt:
         """Sign and write a payload; it is on the disk when this returns."""
@@ -256,10 +267,11 @@ class ReceiptChain:
         second = None if next_key is None else next_key.sign(payload)
         receipt = Receipt(payload, self.key.sign(payload), second)
         line = receipt.json.encode("utf-8") + b"\n"
-        with open_file(self._path, os.O_WRONLY) as descriptor:
-            write_all(descriptor, line, self._end)
-            os.ftruncate(descriptor, self._end + len(line))
-            sync(descriptor)
+        for path in self._paths:
+            with open_file(path, os.O_WRONLY) as descriptor:
+                write_all(descriptor, line, self._end)
+                os.ftruncate(descriptor, self._end + len(line))
+                sync(descriptor)
         offset = self._enter(receipt, line)
         if "subject" in about:
             self._by_subject.add([_short(about["subject"])], offset)

@@ -46,8 +46,12 @@ class RowDatabase(ABC):
         return None if found is None else bytes(found[0])
 
     @abstractmethod
-    def take_over(self) -> None:
-        """Commit a synced write, after which no earlier owner can commit."""
+    def take_over(self, instance: str = "", known: str = "") -> None:
+        """Commit a synced write, after which no earlier owner can commit.
+
+        The rows belong to ``instance`` then. Those of another one than this and ``known`` are
+        refused, where a database can be reached from more than one folder.
+        """
 
     def records(self) -> dict[str, bytes]:
         """All records."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,11 +20,17 @@ from efface.store.receipts import Receipt, ReceiptChain, SigningKey
 NEXT = f"{SIGNING}.next"
 
 
-def change_key(folder: Path, about: About, chain: ReceiptChain, time: str) -> tuple[About, Receipt]:
-    """Sign by a new key from now on; return what ``store.json`` says then, and the record."""
+def change_key(
+    folder: Path, about: About, chain: ReceiptChain, time: str, written: Callable[[], None]
+) -> tuple[About, Receipt]:
+    """Sign by a new key from now on; return what ``store.json`` says then, and the record.
+
+    ``written`` is called once the next key is on the disk, before the record names it.
+    """
     content = secrets.token_bytes(SECRET)
     key = SigningKey(content)
     replace_file(folder / NEXT, content)
+    written()
     record = chain.append({"time": time}, key)
     chain.key = key
     return _install(folder, about, key), record

@@ -94,7 +94,7 @@ class SqliteRows(RowDatabase):
         with self._reading():
             self._create(records)
 
-    def take_over(self) -> None:
+    def take_over(self, instance: str = "", known: str = "") -> None:
         with self._writing():
             self._connection.execute("update owner set epoch = epoch + 1")
 

@@ -99,7 +99,8 @@ class Writer:
         highest = self.next_number - 1
 
         def removed() -> None:
-            del self.models[about.name]
+            with self.condition.lock:
+                del self.models[about.name]
             self._highest, disk.digest = highest, state_digest(secret, [])
 
         self._reserve("receipts", disk.chain.reserve)
@@ -171,9 +172,14 @@ class Writer:
     def _forgotten(self, leaving: Leaving, secret: bytes) -> None:
         """Rows leave the models; the receipt has the digest of the state after."""
         touched = [stored.touched(ids) for stored, ids in leaving]
-        _apply(leaving)
+        self._apply(leaving)
         parts = [m.digest_part(keys) for (m, _), keys in zip(leaving, touched, strict=True)]
         self.disk.digest = state_digest(secret, parts)
+
+    def _apply(self, leaving: Leaving) -> None:
+        with self.condition.lock:  # another thread may look at the models while a write hangs
+            for stored, ids in leaving:
+                stored.forget(ids)
 
     def let_go(self, leaving: Leaving) -> None:
         """Rows leave by themselves, and their keys are destroyed."""
@@ -181,7 +187,7 @@ class Writer:
         if leaving:
             note = self._note(leaving)
             change = self._change(leaving=leaving, note=note, puts=_records(leaving))
-            self._run(leave_steps(change, [note], lambda: _apply(leaving)), change)
+            self._run(leave_steps(change, [note], lambda: self._apply(leaving)), change)
             self._finished.append(note.name)
 
     def shred(self) -> None:
@@ -225,8 +231,12 @@ class Writer:
     def _note(self, leaving: Leaving, passing: Leaving = (), **about: Any) -> Note:
         """A note about rows that leave, and about ids of rows that never entered."""
         ids = [(stored.definition.number, found) for stored, found in (*leaving, *passing)]
-        with failures("keys"):
-            left = self.disk.left.hidden(ids, int(time.time())) if ids else None
+        self.condition.began()
+        try:
+            with failures("keys"):
+                left = self.disk.left.hidden(ids, int(time.time())) if ids else None
+        finally:
+            self.condition.given_up()
         return Note.of(_numbers(leaving), left=left, **about)
 
     def _encrypted(self, plans: Sequence[PlannedRows], keys: bytes) -> list[EncryptedRows]:
@@ -275,8 +285,7 @@ class Writer:
 
     def _run(self, steps: Sequence[Step], change: Transaction | None = None) -> None:
         """Run steps; the notes that their transaction removes are gone then."""
-        if change is not None:
-            self.condition.began()
+        self.condition.began()
         for step in steps:
             try:
                 step(self.disk)
@@ -297,19 +306,24 @@ class Writer:
             except BaseException as error:
                 self.failure = error
                 raise
-        if change is not None:
+        if change is None:
+            self.condition.given_up()
+        else:
             self.condition.ended()
             gone = set(change.drops)
             self._finished = [name for name in self._finished if name not in gone]
 
     def _reserve(self, what: str, take: Callable[[], None]) -> None:
         """Take space before anything changes; a full disk refuses it."""
+        self.condition.began()
         try:
             with failures(what):
                 take()
         except StorageFull:
             self.condition.ended("the disk is full")
             raise
+        finally:
+            self.condition.given_up()
 
     @contextmanager
     def _taken_keys(self, count: int) -> Iterator[TakenKeys]:
@@ -354,8 +368,3 @@ def _numbers(leaving: Leaving) -> list[int]:
 
 def _records(leaving: Leaving) -> dict[str, Any]:
     return {name: each for m, ids in leaving for name, each in m.records(ids).items()}
-
-
-def _apply(leaving: Leaving) -> None:
-    for stored, ids in leaving:
-        stored.forget(ids)

@@ -1,7 +1,7 @@
 "use strict";
 // The dashboard. Everything from the service is written as text, never as HTML.
 
-const POLL = 1000, RECENT = 100; // milliseconds, rows
+const POLL = 1000, CHECK = 5000, RECENT = 100; // milliseconds, milliseconds, rows
 let roles = [], page = "models", timer = null, cards = new Map();
 
 const $ = (id) => document.getElementById(id);
@@ -92,6 +92,21 @@ function showPage(name) {
   clearTimeout(timer);
   if (name === "models") poll();
   if (name === "receipts") attempt(showReceipts)();
+}
+
+// Whether the store only reads; every token may know that.
+async function checkCondition() {
+  let found = { status: "ok" };
+  try {
+    found = await (await fetch("/health", { cache: "no-store" })).json();
+  } catch {
+    // Another request says that the service does not answer.
+  }
+  $("condition").hidden = found.status === "ok";
+  $("condition").textContent = found.status === "failed" ? "The store has failed. The service ends; start it again."
+    : found.status === "read-only" ? `Writes do not get through: ${found.reasons.join("; ")}. Predictions and access ` +
+      "requests go on. Rows are refused or wait, and so do erasures: an erasure without a receipt is not done." : "";
+  setTimeout(checkCondition, CHECK);
 }
 
 // -- models ------------------------------------------------------------------------------------
@@ -244,9 +259,20 @@ function dueText(due) {
 
 async function lookUp() {
   const owner = $("owner").value;
+  if (!secretKept) {
+    say("Download or copy the secret of the receipt first: it is shown once.");
+    $("message").scrollIntoView({ block: "center" });
+    return;
+  }
   $("person").replaceChildren();
   say("");
   const found = await askAbout("/access-requests", "owner", owner);
+  if (found.refused) {
+    $("person").append(node("section", { id: "refused" }, node("h2", { text: String(found.owner) }),
+      node("p", { text: "This person was forgotten for ever. All later rows of them are refused." +
+        (found.rows ? "" : " Nothing is held about them.") })));
+  }
+  if (!found.rows) return;
   const section = node("section", { id: "held" }, node("h2", { text: found.owner }),
     node("p", { classes: "caption", text: `${counted(found.rows, "row")} in ${counted(Object.keys(found.models).length, "model")}` }));
   section.append(node("p", { classes: "actions export" },
@@ -258,7 +284,7 @@ async function lookUp() {
     button.addEventListener("click", () => confirmForget(found));
     section.append(node("p", { classes: "actions" }, button));
   }
-  $("person").replaceChildren(section);
+  $("person").append(section);
 }
 
 function heldTable(name, held) {
@@ -323,8 +349,8 @@ async function forget(owner, forever) {
     node("p", { classes: "caption", text: "The receipt proves what this service stated. With the secret, which the " +
       "service does not keep, the person can show that it is about them." }),
     download(`${name}.json`, found.receipt + "\n", "Download the receipt"),
-    keeps(download(`${name}.secret`, found.secret + "\n", "Download its secret")),
-    keeps(copies(found.secret)),
+    downloadsSecret(`${name}.secret`, found.secret),
+    copiesSecret(found.secret),
     printed(),
     node("p", { classes: "caption", id: "unkept", text: "The secret is shown once. Download or copy it before you leave this page." }),
     node("p", { text: `${counted(found.rows, "row")} forgotten.` + (forever ? " All later rows of this person are refused for ever." : "") }),
@@ -342,19 +368,23 @@ addEventListener("beforeunload", (event) => {
   if (!secretKept) event.preventDefault();
 });
 
-// A click on this keeps the secret of the receipt: the page may be left then.
-function keeps(control) {
-  control.addEventListener("click", () => {
-    secretKept = true;
-    $("unkept")?.remove();
-  });
-  return control;
+// The secret of the receipt is kept: the page may be left.
+function kept() {
+  secretKept = true;
+  $("unkept")?.remove();
 }
 
-function copies(text) {
+function downloadsSecret(name, secret) {
+  const link = download(name, secret + "\n", "Download its secret");
+  link.addEventListener("click", kept);
+  return link;
+}
+
+function copiesSecret(secret) {
   const button = node("button", { type: "button", text: "Copy its secret" });
   button.addEventListener("click", attempt(async () => {
-    await navigator.clipboard.writeText(text);
+    await navigator.clipboard.writeText(secret);
+    kept();
     say("The secret is on the clipboard.", true);
   }));
   return button;
@@ -434,6 +464,7 @@ document.addEventListener("DOMContentLoaded", attempt(async () => {
   $("ask").addEventListener("submit", attempt(lookUp));
   $("keep").addEventListener("click", () => $("confirm").close());
   $("start-audit").addEventListener("click", attempt(runAudit));
+  checkCondition();
   const { roles: found } = await ask("GET", "/session");
   if (found.length) showPages(found);
   else showSignIn();
