@@ -24,7 +24,7 @@ from efface.paper.simulate import Simulated, linear_stream, unit_vectors
 from efface.theory.corrected import prediction_limits
 from efface.theory.deletion import deletion_cost
 from efface.theory.floor import oracle_penalty
-from efface.theory.geometry import Array, WindowSpectrum, spectrum
+from efface.theory.geometry import Array, WindowSpectrum
 from efface.theory.quantities import forgetting_regret_term, squared_regret
 from efface.theory.radii import euclidean_radii, gaussian_radii
 
@@ -85,7 +85,7 @@ def _all_true(data: Simulated, unit: float, delta: float) -> tuple[bool, bool, b
     coef = shrunk * (left.T @ y) @ basis
     errors = coef - plain.theta
     length = float(np.linalg.norm(plain.theta))
-    windows = _repeated(spectrum(X), len(lam))
+    windows = _repeated(X, singular, len(lam))
     ball = euclidean_radii(windows, sigma=1.0, delta=delta, penalty=lam, theta_norm=length)
     ellipsoid = gaussian_radii(windows, sigma=1.0, delta=delta) + np.sqrt(lam) * length
     norms = np.sqrt(((errors @ X.T) ** 2).sum(axis=1) + lam * (errors**2).sum(axis=1))
@@ -98,10 +98,11 @@ def _all_true(data: Simulated, unit: float, delta: float) -> tuple[bool, bool, b
     return ball_true, ellipsoid_true, limit_true
 
 
-def _repeated(window: WindowSpectrum, count: int) -> WindowSpectrum:
+def _repeated(X: Array, singular: Array, count: int) -> WindowSpectrum:
     """One window as a stack, one copy per penalty."""
-    values = np.broadcast_to(window.values, (count, window.d))
-    return WindowSpectrum(window.n, window.d, np.broadcast_to(window.x_max, (count,)), values)
+    values = np.zeros((count, X.shape[1]))
+    values[:, : len(singular)] = singular**2
+    return WindowSpectrum(*X.shape, np.full(count, np.abs(X).max()), values)
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,8 @@ def steps_beyond_the_limit(evidence: Evidence) -> Places:
 
 def deletion_correlations(which: str, evidence: Evidence) -> Places:
     """Rank correlations with the extra L2 error that deleting the oldest row causes."""
-    for setting, numbers in evidence.of(DeletedRows):
+    found = list(evidence.of(DeletedRows))
+    for setting, numbers in sorted(found, key=lambda each: (each[0].units, each[0].s)):
         once = float(numbers[f"{which}_once"].mean())
         detail = f"mean of {setting.draws:,} refits; with a single refit {once:.2f}"
         yield Place(setting.id, *jackknife(np.mean, numbers[which]), detail)

@@ -207,7 +207,8 @@ def _draw_zoomed(axes: Sequence[Axes], layout: _Layout, rows: Sequence[Row]) -> 
         Line2D([], [], color=c, linestyle=d, linewidth=1.0, label=f"{layout.down[1]} = {v:g}")
         for c, d, v in zip(_SHADES, _DASHES, values_of(rows, layout.down[0]), strict=True)
     ]
-    axes[0].set_ylim(low - 0.2 * (high - low), max(high, 1.0) + 0.05 * (high - low))
+    low, high = min(low, 1.0), max(high, 1.0)  # so that the level is in every panel
+    axes[0].set_ylim(low - 0.2 * (high - low), high + 0.05 * (high - low))
     axes[0].legend(handles=handles, loc="lower left", ncols=3, frameon=False, fontsize=6.5,
                    handlelength=1.4, columnspacing=0.8, borderpad=0.1)  # fmt: skip
     axes[0].set_ylabel(f"adaptive alone\n{layout.axis}")

@@ -36,7 +36,7 @@ def draw_ranks(rows: Sequence[Row]) -> Figure:
     axes[1][0].set_ylabel(f"the last {_LAST} steps")
     handles = [
         Line2D([], [], color=_RUN, linewidth=0.8, label="one run"),
-        Line2D([], [], color=_EXPECTED, linewidth=1.2, label="expectation, d (1 − (1 − 1/d)^s)"),
+        Line2D([], [], color=_EXPECTED, linewidth=1.1, label="expectation, d (1 − (1 − 1/d)^s)"),
         Line2D([], [], color="0.4", linestyle=":", linewidth=0.8, label="d"),
     ]
     drawn.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
@@ -45,7 +45,7 @@ def draw_ranks(rows: Sequence[Row]) -> Figure:
 
 def _draw_ranks(axis: Axes, rows: Sequence[Row], expected: float) -> None:
     ranks = [row["rank"] for row in rows]
-    axis.step([row["t"] for row in rows], ranks, color=_RUN, linewidth=0.6)
-    axis.axhline(expected, color=_EXPECTED, linewidth=1.2)
+    axis.step([row["t"] for row in rows], ranks, color=_RUN, linewidth=0.6, zorder=3)
+    axis.axhline(expected, color=_EXPECTED, linewidth=1.1, zorder=2)
     format_time(axis)
     axis.xaxis.set_major_locator(MaxNLocator(2, integer=True))
