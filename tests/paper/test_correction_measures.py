@@ -151,7 +151,7 @@ def test_the_f_step_divides_by_0_where_the_rank_falls(reading):
 
 
 def test_the_mean_of_the_trace_is_infinite_up_to_d_plus_1_rows(reading):
-    """E35: the index of the tail is (n - d + 1) / 2, from the density of the smallest eigenvalue."""
+    """E35: the index is (n - d + 1) / 2, from the density of the smallest eigenvalue."""
     for place, n in zip(subject.tail_indices(reading), (3, 4, 5), strict=True):
         assert abs(place.value - (n - 3 + 1) / 2) <= 4 * place.error + 0.05
 

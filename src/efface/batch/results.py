@@ -159,9 +159,9 @@ class Replay(BatchResult):
     without ``diagnostics=True``. ``deletion_cost`` is the exact change of the variance of
     predictions, for new rows like the live ones, h / (n (1 - h)) with the leverage h of the oldest
     row; NaN where the rank would fall, a penalty is positive or rows have weights, for which
-    ``diagnose`` has both variance and bias. Phi is the Gram matrix of the live rows, centred if there is an
-    intercept. Its eigenvalues, hence ``phi2`` and ``condition``, are computed for every m-th row,
-    m = max(20 d, 500), and for the last; they are NaN for all others.
+    ``diagnose`` has both variance and bias. Phi is the Gram matrix of the live rows, centred if
+    there is an intercept. Its eigenvalues, hence ``phi2`` and ``condition``, are computed for every
+    m-th row, m = max(20 d, 500), and for the last; they are NaN for all others.
     """
 
     prediction: Any

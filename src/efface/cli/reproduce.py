@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-EXAMPLE = """[bold]Example[/bold] (half a minute; 'all' with 100 runs takes a quarter of an hour on two cores):
+EXAMPLE = """[bold]Example[/bold] (half a minute; 'all' with 100 runs takes about 17 minutes):
 
   efface reproduce fig3 --runs 5"""
 

@@ -180,8 +180,8 @@ class LimitedSubplot(Comparison):
     def run(self, seed: int, number: int) -> Numbers:
         data = self.stream(seed, number)
         paths = [self.path(line, data) for line in self.lines]
-        losses, limits = zip(*(self._step(int(step), paths, data) for step in self.steps))
-        return {"loss": np.array(losses).T, "limit": np.array(limits).T}
+        found = np.array([self._step(int(step), paths, data) for step in self.steps])
+        return {"loss": found[:, 0].T, "limit": found[:, 1].T}
 
     def _step(
         self, step: int, paths: Sequence[MethodPath], data: Simulated

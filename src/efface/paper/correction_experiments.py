@@ -100,9 +100,10 @@ def _all_true(data: Simulated, unit: float, delta: float) -> tuple[bool, bool, b
 
 def _repeated(X: Array, singular: Array, count: int) -> WindowSpectrum:
     """One window as a stack, one copy per penalty."""
-    values = np.zeros((count, X.shape[1]))
+    n, d = X.shape
+    values = np.zeros((count, d))
     values[:, : len(singular)] = singular**2
-    return WindowSpectrum(*X.shape, np.full(count, np.abs(X).max()), values)
+    return WindowSpectrum(n, d, np.full(count, np.abs(X).max()), values)
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,7 @@ def tail_exponent_steps(evidence: Evidence) -> Places:
 
 
 def _tail_exponent(s: int) -> float:
-    """(lam P_min + C1)^2 / (2 s x_max^2 sigma^2) at the radius of Lemma 4, C1 = s chi phi^2 / √d."""
+    """(lam P_min + C1)^2 / (2 s x_max^2 sigma^2) at the radius chi of Lemma 4."""
     theta, sigma, x_max, phi2 = np.append(np.full(30, 0.15), np.full(80, -0.05)), 1.3, 2.7, 0.4
     d, delta = theta.size, 0.05
     kappa, nu = signal_constants(theta, delta=delta)

@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullForm
 Row = Mapping[str, Any]
 
 WIDTH = 7.2  # inches: the text of a page
-STYLE = {
+STYLE: Any = {  # of matplotlib
     "font.size": 7.5,
     "axes.titlesize": 8,
     "axes.labelsize": 7.5,

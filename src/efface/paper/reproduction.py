@@ -249,8 +249,8 @@ class _Writer:
         setting = {"runs": plan.runs, "horizon": plan.horizon, "seed": plan.seed}
         head = (
             f"{plan.runs} runs, T = {plan.horizon}, seed {plan.seed}; "
-            "at most 10 for Fig. 2, deletions and the theorems' bounds, 5 for the corrected bound and "
-            "the streams of `swings`; 2,000 windows for coverage."
+            "at most 10 for Fig. 2, deletions and the theorems' bounds, 5 for the corrected bound "
+            "and the streams of `swings`; 2,000 windows for coverage."
         )
         self._text("claims.json", to_json(self.claims, setting))
         self._text("claims.md", to_markdown(self.claims, head), show=True)

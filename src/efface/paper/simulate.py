@@ -53,8 +53,8 @@ def linear_stream(
 
     The paper draws contexts from N(0, I) and "normalizes" them. Under the reading ``standardized``
     the coordinates stay N(0, 1); under ``unit-norm`` each row is divided by its length. Student-t
-    noise with ``df`` degrees of freedom has the quantiles of the Gaussian noise of the same run; its
-    variance is df / (df - 2), or 1 with ``equal_variance``.
+    noise with ``df`` degrees of freedom has the quantiles of the Gaussian noise of the same run.
+    Its variance is df / (df - 2), or 1 with ``equal_variance``.
 
     >>> stream = linear_stream(seed=0, run=3, rows=50, d=4, reading="unit-norm")
     >>> bool(np.allclose(np.linalg.norm(stream.X, axis=1), 1)), stream.y.shape

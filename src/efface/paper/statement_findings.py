@@ -266,7 +266,8 @@ IDENTITIES: tuple[Finding, ...] = (
     ),
     _ASSUMPTION_1(
         "assumption-1-automatic",
-        "In the paper's example the assumption is satisfied automatically: a ratio of 1 is allowed.",
+        "In the paper's example the assumption is satisfied automatically: "
+        "a ratio of 1 is allowed.",
         "largest ratio for which the condition of the proof is true",
         Range(low=1.0),
         corrections.allowed_ratios,

@@ -85,7 +85,12 @@ from efface.theory.radii import (
     self_normalized_radius,
     signal_constants,
 )
-from efface.theory.updates import slide_inverse, update_multiplications
+from efface.theory.updates import (
+    slide_inverse,
+    update_multiplications,
+    with_row,
+    without_row,
+)
 
 __all__ = [
     "AdaptiveConstants",
@@ -156,6 +161,8 @@ __all__ = [
     "tail_parts",
     "update_multiplications",
     "window_regret_floor",
+    "with_row",
+    "without_row",
     "wpssr",
     "wpssr_limit",
     "zeta",
