@@ -47,7 +47,7 @@ def test_a_total_is_the_last_regret_per_prediction(evidence):
     np.testing.assert_allclose(subplot.total(Line("adaptive")), last / (600 - 40))
 
 
-def test_autoridge_is_paired_with_the_panels_of_the_paper(evidence):
+def test_autoridge_is_paired_with_the_subplots_of_the_paper(evidence):
     pairs = list(evidence.paired_with_auto("fig3"))
     assert len(pairs) == 12
     for subplot, auto in pairs:

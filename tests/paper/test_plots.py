@@ -130,7 +130,7 @@ def test_every_line_is_inside_its_axes(figure):
             assert heights.max() <= high
 
 
-def test_figures_have_no_title_and_no_numbers_beside_panels():
+def test_figures_have_no_title_and_no_numbers_beside_subplots():
     for figure in ("fig2", "fig3", "fig6"):
         drawn = plots.draw(figure, rows(figure))
         assert drawn.get_suptitle() == ""

@@ -53,7 +53,7 @@ def _regret_caption(figure: str, name: str) -> str:
 
 
 def last_values(figure: str, rows: Sequence[Row]) -> str:
-    """The last value of each line in each panel with its standard error; empty for Figs. 1, 2."""
+    """The last value of each line in each subplot with its standard error; empty for Figs. 1, 2."""
     if figure in ("fig1", "fig2"):
         return _rank_table(rows) if rows else ""
     if figure == "memory":
@@ -61,8 +61,10 @@ def last_values(figure: str, rows: Sequence[Row]) -> str:
     quantity = {"fig6": "l2", "fig7": "lambda"}.get(figure, "regret")
     down = "df" if figure.startswith("fig4") else "sigma"
     along = "k" if figure == "fig5" else "s"
-    panels = [(a, b) for a in values_of(rows, down) for b in values_of(rows, along)]
-    ends = {panel: _ends([r for r in rows if (r[down], r[along]) == panel]) for panel in panels}
+    subplots = [(a, b) for a in values_of(rows, down) for b in values_of(rows, along)]
+    ends = {
+        subplot: _ends([r for r in rows if (r[down], r[along]) == subplot]) for subplot in subplots
+    }
     styles = [style for style, _ in methods_in(rows)]
     symbol = "σ" if down == "sigma" else down
     head = ["", *(style.label for style in styles)]

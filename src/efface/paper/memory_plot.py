@@ -20,12 +20,12 @@ _LINES = {
 
 
 def draw_memory(rows: Sequence[Row]) -> Figure:
-    """One panel per noise level, both axes logarithmic."""
+    """One subplot per noise level, both axes logarithmic."""
     sigmas = values_of(rows, "sigma")
     drawn = new_figure(2.9)
     axes = drawn.subplots(1, len(sigmas), squeeze=False)[0]
     for axis, sigma in zip(axes, sigmas, strict=True):
-        _draw_panel(axis, [row for row in rows if row["sigma"] == sigma])
+        _draw_subplot(axis, [row for row in rows if row["sigma"] == sigma])
         axis.set_title(f"σ = {sigma:g}")
         axis.set_xlabel("rows n")
     axes[0].set_ylabel("expected squared regret\nof one prediction")
@@ -34,7 +34,7 @@ def draw_memory(rows: Sequence[Row]) -> Figure:
     return drawn
 
 
-def _draw_panel(axis: Axes, rows: Sequence[Row]) -> None:
+def _draw_subplot(axis: Axes, rows: Sequence[Row]) -> None:
     n = values_of(rows, "n")
     floor = {row["n"]: row["floor"] for row in rows}
     axis.plot(n, [floor[k] for k in n], color="0.6", linewidth=3, label="floor of the prior *")

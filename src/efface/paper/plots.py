@@ -1,6 +1,6 @@
 """Draws the figures from rows; computes nothing but the positions of what it draws.
 
-Figs. 3 to 7 are laid out as in the paper: one row of panels per noise level, one column per window.
+Figs. 3 to 7 are laid out as in the paper: one row of subplots per noise level, one column per window.
 Panels of a row share their axes, and no line leaves them. Each method has the same colour in every
 figure. The colours are those of Okabe and Ito, which colour-blind readers can distinguish; the
 paper's methods have solid lines and markers, the others have broken lines. Titles and last values
@@ -76,19 +76,19 @@ class _Layout:
 
 
 _SIGMA, _S = ("sigma", "σ"), ("s", "s")
-_PANELS = {
+_SUBPLOTS = {
     "fig3": (_SIGMA, _S),
     "fig4": (("df", "df"), _S),
     "fig4-variance": (("df", "df"), _S),
     "fig5": (_SIGMA, ("k", "k")),
 }
 _LAYOUTS = {
-    **{name: _Layout("regret", "regret R(t)", *panels) for name, panels in _PANELS.items()},
+    **{name: _Layout("regret", "regret R(t)", *subplots) for name, subplots in _SUBPLOTS.items()},
     **{
         f"{name}-relative": _Layout(
-            "relative", "R(t) / best fixed", *panels, level=(1.0, "best fixed penalty")
+            "relative", "R(t) / best fixed", *subplots, level=(1.0, "best fixed penalty")
         )
-        for name, panels in _PANELS.items()
+        for name, subplots in _SUBPLOTS.items()
     },
     "fig6": _Layout(
         "l2", "L2 error", _SIGMA, _S, level=(1.0, "error of the estimate 0 *"), zoomed=True
@@ -171,11 +171,13 @@ def _late(line: Sequence[Row]) -> Sequence[Row]:
 
 
 def _limit(axis: Axes, layout: _Layout, rows: Sequence[Row]) -> None:
-    """Limits of a row of panels that contain all of its lines."""
+    """Limits of a row of subplots that contain all of its lines."""
     if layout.quantity == "relative":
-        panels = ([row for row in rows if row[layout.along[0]] == j] for j in
+        subplots = ([row for row in rows if row[layout.along[0]] == j] for j in
                   values_of(rows, layout.along[0]))  # fmt: skip
-        shown = [row for panel in panels for _, line in methods_in(panel) for row in _late(line)]
+        shown = [
+            row for subplot in subplots for _, line in methods_in(subplot) for row in _late(line)
+        ]
         low, high = extent(shown, "relative")
         low = max(low, 0.5 * min(row["relative_mean"] for row in shown))  # a bar may reach below 0
         margin = (high / min(low, 1.0)) ** 0.06  # so that no line lies on the edge
@@ -192,7 +194,7 @@ _DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.5, 1)))
 
 
 def _draw_zoomed(axes: Sequence[Axes], layout: _Layout, rows: Sequence[Row]) -> None:
-    """The adaptive ridge alone, all noise levels in a panel, around the level."""
+    """The adaptive ridge alone, all noise levels in a subplot, around the level."""
     mine = [row for row in rows if row["method"] == "adaptive"]
     low, high = extent(mine, layout.quantity)
     for axis, other in zip(axes, values_of(rows, layout.along[0]), strict=True):
@@ -207,7 +209,7 @@ def _draw_zoomed(axes: Sequence[Axes], layout: _Layout, rows: Sequence[Row]) -> 
         Line2D([], [], color=c, linestyle=d, linewidth=1.0, label=f"{layout.down[1]} = {v:g}")
         for c, d, v in zip(_SHADES, _DASHES, values_of(rows, layout.down[0]), strict=True)
     ]
-    low, high = min(low, 1.0), max(high, 1.0)  # so that the level is in every panel
+    low, high = min(low, 1.0), max(high, 1.0)  # so that the level is in every subplot
     axes[0].set_ylim(low - 0.2 * (high - low), high + 0.05 * (high - low))
     axes[0].legend(handles=handles, loc="lower left", ncols=3, frameon=False, fontsize=6.5,
                    handlelength=1.4, columnspacing=0.8, borderpad=0.1)  # fmt: skip
