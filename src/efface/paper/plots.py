@@ -2,9 +2,9 @@
 
 Figs. 3 to 7 are laid out as in the paper: one row of subplots per noise level, one column per
 window. Subplots of a row share their axes, and no line leaves them. Each method has the same colour
-in every figure. The colours are those of Okabe and Ito, which colour-blind readers can distinguish; the
-paper's methods have solid lines and markers, the others have broken lines. Titles and last values
-are in ``captions``, so that figures can be printed with captions.
+in every figure. The colours are those of Okabe and Ito, which colour-blind readers can tell apart.
+The paper's methods have solid lines and markers, the others have broken lines. Titles and last
+values are in ``captions``, so that figures can be printed with captions.
 """
 
 from __future__ import annotations
