@@ -28,6 +28,7 @@ STAND_INS = {  # shorter commands with the same options; test_reproduction.py te
     "efface reproduce all --reading both": "efface reproduce examples --reading both",
     "efface reproduce all --reading both --out paper": "efface reproduce examples --reading both",
     "efface reproduce fig3 --runs 20": "efface reproduce examples --runs 20",
+    "efface reproduce fig5 --methods all --runs 3": "efface reproduce fig1 --methods all --runs 3",
 }
 
 

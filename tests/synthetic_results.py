@@ -4,33 +4,51 @@ from __future__ import annotations
 
 import numpy as np
 
-from efface.paper.comparisons import Subplot
+from efface.paper.comparisons import LimitedSubplot, Subplot
+from efface.paper.correction_experiments import (
+    AnyPenalty,
+    DeletedRows,
+    MemorySize,
+    SwingingRanks,
+)
 from efface.paper.experiments import ForgettingTerms, OlsBound, Ranks
+from efface.paper.methods import METHODS as LINES
 from efface.paper.settings import experiments_for
 from efface.theory.coverage import METHODS, SETTINGS, CoverageRow
-from efface.theory.floor import oracle_penalty
+from efface.theory.floor import oracle_penalty, regret_floor
 
 RUNS = 8
-FIGURES = ("fig2", "fig3", "fig4", "fig5", "theory")
+FIGURES = ("fig2", "fig3", "fig4", "fig5", "memory", "theory")
 
 
-def found(reading="standardized", horizon=600):
-    settings = (experiments_for(figure, horizon, (reading,)) for figure in FIGURES)
+def found(reading="standardized", horizon=600, methods=LINES):
+    settings = (experiments_for(figure, horizon, (reading,), methods) for figure in FIGURES)
     return {each: numbers(each) for part in settings for each in part}
 
 
 def numbers(setting):
     if isinstance(setting, Ranks):
         return {"rank": np.tile([3.0, 2.0], (RUNS, 20))}
+    if isinstance(setting, LimitedSubplot):
+        return limits(setting)
     if isinstance(setting, Subplot):
         return subplot(setting)
+    if isinstance(setting, AnyPenalty):
+        return {name: np.full((RUNS, 3), 0.99) for name in ("ball", "ellipsoid", "limit")}
     noisy = 1 + 0.01 * noise(setting)
     return {name: value * noisy for name, value in constants(setting).items()}
 
 
 def constants(setting):
+    if isinstance(setting, DeletedRows):
+        return dict.fromkeys(("frt", "cost", "frt_once", "cost_once"), 0.95)
+    if isinstance(setting, SwingingRanks):
+        return {"adaptive": 5.0, "ols": 10.0}
+    if isinstance(setting, MemorySize):
+        floor = float(regret_floor(setting.n, setting.d, sigma=setting.sigma))
+        return {name: 1.0 * floor for name in ("ols", "adaptive", "oracle", "auto")}
     if isinstance(setting, ForgettingTerms):
-        terms = {"frt_largest": 1.5, "frt_smallest": 0.0, "frt_above_2": 0.0}
+        terms = {"frt_largest": 1.5, "frt_smallest": 0.2, "frt_above_2": 0.0}
         return {**terms, "representation": 100.0, "lemma_2": 150.0, "lemma_2_trace": 160.0}
     bounds = {"abs_regret": 10.0, "bound": 1e3, "valid_bound": 1e5}
     if isinstance(setting, OlsBound):
@@ -43,6 +61,13 @@ def constants(setting):
     return {**bounds, **drift, **lemma, "printed_bound": 1e3, "exact_c2_bound": 1e4}
 
 
+def limits(setting):
+    """Losses of 1 in noise, and limits of 10 times as much."""
+    shape = RUNS, len(setting.lines), len(setting.times)
+    loss = 1 + 0.01 * np.random.default_rng(1).random(shape)
+    return {"loss": loss, "limit": 10 * loss}
+
+
 def noise(setting, number=0):
     seed = sum(map(ord, setting.id)) + number
     return np.random.default_rng(seed).normal(size=RUNS)
@@ -53,7 +78,8 @@ def subplot(setting):
     factors = [factor(setting, line) for line in setting.lines]
     noises = [1e-4 * noise(setting, m)[:, np.newaxis] for m in range(len(factors))]
     widths = [1.0 if line.method == "adaptive" else 20.0 for line in setting.lines]
-    regret = [f * setting.floor * (1 + e) for f, e in zip(factors, noises, strict=True)]
+    heavier = 1 + 1 / setting.df if setting.equal_variance else 1.0
+    regret = [heavier * f * setting.floor * (1 + e) for f, e in zip(factors, noises, strict=True)]
     rate = setting.floor[-1] / (setting.horizon - setting.rows_needed)
     errors = [
         np.full(len(setting.times), 0.75 * f * rate) * (1 + w * e)

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from efface.paper.claims import EITHER, FINDINGS
-from efface.paper.comparisons import AutoComparison
+from efface.paper.methods import PAPER_LINES
 from efface.paper.reproduction import TARGETS
 from efface.paper.scorecard import RULE
 
 ROOT = Path(__file__).parent.parent
 PAPER = ROOT / "paper"
-FIGURES = ("fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7")
+FIGURES = ("fig1", "fig2", "fig3", "fig4", "fig4-variance", "fig5", "fig6", "fig7", "memory")
+ONCE = ("fig1", "fig2", "memory")  # the same under both readings
 NUMBERED = {
     *(f"Eq. {number}" for number in (1, 2, 3)),
     *(f"Lemma {number}" for number in (1, 2, 3, 4)),
@@ -34,23 +35,22 @@ def document():
 
 def test_every_figure_exists_for_both_readings():
     for figure in FIGURES:
-        names = [figure] if figure in ("fig1", "fig2") else [figure, f"{figure}-unit-norm"]
-        if figure in ("fig3", "fig4", "fig5"):
+        names = [figure] if figure in ONCE else [figure, f"{figure}-unit-norm"]
+        if figure[:4] in ("fig3", "fig4", "fig5"):
             names += [f"{figure}-relative", f"{figure}-relative-unit-norm"]
         assert all(
             (PAPER / f"{name}.{kind}").stat().st_size for name in names for kind in ("png", "svg")
         )
+        page = PAPER / f"{figure}.md"
+        assert figure == "fig1" or all(f"({name}.png)" in page.read_text("utf-8") for name in names)
 
 
-@pytest.mark.parametrize("figure", FIGURES[2:])
-def test_rows_are_means_of_the_stated_runs_up_to_3000(figure, document):
+@pytest.mark.parametrize("figure", [name for name in FIGURES if name not in ONCE])
+def test_all_lines_are_means_of_the_stated_runs_up_to_3000(figure, document):
     with (PAPER / f"{figure}.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    runs = {(row["method"] == "auto", int(row["runs"])) for row in rows}
-    stated = {(False, document["setting"]["runs"])}
-    assert runs == stated | (
-        {(True, AutoComparison.max_runs)} if figure in ("fig3", "fig4", "fig5") else set()
-    )
+    assert {int(row["runs"]) for row in rows} == {document["setting"]["runs"]}
+    assert {row["method"] for row in rows} <= set(PAPER_LINES)
     assert {row["reading"] for row in rows} == {"standardized", "unit-norm"}
     assert max(int(row["t"]) for row in rows) == 3000
 
@@ -65,12 +65,50 @@ def test_claims_come_from_many_runs_under_both_readings(document):
     }
 
 
-def test_the_readme_has_the_verdicts_of_claims_json(document):
+def counts(document, reading, ours=False):
+    mine = [
+        claim["verdict"]
+        for claim in document["claims"]
+        if claim["ours"] is ours and claim["reading"] in (reading, "either")
+    ]
+    return [len(mine), *(mine.count(verdict) for verdict in ("holds", "fails", "open"))]
+
+
+def test_the_readme_begins_with_ten_lines_that_agree_with_claims_json(document):
+    readme = (PAPER / "README.md").read_text("utf-8")
+    lines = re.findall(r"^(\d+)\. ", readme.split("## Run it")[0], re.MULTILINE)
+    assert lines == [str(number) for number in range(1, 11)]
+    total, holds, fails, undecided = counts(document, "standardized")
+    text = " ".join(readme.split())
+    assert (
+        f"Of {total} findings of the paper {holds} hold, {fails} fail and {undecided} are" in text
+    )
+    _, holds, fails, undecided = counts(document, "unit-norm")
+    assert f"{holds}, {fails} and {undecided} with unit-length ones" in text
+
+
+def test_numbers_of_the_summary_are_those_of_the_claims(document):
+    text = (PAPER / "README.md").read_text("utf-8")
+    every = {(claim["finding"], claim["reading"]): claim for claim in document["claims"]}
+    tight = [
+        place["value"]
+        for reading in ("standardized", "unit-norm")
+        for place in every["corrected-tight", reading]["places"]
+    ]
+    assert f"at most {max(tight):.1f} times the regret" in text
+    frt = every["frt-measures-regret", "standardized"]["decided_by"]["value"]
+    assert f"(correlation {frt:.2f})" in text
+    swings = max(place["value"] for place in every["ridge-remedy", "either"]["places"])
+    assert f"at most {100 * swings:.0f} % of its regret" in text
+
+
+def test_the_long_table_is_in_claims_md_alone(document):
     readme, report = ((PAPER / name).read_text("utf-8") for name in ("README.md", "claims.md"))
-    table = [line for line in readme.splitlines() if line.startswith("|")]
-    assert "\n".join(table) in report
+    papers, ours = report.split("## Not the paper's")
     for claim in document["claims"]:
-        (line,) = [line for line in table if line.startswith(f"| {claim['sentence']} |")]
+        assert f"| {claim['sentence']} |" not in readme
+        table = ours if claim["ours"] else papers
+        (line,) = [x for x in table.splitlines() if x.startswith(f"| {claim['sentence']} |")]
         assert f"**{claim['verdict']}**" in line
 
 
@@ -84,7 +122,8 @@ def test_verdicts_follow_from_the_numbers(document):
 
 def test_texts_of_the_claims_equal_those_of_the_findings(document):
     fields = ("name", "sentence", "source", "target", "number")
-    expected = [tuple(getattr(each, field) for field in fields) for each in (*FINDINGS, *EITHER)]
+    judged = [each for each in (*FINDINGS, *EITHER) if each.needs in (None, *PAPER_LINES)]
+    expected = [tuple(getattr(each, field) for field in fields) for each in judged]
     fields = ("finding", *fields[1:])
     committed = [tuple(claim[field] for field in fields) for claim in document["claims"]]
     assert list(dict.fromkeys(committed)) == expected
@@ -113,7 +152,8 @@ def test_every_numbered_statement_and_figure_of_the_paper_is_in_the_list():
 
 def test_every_statement_has_a_verdict_and_a_command(document):
     claimed = {claim["finding"]: claim for claim in document["claims"]}
+    asked_for = {finding.name for finding in FINDINGS if finding.needs is not None}
     for _, names in statements():
-        for name in names:
+        for name in {*names} - asked_for:
             assert claimed[name]["verdict"] in ("holds", "fails", "open")
             assert claimed[name]["target"] in TARGETS

@@ -27,6 +27,8 @@ def test_the_recommendation_for_the_bike_data_is_verified_by_a_replay(place, mon
     assert here("tune", *arguments, "--chart", "tune.svg", monkeypatch=monkeypatch) in (0, None)
     shown = capsys.readouterr().out
     assert max(map(len, shown.split("efface replay")[0].splitlines())) <= 80
+    text = " ".join(shown.split())
+    assert "least squares needs 562 rows, and no method fewer than 535" in text
     (line,) = [each for each in shown.splitlines() if each.startswith("efface replay")]
     assert (place / "tune.svg").exists()
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from efface.paper.additional_findings import ADDITIONAL_FINDINGS
+from efface.paper.additional_findings import ADDITIONAL_FINDINGS, ADDITIONAL_IDENTITIES
+from efface.paper.figure_findings import FIGURE_FINDINGS
+from efface.paper.statement_findings import IDENTITIES, STATEMENT_FINDINGS
 
 
 def test_they_are_marked():
-    assert all("not the paper's" in finding.source for finding in ADDITIONAL_FINDINGS)
+    assert all(finding.ours for finding in (*ADDITIONAL_FINDINGS, *ADDITIONAL_IDENTITIES))
+    assert not any(finding.ours for finding in (*FIGURE_FINDINGS, *STATEMENT_FINDINGS, *IDENTITIES))
 
 
 def test_figs_3_to_5_have_findings_on_each_additional_line():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 from twins import experiments as naive
 from twins import findings as naive_findings
 
-from efface.paper.comparisons import AutoComparison, Comparison
+from efface.paper.comparisons import AutoComparison, Comparison, LimitedSubplot
 from efface.paper.methods import Line
 
 SMALL = [
@@ -15,6 +16,7 @@ SMALL = [
     Comparison("unit-norm", 140, "fig3", s=12, sigma=1.0, d=12),
     Comparison("standardized", 120, "fig4", s=20, df=5, d=12),
     Comparison("unit-norm", 120, "fig4", s=8, df=15, d=12),
+    Comparison("standardized", 120, "fig4-variance", s=8, df=5, d=12, equal_variance=True),
     Comparison("standardized", 40, "fig5", k=2, sigma=3.0, d=12),
     Comparison("unit-norm", 30, "fig5", k=4, sigma=1.0, d=12),
 ]
@@ -28,6 +30,8 @@ AUTO = [
 def slow(setting, seed, run):
     rows = setting.horizon if setting.k is None else naive.START + setting.k * setting.horizon
     X, y, theta = naive.draw(seed, run, rows, setting.d, setting.reading, setting.sigma, setting.df)
+    if setting.equal_variance:
+        y = X @ theta + (y - X @ theta) * ((setting.df - 2) / setting.df) ** 0.5
     if setting.k is None:
         parts = [
             naive.constant_memory(X, y, theta, setting.s, m, setting.delta) for m in setting.lines
@@ -89,7 +93,7 @@ def test_autoridge_sees_the_same_streams():
     assert paper.id == auto.id
     np.testing.assert_array_equal(paper.times, auto.times)
     assert paper != auto
-    assert auto.runs(100) < paper.runs(100)
+    assert auto.runs(100) == paper.runs(100) == 100
 
 
 def test_times_are_about_100_and_end_at_the_horizon():
@@ -106,3 +110,43 @@ def test_the_floor_is_the_sum_over_the_rows_that_each_step_sees():
     constant = Comparison("standardized", 300, "fig3", s=40, sigma=2.0)
     assert constant.floor[-1] == pytest.approx(naive_findings.floor(260, 40, 1, 100, 2.0), rel=1e-9)
     assert len(constant.floor) == len(constant.times)
+
+
+def test_the_oracle_at_equal_variance_knows_that_it_is_1():
+    setting = Comparison("standardized", 3000, "fig4-variance", s=20, df=5, equal_variance=True)
+    assert setting.lines[-2] == Line("oracle", 100.0)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        LimitedSubplot("standardized", 60, "fig3", s=6, sigma=2.0, d=9),
+        LimitedSubplot("unit-norm", 30, "fig5", k=3, d=9),
+    ],
+    ids=name_of,
+)
+def test_limits_and_losses_of_a_step_equal_dense_algebra(setting):
+    """The loss by the slow implementation, the limit by normal equations and a table of chi2."""
+    found = setting.run(3, 1)
+    rows = setting.horizon if setting.k is None else naive.START + setting.k * setting.horizon
+    X, y, theta = naive.draw(3, 1, rows, 9, setting.reading, setting.sigma, None)
+    start, k = (6, 1) if setting.k is None else (naive.START, setting.k)
+    delta = 0.05 / (setting.horizon - (6 if setting.k is None else 0))
+    for i in (0, len(setting.times) // 2, len(setting.times) - 1):
+        step = int(setting.times[i]) - 1 - (6 if setting.k is None else 0)
+        window, arrivals = X[step : start + k * step], X[start + k * step : start + k * (step + 1)]
+        responses = y[step : start + k * step]
+        quantile = chi2.isf(delta, min(len(window), 9))
+        for m, line in enumerate(setting.lines):
+            lam = line.penalty
+            if lam is None:
+                lam = naive.adaptive_penalty(window, responses, 0.05)
+                if line.method == "switching" and len(window) > 18:
+                    lam = 0.0
+            inverse = np.linalg.inv(window.T @ window + lam * np.eye(9))
+            noise = [np.linalg.norm(window @ inverse @ x) for x in arrivals]
+            bias = [lam * np.linalg.norm(inverse @ x) for x in arrivals]
+            limit = setting.sigma * quantile**0.5 * np.mean(noise) + np.mean(bias)
+            loss = np.abs(arrivals @ (inverse @ window.T @ responses - theta)).mean()
+            assert found["limit"][m, i] == pytest.approx(limit, rel=1e-7)
+            assert found["loss"][m, i] == pytest.approx(loss, rel=1e-7)

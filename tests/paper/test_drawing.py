@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from efface.paper.drawing import figure, final_values, new_figure, separated, values_of
+from efface.paper.drawing import WIDTH, extent, log_ticks, new_figure, values_of
 
 
-@given(st.lists(st.floats(-1, 5), min_size=1, max_size=9))
-def test_labels_are_apart_in_order_and_inside(heights):
-    placed = separated(sorted(heights))
-    assert placed == sorted(placed)
-    assert placed[-1] <= 1.0
-    assert all(b - a >= 0.0949 for a, b in pairwise(placed))
+@given(st.floats(0.5, 1.0), st.floats(1.05, 90.0))
+def test_ticks_are_inside_apart_and_include_1(low, high):
+    ticks = log_ticks(low, high)
+    assert 1 in ticks
+    assert all(low <= tick <= high for tick in ticks)
+    assert all(b / a >= (high / low) ** (1 / 6) - 1e-9 for a, b in pairwise(ticks))
 
 
-def test_values_stand_beside_the_axes_in_their_colours():
-    axis = new_figure(3, 2).subplots()
-    axis.set_ylim(0, 10)
-    final_values(axis, [(5.0, 0.25, "red"), (25.0, 0.0, "blue")])
-    assert [(text.get_text(), text.get_color()) for text in axis.texts] == [
-        ("5.00 ± 0.25", "red"),
-        ("25.0 ↑", "blue"),
-    ]
+def test_a_figure_has_the_width_of_a_page():
+    assert new_figure(3.0).get_figwidth() == WIDTH < 8.3
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(12345.6, "12,346"), (99.94, "99.9"), (9.994, "9.99"), (0.5, "0.50")]
-)
-def test_a_figure_has_few_digits(value, text):
-    assert figure(value) == text
+def test_the_extent_includes_error_bars():
+    rows = [{"l2_mean": 1.0, "l2_se": 0.5}, {"l2_mean": 2.0, "l2_se": math.nan}]
+    assert extent(rows, "l2") == (pytest.approx(0.5), 2.0)
 
 
 def test_values_are_distinct_and_in_order():

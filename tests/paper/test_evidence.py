@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import synthetic_results
 
-from efface.paper.comparisons import AutoComparison
 from efface.paper.evidence import Evidence
 from efface.paper.experiments import OlsBound
 from efface.paper.methods import Line
@@ -20,7 +19,8 @@ def evidence():
 
 
 def test_only_the_results_of_its_reading_are_in_it(evidence):
-    assert {each.reading for each in evidence.found} == {"standardized"}
+    assert {each.reading for each in evidence.found if not each.either} == {"standardized"}
+    assert {each.kind for each in evidence.found if each.either} >= {"swings", "memory"}
     assert len(evidence.ranks) == 5
     assert len(list(evidence.of(OlsBound))) == 5
 
@@ -47,15 +47,15 @@ def test_a_total_is_the_last_regret_per_prediction(evidence):
     np.testing.assert_allclose(subplot.total(Line("adaptive")), last / (600 - 40))
 
 
-def test_autoridge_is_paired_with_the_runs_that_it_has():
-    found = synthetic_results.found()
-    for each in found:
-        if isinstance(each, AutoComparison):
-            found[each] = {name: values[:3] for name, values in found[each].items()}
-    evidence = Evidence("standardized", found, [], [])
-    for subplot, auto in evidence.paired_with_auto("fig3"):
+def test_autoridge_is_paired_with_the_subplots_of_the_paper(evidence):
+    pairs = list(evidence.paired_with_auto("fig3"))
+    assert len(pairs) == 12
+    for subplot, auto in pairs:
         assert subplot.setting.id == auto.setting.id
-        assert (subplot.runs, auto.runs) == (3, 3)
-        np.testing.assert_array_equal(
-            subplot.numbers["regret"], found[subplot.setting]["regret"][:3]
-        )
+        assert (subplot.runs, auto.runs) == (8, 8)
+
+
+def test_without_autoridge_there_are_no_pairs():
+    evidence = Evidence("standardized", synthetic_results.found(methods=()), [], [])
+    assert list(evidence.paired_with_auto("fig3")) == []
+    assert len(evidence.subplots("fig3")) == 12

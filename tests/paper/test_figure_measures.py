@@ -16,7 +16,7 @@ from efface.theory.appendix_d import examples
 def rough(found):
     """Runs that differ from each other and from line to line."""
     for number, (setting, numbers) in enumerate(found.items()):
-        if isinstance(setting, (Comparison, AutoComparison)):
+        if type(setting) in (Comparison, AutoComparison):
             rng = np.random.default_rng(number)
             for name in ("regret", "abs_regret", "l2"):
                 shape = (*numbers[name].shape[:2], 1)
@@ -143,7 +143,7 @@ def test_floor_ratios_divide_by_the_sum_of_the_floors(evidence):
     assert only == "oracle"
 
 
-def test_penalties_and_losses_are_those_of_the_adaptive_ridge(evidence):
+def test_penalties_are_those_of_the_adaptive_ridge(evidence):
     subplot = evidence.subplots("fig3")[5]
     lam = subplot.numbers["lambda"][:, 0]
     slow = naive.mean([np.std(run) / np.mean(run) for run in lam])
@@ -151,8 +151,19 @@ def test_penalties_and_losses_are_those_of_the_adaptive_ridge(evidence):
     oracle = subplot.setting.d * subplot.setting.sigma**2
     slow = naive.mean([np.mean(run) for run in lam]) / oracle
     assert measured(subject.penalty_over_oracle(evidence))[5] == pytest.approx(slow)
-    losses = [naive.mean(subplot.numbers[name][:, 0, -1]) for name in ("abs_regret", "regret")]
-    assert measured(subject.loss_ratios(evidence))[5] == pytest.approx(losses[0] / losses[1])
+
+
+def test_tails_are_compared_at_equal_variance(evidence):
+    places = list(subject.tail_ratios(evidence))
+    assert len(places) == 4 * 4
+    heavy, light = (
+        [each for each in evidence.subplots("fig4-variance") if each.setting.df == df]
+        for df in (5, 15)
+    )
+    for place, m in zip(places[:4], range(4), strict=True):
+        means = [naive.mean(each[0].numbers["regret"][:, m, -1]) for each in (heavy, light)]
+        assert place.value == pytest.approx(means[0] / means[1])
+        assert place.setting == "fig4-variance/s=20,df=5"
 
 
 def test_switch_rules_differ_where_a_step_has_exactly_2d_rows(evidence):

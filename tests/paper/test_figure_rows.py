@@ -56,7 +56,7 @@ def test_relative_regret_is_that_over_the_best_fixed_penalty_of_the_same_runs():
         kind("standardized", 60, "fig3", s=8, d=6, sigma=2.0)
         for kind in (Comparison, AutoComparison)
     )
-    found = {paper: stacked(paper, 6), auto: stacked(auto, 3)}
+    found = {paper: stacked(paper, 6), auto: stacked(auto, 6)}
     rows = rows_of("fig3", found)
     fixed = {m: line for m, line in enumerate(paper.lines) if line.method == "fixed"}
     best = min(fixed, key=lambda m: naive.mean(found[paper]["regret"][:, m, -1]))

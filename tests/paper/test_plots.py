@@ -9,25 +9,33 @@ from matplotlib.image import imread
 
 from efface.paper import plots
 from efface.paper.figure_rows import rows_of
+from efface.paper.methods import METHODS
 from efface.paper.settings import experiments_for
 
 SHAPES = {
     "fig2": (2, 5),
     "fig3": (3, 4),
     "fig4": (3, 4),
+    "fig4-variance": (3, 4),
     "fig5": (3, 3),
-    "fig6": (3, 4),
+    "fig6": (4, 4),
     "fig7": (3, 4),
     "fig3-relative": (3, 4),
     "fig4-relative": (3, 4),
+    "fig4-variance-relative": (3, 4),
     "fig5-relative": (3, 3),
 }
 
 
 def rows(figure):
     figure = figure.removesuffix("-relative")
-    settings = experiments_for(figure, 600, ("standardized",))
-    found = {each: synthetic_results.numbers(each) for each in settings}
+    settings = experiments_for(figure.removesuffix("-variance"), 600, ("standardized",), METHODS)
+    wanted = (figure, "fig3")
+    found = {
+        each: synthetic_results.numbers(each)
+        for each in settings
+        if getattr(each, "figure", figure) in wanted
+    }
     if figure == "fig2":
         for each in found:
             found[each] = {"rank": np.resize(found[each]["rank"], (8, len(each.times)))}
@@ -82,7 +90,7 @@ def test_lines_that_are_not_the_papers_are_marked_and_broken():
         text.get_text(): handle.get_linestyle()
         for text, handle in zip(legend.get_texts(), legend.get_lines(), strict=True)
     }
-    marked = {name for name in styles if "not the paper's" in name}
+    marked = {name for name in styles if name.endswith("*")}
     assert len(marked) == 3
     assert {name for name, style in styles.items() if style != "-"} == marked
 
@@ -102,29 +110,51 @@ def test_fig_1_shows_three_steps_of_the_protocol():
     assert "row that left: nothing of it remains" in texts
 
 
-@pytest.mark.parametrize("figure", ["fig6", "fig7"])
+EVERY = ["fig3", "fig4-variance", "fig5", "fig6", "fig7", "fig3-relative", "fig5-relative"]
+
+
+@pytest.mark.parametrize("figure", EVERY)
 def test_every_line_is_inside_its_axes(figure):
-    for axis in plots.draw(figure, rows(figure)).axes:
-        low, high = axis.get_ylim()
-        for line in axis.lines:
-            assert low <= min(line.get_ydata())
-            assert max(line.get_ydata()) <= high
-
-
-def test_a_line_that_leaves_its_axes_is_printed_with_an_arrow():
-    table = rows("fig3")
+    """Also one that is nine times as high as the others."""
+    table = rows(figure)
     for row in table:
         if row["method"] == "fixed" and row["penalty"] == row["sigma"]:
-            row["regret_mean"] *= 9
-    for axis in plots.draw("fig3", table).axes:
-        top = axis.get_ylim()[1]
-        ends = [float(line.get_ydata()[-1]) for line in axis.lines if len(line.get_ydata()) > 50]
-        arrows = [text for text in axis.texts if text.get_text().endswith("↑")]
-        assert len(arrows) == sum(end > top for end in ends) >= 1
+            for name in ("regret_mean", "relative_mean", "l2_mean"):
+                if name in row:
+                    row[name] *= 9
+    for axis in plots.draw(figure, table).axes:
+        low, high = axis.get_ylim()
+        for line in axis.lines:
+            heights = np.asarray(line.get_ydata(), dtype=float)
+            assert low <= heights.min()
+            assert heights.max() <= high
 
 
-def test_no_label_is_clipped():
-    drawn = plots.draw("fig5", rows("fig5"))
+def test_figures_have_no_title_and_no_numbers_beside_subplots():
+    for figure in ("fig2", "fig3", "fig6"):
+        drawn = plots.draw(figure, rows(figure))
+        assert drawn.get_suptitle() == ""
+        assert not any(axis.texts for axis in drawn.axes)
+
+
+def test_the_last_row_of_fig_6_has_the_adaptive_ridge_alone_around_1():
+    table = rows("fig6")
+    axis = plots.draw("fig6", table).axes[12]
+    low, high = axis.get_ylim()
+    mine = [row["l2_mean"] for row in table if row["method"] == "adaptive"]
+    assert low < min(mine)
+    assert high > max(*mine, 1.0)
+    long = [line for line in axis.lines if len(line.get_ydata()) > 50]
+    wanted = [
+        [r["l2_mean"] for r in table if (r["method"], r["s"], r["sigma"]) == ("adaptive", 20, v)]
+        for v in (1, 2, 3)
+    ]
+    assert [list(line.get_ydata()) for line in long] == wanted
+
+
+@pytest.mark.parametrize("figure", ["fig1", "fig2", *EVERY])
+def test_no_label_is_clipped(figure):
+    drawn = plots.draw(figure, [] if figure == "fig1" else rows(figure))
     drawn.canvas.draw()
     page = drawn.bbox
     for axis in drawn.axes:
@@ -141,11 +171,3 @@ def test_the_same_rows_give_the_same_bytes(tmp_path):
         assert (tmp_path / f"a.{suffix}").read_bytes() == (tmp_path / f"b.{suffix}").read_bytes()
     assert imread(tmp_path / "a.png").shape[1] > 1000
     assert "s = 500" in (tmp_path / "a.svg").read_text("utf-8")
-
-
-def test_labels_beside_a_plot_do_not_overlap():
-    heights = plots.draw("fig5", rows("fig5")).axes[0].texts
-    places = sorted(text.get_position()[1] for text in heights)
-    assert len(places) == 8
-    assert np.diff(places).min() > 0.09
-    assert places[-1] <= 1.0

@@ -31,6 +31,14 @@ def test_the_table_shows_each_finding_and_its_verdict():
     assert "Files written to out: claims.md" in text
 
 
+def test_verdicts_on_a_figure_are_printed_in_a_pipe_too():
+    console = Console(file=io.StringIO(), width=80)
+    progress.show(Reproduced((Path("out/fig3.csv"),), "", judged()[:2]), console)
+    lines = console.file.getvalue().splitlines()
+    assert lines[0].startswith("holds")
+    assert lines[-1] == "Files written to out: fig3.csv"
+
+
 def test_a_pipe_receives_the_text_of_the_files():
     console = Console(file=io.StringIO(), width=80)
     progress.show(Reproduced((Path("out/claims.md"),), "| a | b |" * 30, judged()), console)

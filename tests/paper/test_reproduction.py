@@ -9,9 +9,11 @@ import pytest
 
 from efface.errors import InvalidValue
 from efface.paper import reproduction
+from efface.paper.methods import METHODS
 from efface.paper.reproduction import (
     ReproductionPlan,
     folder_of,
+    methods_of,
     readings_of,
     reproduce,
     workers_of,
@@ -65,14 +67,20 @@ def test_invalid_options_are_refused(tmp_path):
 
 def test_all_contains_every_setting_once():
     settings = ReproductionPlan("all", readings=READINGS).experiments()
-    assert len(settings) == len(set(settings)) == 5 + 2 * (2 * (12 + 12 + 9) + 14)
+    comparisons, statements = 12 + 24 + 9, 5 + 5 + 6
+    corrections, either = 8 + 2 + 12 + 9, 5 + 2 + 5 + 48
+    assert (
+        len(settings) == len(set(settings)) == either + 2 * (comparisons + statements + corrections)
+    )
+    more = ReproductionPlan("all", readings=READINGS, methods=METHODS).experiments()
+    assert len(more) - len(settings) == 2 * comparisons
 
 
 def test_a_figure_is_written_for_both_readings(tmp_path):
     plan = ReproductionPlan("fig3", runs=2, horizon=90, readings=READINGS)
     done = reproduce(plan, tmp_path)
     names = {path.name for path in done.files}
-    assert names == {"fig3.csv"} | {
+    assert names == {"fig3.csv", "fig3.md"} | {
         f"fig3{version}{reading}.{kind}"
         for version in ("", "-relative")
         for reading in ("", "-unit-norm")
@@ -81,14 +89,47 @@ def test_a_figure_is_written_for_both_readings(tmp_path):
     rows = table(tmp_path / "fig3.csv")
     assert list(rows[0]) == [*HEAD, "s", "sigma", "method", "penalty", "t", "runs", *REGRETS]
     assert {row["reading"] for row in rows} == set(READINGS)
-    methods = {"adaptive", "fixed", "oracle", "zero", "auto"}
-    assert {row["method"] for row in rows} == methods
+    assert {row["method"] for row in rows} == {"adaptive", "fixed", "oracle", "zero"}
     assert rows[-1]["t"] == "90"
+    assert {claim.finding.target for claim in done.claims} == {"fig3"}
+    page = (tmp_path / "fig3.md").read_text("utf-8")
+    assert page.count("![Fig. 3](fig3") == 4
+    assert page.count("**Fig. 3.** Cumulative regret. Gaussian noise") == 2
+    assert page.count("| σ = 3, s = 80 |") == 2
+
+
+def test_some_methods_are_drawn_and_autoridge_is_run_if_it_is_one_of_them(tmp_path):
+    methods = methods_of("adaptive,auto")
+    plan = ReproductionPlan("fig3", runs=2, horizon=90, methods=methods)
+    done = reproduce(plan, tmp_path)
+    rows = table(tmp_path / "fig3.csv")
+    assert {row["method"] for row in rows} == {"adaptive", "auto"}
+    assert {row["runs"] for row in rows} == {"2"}
+    assert "auto-best-fig3" in {claim.finding.name for claim in done.claims}
+
+
+def test_fig_4_is_also_drawn_at_equal_variance(tmp_path):
+    done = reproduce(ReproductionPlan("fig4", runs=2, horizon=90), tmp_path)
+    names = {path.name for path in done.files}
+    assert {"fig4.csv", "fig4-variance.csv", "fig4-variance.png", "fig4-variance.md"} <= names
+    plain, equal = (table(tmp_path / f"{name}.csv") for name in ("fig4", "fig4-variance"))
+    oracle = {row["penalty"] for row in equal if row["method"] == "oracle"}
+    assert oracle == {"100"}
+    assert len({row["penalty"] for row in plain if row["method"] == "oracle"}) == 3
+    assert len(plain) == len(equal)
+
+
+def test_names_of_methods_are_checked_and_ordered():
+    assert methods_of("zero, adaptive") == ("adaptive", "zero")
+    assert methods_of("all") == METHODS
+    with pytest.raises(InvalidValue, match="'methods' is 'lasso'"):
+        methods_of("adaptive,lasso")
 
 
 def test_fig_1_needs_no_runs(tmp_path):
     done = reproduce(ReproductionPlan("fig1"), tmp_path)
     assert [path.name for path in done.files] == ["fig1.png", "fig1.svg"]
+    assert [claim.finding.name for claim in done.claims] == ["protocol"]
     assert not (tmp_path / ".runs").exists()
 
 
@@ -99,11 +140,12 @@ def test_stored_settings_give_the_same_bytes(tmp_path):
     assert first == again
 
 
-def small_experiments(figure, horizon, readings):
+def small_experiments(figure, horizon, readings, methods=()):
     """The settings of the paper with at most ten features, so that they take seconds."""
     small = []
-    for each in experiments_for(figure, 3000, readings):
+    for each in experiments_for(figure, 3000, readings, methods):
         values = {**each.setting(), "horizon": horizon}
+        values |= {name: 8 for name in ("windows", "draws") if name in values}
         if values.get("s"):
             values["s"] = max(3, values["s"] // 10)
         values["d"] = min(values["d"], 10)

@@ -10,7 +10,8 @@ import synthetic_results
 
 from efface.paper.claims import claims
 from efface.paper.experiments import RidgeBound
-from efface.paper.scorecard import number, to_json, to_markdown, to_summary
+from efface.paper.methods import METHODS
+from efface.paper.scorecard import number, to_counts, to_json, to_markdown, to_verdicts
 from efface.paper.verdicts import Place
 from efface.theory.appendix_d import examples
 
@@ -24,7 +25,7 @@ def judged():
         if isinstance(setting, RidgeBound):
             numbers["bound"][:] = math.nan
     rows = [*synthetic_results.coverage("standardized"), *synthetic_results.coverage("unit-norm")]
-    return claims(found, rows, examples(), READINGS)
+    return claims(found, rows, examples(), READINGS, methods=METHODS)
 
 
 @pytest.mark.parametrize(
@@ -47,9 +48,9 @@ def test_the_table_has_one_line_per_finding_and_one_cell_per_reading(judged):
     text = to_markdown(judged, "8 runs")
     for finding in {claim.finding.sentence for claim in judged}:
         lines = [line for line in text.splitlines() if line.startswith(f"| {finding} |")]
-        assert len(lines) == 2
+        assert len(lines) == 1
         assert all(line.count("**") == 2 * len(READINGS) for line in lines)
-    assert to_summary(judged) in text
+    assert to_counts(judged) in text
     assert "undefined" in text
     assert "`fig3/s=80,sigma=3`" in text
 
@@ -68,3 +69,33 @@ def test_json_is_strict_and_has_every_place_of_every_claim(judged):
 def test_the_same_claims_give_the_same_text(judged):
     assert to_markdown(judged, "x") == to_markdown(judged, "x")
     assert to_json(judged, {}) == to_json(judged, {})
+
+
+def test_findings_that_are_not_the_papers_have_a_table_of_their_own(judged):
+    text = to_markdown(judged, "8 runs")
+    papers, ours = text.split("## Not the paper's")
+    assert "`close-to-best`" in papers
+    assert "`close-to-best`" not in ours.split("\n## ")[0]
+    for name in ("oracle-fig3", "auto-best-fig3", "floor-fig3", "corrected-tight"):
+        assert f"`{name}`" in ours
+        assert f"`{name}`" not in papers
+
+
+def test_counts_are_those_of_the_verdicts(judged):
+    for ours, name in ((False, "the paper's"), (True, "not the paper's")):
+        (line,) = [x for x in to_counts(judged).splitlines() if x.startswith(f"| {name} |")]
+        for column, reading in enumerate(READINGS, 3):
+            mine = [
+                c.verdict
+                for c in judged
+                if c.finding.ours is ours and c.reading in (reading, "either")
+            ]
+            counts = ", ".join(str(mine.count(v)) for v in ("holds", "fails", "open"))
+            assert line.split("|")[column].strip() == counts
+
+
+def test_verdicts_in_a_pipe_are_one_line_each(judged):
+    lines = to_verdicts(judged).splitlines()
+    assert len(lines) == len(judged)
+    assert lines[0].startswith(judged[0].verdict)
+    assert judged[0].finding.sentence in lines[0]

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from efface.theory import deletion_cost, forgetting_regret_term
+from efface import OLS, AutoRidge, Ridge, diagnose, replay
+from efface.theory import deletion_cost, forgetting_regret_term, live_deletion_cost
 
 X = np.array([[2.0, 1.0], [1.0, 3.0], [0.0, 1.0], [1.0, -1.0]])
 THETA = np.array([1.0, -2.0])
@@ -173,3 +174,69 @@ def test_one_realised_change_is_mostly_noise():
 def test_bad_options_are_refused(options, text):
     with pytest.raises(ValueError, match=text):
         deletion_cost(X, **({"sigma": 1.0} | options))
+
+
+@pytest.mark.parametrize("penalty", [0.0, 3.0])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_cost_for_rows_like_the_live_ones_equals_refits(penalty, intercept):
+    """With weights: 40,000 responses, fits by normal equations on a design with a column of 1."""
+    rng = np.random.default_rng([7, int(penalty), intercept])
+    rows, weights, theta = (
+        rng.normal(size=(9, 3)) + 1.0,
+        rng.uniform(0.5, 2.0, 9),
+        rng.normal(size=3),
+    )
+    options = {"sigma": 0.7, "penalty": penalty, "theta": theta}
+    cost = live_deletion_cost(rows, 4, fit_intercept=intercept, weights=weights, **options)
+    design = np.column_stack([np.ones(9), rows]) if intercept else rows
+    ridge = np.diag([0.0] * intercept + [penalty] * 3)
+    truth = 2.0 * intercept + rows @ theta
+    y = truth[:, None] + 0.7 * rng.standard_normal((9, 40_000)) / np.sqrt(weights)[:, None]
+    losses = []
+    for kept in (np.arange(9), np.delete(np.arange(9), 4)):
+        W, Z = np.diag(weights[kept]), design[kept]
+        fitted = design @ np.linalg.solve(Z.T @ W @ Z + ridge, Z.T @ W @ y[kept])
+        losses.append(weights @ (fitted - truth[:, None]) ** 2 / weights.sum())
+    change = losses[1] - losses[0]
+    assert abs(change.mean() - cost.total) <= 3.5 * change.std() / math.sqrt(len(change))
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_diagnose_has_the_cost_of_the_oldest_row(intercept):
+    rng = np.random.default_rng(8)
+    rows, y = rng.normal(size=(40, 3)) + 2.0, rng.normal(size=40)
+    model = Ridge(30, alpha=2.0, fit_intercept=intercept).fit(rows, y)
+    live, responses = rows[-30:], y[-30:]
+    found = diagnose(model, sigma=1.5).deletion_cost
+    options = {"penalty": 2.0, "theta": model.coef_, "fit_intercept": intercept}
+    expected = live_deletion_cost(live, 0, sigma=1.5, **options)
+    assert found.variance == pytest.approx(expected.variance, rel=1e-8)
+    assert found.bias == pytest.approx(expected.bias, rel=1e-6)
+    residuals = responses - model.predict(live)
+    noise = residuals @ residuals / (30 - diagnose(model).degrees_of_freedom)
+    estimated = diagnose(model).deletion_cost
+    assert estimated.variance == pytest.approx(expected.variance / 1.5**2 * noise, rel=1e-8)
+
+
+def test_diagnose_without_residuals_has_no_cost():
+    model = OLS(fit_intercept=False).fit(np.eye(3), np.ones(3))
+    assert diagnose(model).deletion_cost is None
+    assert diagnose(model, sigma=1.0).deletion_cost.rank_lost
+
+
+def test_replay_has_the_cost_of_least_squares_at_every_row():
+    rng = np.random.default_rng(9)
+    rows, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    found = replay(OLS(12), rows, y, diagnostics=True).deletion_cost
+    for t in (12, 25, 39):
+        expected = live_deletion_cost(rows[t - 12 : t], 0, sigma=1.0, fit_intercept=True)
+        assert found[t] == pytest.approx(expected.total, rel=1e-8)
+    assert np.isnan(found[:4]).all()  # the rank would fall
+    for model, weights in (
+        (AutoRidge(12), None),
+        (OLS(12), np.ones(40)),
+        (OLS(12, halflife=9.0), None),
+    ):
+        other = replay(model, rows, y, diagnostics=True, sample_weight=weights).deletion_cost
+        assert np.isnan(other[12:]).all()
+    assert replay(OLS(12), rows, y).deletion_cost is None

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from efface.theory import regret_floor, ridge_error, rows_needed, steps_needed
+from efface.theory import noise_and_signal, regret_floor, ridge_error, rows_needed, steps_needed
 
 
 def losses(n, d, sigma, penalty, draws, rng, *, intercept=False, rho=1.0):
@@ -127,3 +127,17 @@ def test_steps_of_a_growing_memory_equal_a_loop(add, drop, start):
 def test_bad_values_are_refused(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+def test_noise_and_signal_are_those_of_the_rows_in_any_units():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(5000, 4)) * [1e-6, 1.0, 1e6, 1.0]
+    y = 7 + X @ [3e6, 0.0, 4e-6, 0.0] + 2.0 * rng.normal(size=5000)
+    found = noise_and_signal(np.column_stack([X, X[:, 1]]), y)  # a copy adds no rank
+    assert found.features == 4
+    assert found.noise == pytest.approx(2.0, rel=0.05)
+    assert found.signal == pytest.approx(5.0, rel=0.05)
+
+
+def test_too_few_rows_tell_no_noise():
+    assert noise_and_signal(np.eye(3), np.ones(3)) is None

@@ -96,8 +96,3 @@ def student_cdf(x, df, steps=20_000):
     width = x / steps
     points = ((i + 0.5) * width for i in range(steps))
     return 0.5 + width * scale * math.fsum((1 + z**2 / df) ** (-(df + 1) / 2) for z in points)
-
-
-def cross_validation_fits(penalties, folds):
-    """Every penalty is fitted without each fold, then the best one on all rows."""
-    return sum(1 for _ in itertools.product(range(penalties), range(folds))) + 1

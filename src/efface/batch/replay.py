@@ -76,4 +76,5 @@ def replay(
     rows = X if roles.features is None else roles.features.native
     keys = Keys(*(roles.one(role) for role in Keys._fields))
     trace = model._process(run, rows, roles.one("y"), roles.one("sample_weight"), keys)
-    return replay_result(trace, roles, limits)
+    weighted = sample_weight is not None or model.halflife is not None
+    return replay_result(trace, roles, limits, weighted=weighted)

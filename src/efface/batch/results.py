@@ -12,6 +12,7 @@ import numpy as np
 from efface.errors import InvalidValue, invalid
 from efface.inputs.frames import joined
 from efface.inputs.roles import ColumnRoles
+from efface.inputs.types import Vector
 from efface.live.trace import Trace
 from efface.models.coefficient_plots import COLOURS, axes, plot_path, tidy
 from efface.models.intervals import Limits
@@ -156,9 +157,12 @@ class Replay(BatchResult):
 
     ``coef`` is None without ``coef=True``, ``lower`` and ``upper`` without ``interval``. ``rank``
     (for models with a penalty) and the fields from ``leverage_new`` to ``condition`` are None
-    without ``diagnostics=True``. Phi is the Gram matrix of the live rows, centred if there is an
-    intercept. Its eigenvalues, hence ``phi2`` and ``condition``, are computed for every m-th row,
-    m = max(20 d, 500), and for the last; they are NaN for all others.
+    without ``diagnostics=True``. ``deletion_cost`` is the exact change of the variance of
+    predictions, for new rows like the live ones, h / (n (1 - h)) with the leverage h of the oldest
+    row; NaN where the rank would fall, a penalty is positive or rows have weights, for which
+    ``diagnose`` has both variance and bias. Phi is the Gram matrix of the live rows, centred if
+    there is an intercept. Its eigenvalues, hence ``phi2`` and ``condition``, are computed for every
+    m-th row, m = max(20 d, 500), and for the last; they are NaN for all others.
     """
 
     prediction: Any
@@ -174,6 +178,7 @@ class Replay(BatchResult):
     condition: Any  # sqrt(lambda_max(Phi) / lambda_min(Phi))
     lower: Any  # as ``predict_interval`` gives for row t
     upper: Any
+    deletion_cost: Any = None  # over sigma^2, if the oldest of those rows left
 
     def summary(self) -> SummaryTable:
         """What happened on the way: live rows, penalties, falls of the rank, costly deletions.
@@ -193,6 +198,9 @@ class Replay(BatchResult):
         if self.frt is not None and len(alive):
             facts["rank falls"] = f"{int((np.diff(np.asarray(self.rank)) < 0).sum()):,}"
             facts["largest FRT"] = f"{np.nanmax(np.append(self.frt, 0.0)):.4g}"
+            costs = np.asarray(self.deletion_cost)
+            if not np.isnan(costs).all():
+                facts["costliest deletion"] = f"{np.nanmax(costs):.4g} of the noise variance"
         if self.coef is None:
             return SummaryTable("Replay", facts, (), {})
         return _paths(_feature_names(self.coef), self.coef, "Replay", facts)
@@ -222,12 +230,25 @@ class Replay(BatchResult):
         return tidy(ax)
 
 
-def replay_result(trace: Trace, roles: ColumnRoles, limits: Limits) -> Replay:
+def replay_result(
+    trace: Trace, roles: ColumnRoles, limits: Limits, *, weighted: bool = True
+) -> Replay:
     """What a replay traced, as columns of the kind of the frame that was passed."""
     values = trace._replace(prediction=limits.bound(trace.prediction))._asdict()
     del values["gauges"]
-    result = Replay(**values, keys=roles.keys)
+    cost = _deletion_costs(trace, weighted)
+    result = Replay(**values, deletion_cost=cost, keys=roles.keys)
     return result if roles.features is None else roles.features.convert(result)
+
+
+def _deletion_costs(trace: Trace, weighted: bool) -> Vector | None:
+    """h / (n (1 - h)) of the oldest row, where least squares keeps its rank without it."""
+    if trace.leverage_old is None:
+        return None
+    h, n = trace.leverage_old, trace.n_rows
+    known = (trace.penalty == 0.0) & (n > 0) & (h < 1.0 - 1e-9) & (not weighted)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(known, h / (n * (1.0 - h)), np.nan))
 
 
 def _plot_coefficients(coef: Any, errors: Any, features: Any, x: Any, ax: Any) -> Any:

@@ -24,6 +24,7 @@ from efface.cli.replay_file import (
 
 if TYPE_CHECKING:
     from efface.batch.tuning import Tuning
+    from efface.files.tuning_job import NeededRows
 
 EXAMPLE = """[bold]Example[/bold], on hourly counts of bicycle hires:
 
@@ -57,6 +58,10 @@ def tune(
     decimal: Decimal = ".",
     thousands: Thousands = None,
     encoding: Encoding = None,
+    accept: Annotated[
+        float,
+        typer.Option(help="Accepted excess squared error, as a share of the noise variance."),
+    ] = 0.1,
     chart: Annotated[
         Path | None, typer.Option(help="Also draw the errors: a PNG, SVG or PDF.", metavar="FILE")
     ] = None,
@@ -67,24 +72,48 @@ def tune(
     from efface.files.number_text import NumberFormat
     from efface.files.schema import RequestedColumns
     from efface.files.text_readers import TextFormat
-    from efface.files.tuning_job import TuningJob, command, run_tuning, save_chart
-    from efface.inputs.parameters import choice
+    from efface.files.tuning_job import (
+        TuningJob,
+        command,
+        needed_rows,
+        read_all,
+        save_chart,
+        tune_rows,
+    )
+    from efface.inputs.parameters import choice, positive
 
     levels, names = one_hot_levels(one_hot or []), split_names(features)
     roles = RequestedColumns(target, names, time=time, one_hot=levels, weight=weight)
     skip: Any = choice("--missing", missing, ("raise", "skip"))
+    share = positive("--accept", accept)
     memories = _memories(windows), _memories(halflives)
     numbers = NumberFormat(decimal, thousands)
     text = TextFormat(as_delimiter(delimiter), time_format, encoding, numbers)
     job = TuningJob(file, roles, *memories, skip, text)
     console = Console(stderr=True)
     with console.status("replaying the rows with every model, window and half-life"):
-        found = run_tuning(job)
+        rows = read_all(job.file, job.roles, job.missing, job.text)
+        found = tune_rows(rows, job)
     Console(highlight=False).print(_screen(found))
+    print(_needed(needed_rows(rows.X, rows.y, share)))
     print(command(found.recommended.model, job))  # in one line, to be pasted
     if chart is not None:
         save_chart(found, chart)
         print(chart)
+
+
+def _needed(needed: NeededRows | None) -> str:
+    """How many rows to keep if coefficients stay the same, in a paragraph."""
+    if needed is None:
+        return "The rows are too few to tell noise from signal, and how many are needed."
+    about = needed.found
+    ratio = (about.signal / about.noise) ** 2
+    return (
+        f"For an excess error of {needed.accepted:.3g} times the noise variance, with "
+        f"{about.features:,} features\nand a signal of {ratio:.3g} times it, least squares needs "
+        f"{needed.ols:,} rows,\nand no method fewer than {needed.floor:,}: for coefficients that "
+        "stay the same\nand standardised Gaussian features (efface theory rows)."
+    )
 
 
 def _memories(text: str | None) -> list[Any] | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,8 @@ from efface.inputs.months import Months
 from efface.inputs.times import as_duration
 from efface.live.policies import KeepFor, from_plain
 from efface.live.snapshot import Snapshot
-from efface.theory.geometry import Array, spectrum, whiten
+from efface.theory.deletion import DeletionCost, live_deletion_cost
+from efface.theory.geometry import Array, nonzero_singular, spectrum, whiten
 from efface.theory.quantities import forgetting_terms
 
 
@@ -131,6 +133,35 @@ class Design:
         pair[0] *= math.sqrt(self.weights[0])
         total, deleted, _ = forgetting_terms(pair[0], pair[1])
         return deleted, *((None, None) if x is None else (float(pair[1] @ pair[1]), total))
+
+    def deletion(self, penalty: float, y: Array, sigma: float | None = None) -> DeletionCost | None:
+        """What the oldest row's leaving costs, with coefficients and noise of the live rows.
+
+        None without rows of weight, or if sigma is not given and no residual freedom is left.
+        """
+        weighted = self.weights > 0.0
+        lam = self._scaled(penalty)
+        if not self.total_weight or not weighted[0]:
+            return None
+        coef, residuals = self._estimate(lam, y[weighted])
+        noise = sigma if sigma is not None else self._noise(penalty, residuals)
+        if not noise:
+            return None
+        about: Any = {"fit_intercept": self.intercept, "weights": self._w}
+        return live_deletion_cost(self._X, 0, sigma=noise, penalty=lam, theta=coef, **about)
+
+    def _estimate(self, lam: float, y: Array) -> tuple[Array, Array]:
+        """The coefficients of the scaled rows, and the residuals times the roots of weights."""
+        responses = deviations(y[:, np.newaxis], weights=self._w)[0][:, 0] if self.intercept else y
+        target = np.sqrt(self._w) * responses
+        singular, basis = nonzero_singular(self._rows)
+        scores = basis @ (self._rows.T @ target)
+        coef = basis.T @ (scores / (singular**2 + lam))
+        return np.asarray(coef), np.asarray(target - self._rows @ coef)
+
+    def _noise(self, penalty: float, residuals: Array) -> float | None:
+        freedom = len(residuals) - self.degrees_of_freedom(penalty)
+        return math.sqrt(float(residuals @ residuals) / freedom) if freedom > 1e-9 else None
 
     def _scaled(self, penalty: float) -> float:
         """The penalty for the scaled rows."""

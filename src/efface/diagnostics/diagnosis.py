@@ -11,8 +11,10 @@ from efface.diagnostics.design import Design, faded
 from efface.diagnostics.selected_refit import refit_model
 from efface.diagnostics.text import aligned, counted
 from efface.inputs.arrays import as_row
+from efface.inputs.parameters import positive
 from efface.models.linear import from_snapshot
 from efface.models.regression import Model
+from efface.theory.deletion import DeletionCost
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,7 +28,11 @@ class Diagnosis:
     of x, and ``frt`` the forgetting regret term if x arrives and the oldest row leaves. They are
     None if there is no such row. ``degrees_of_freedom`` is the trace of the hat matrix, which maps
     responses to fitted values. ``residue`` is the largest relative difference of coefficients and
-    intercept from a refit.
+    intercept from a refit. ``deletion_cost`` is the exact change of the variance and of the squared
+    bias of predictions if the oldest row leaves and nothing arrives, for new rows like the live
+    ones, at the penalty and scale that the model has now. Its noise is ``sigma``, or that of the
+    residuals; its coefficients are those of the model. None if there are no residuals to estimate
+    the noise.
     """
 
     n_rows: int
@@ -41,6 +47,7 @@ class Diagnosis:
     frt: float | None
     degrees_of_freedom: float
     residue: float
+    deletion_cost: DeletionCost | None = None
 
     @property
     def penalised_condition(self) -> float:
@@ -49,6 +56,7 @@ class Diagnosis:
         return (self.largest_eigenvalue + self.penalty) / smallest if smallest > 0 else math.inf
 
     def __repr__(self) -> str:
+        cost = self.deletion_cost
         return aligned(
             f"Diagnosis of {counted(self.n_rows, 'live row')}",
             {
@@ -63,13 +71,18 @@ class Diagnosis:
                 "leverage of the oldest row": self.leverage_oldest,
                 "leverage of x": self.leverage_new,
                 "forgetting regret term": self.frt,
+                "cost of its deletion": None if cost is None else cost.total,
+                "  of it variance": None if cost is None else cost.variance,
+                "  of it bias": None if cost is None else cost.bias,
                 "residue against a refit": self.residue,
             },
         )
 
 
-def diagnose(model: Model, x: ArrayLike | None = None) -> Diagnosis:
+def diagnose(model: Model, x: ArrayLike | None = None, *, sigma: float | None = None) -> Diagnosis:
     """Describe a model; with x, also the effect if x arrived and the oldest row left.
+
+    ``sigma`` is the standard deviation of the noise, if you know it, for ``deletion_cost``.
 
     >>> from efface import OLS
     >>> model = OLS(fit_intercept=False).fit([[2.0, 0.0], [0.0, 1.0], [0.0, 1.0]], [2.0, 1.0, 3.0])
@@ -97,4 +110,7 @@ def diagnose(model: Model, x: ArrayLike | None = None) -> Diagnosis:
         frt=frt,
         degrees_of_freedom=design.degrees_of_freedom(penalty),
         residue=reference.distance(model.coef_, model.intercept_),
+        deletion_cost=design.deletion(
+            penalty, weighted.y, None if sigma is None else positive("sigma", sigma)
+        ),
     )

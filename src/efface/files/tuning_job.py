@@ -17,7 +17,10 @@ from efface.files.model_options import MODELS, OPTIONS, flag
 from efface.files.row_batches import Missing, RowBatch, joined, read_rows
 from efface.files.schema import RequestedColumns, resolve_schema
 from efface.files.text_readers import PLAIN, TextFormat
+from efface.inputs.parameters import positive
+from efface.inputs.types import Matrix, Vector
 from efface.models.regression import Model
+from efface.theory.memory_size import NoiseAndSignal, noise_and_signal, rows_needed
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,46 @@ class TuningJob:
     text: TextFormat = PLAIN
 
 
+@dataclass(frozen=True)
+class NeededRows:
+    """The rows that an accepted error asks for, if coefficients stay the same.
+
+    ``accepted`` is the excess squared error over the noise variance. ``floor`` is the number that
+    no method goes below for standardised Gaussian features, ``ols`` that of least squares.
+    """
+
+    accepted: float
+    found: NoiseAndSignal
+    floor: int
+    ols: int
+
+
 def run_tuning(job: TuningJob) -> Tuning:
     """Read all rows of a file, and tune on them."""
-    rows = read_all(job.file, job.roles, job.missing, job.text)
+    return tune_rows(read_all(job.file, job.roles, job.missing, job.text), job)
+
+
+def needed_rows(X: Matrix, y: Vector, accepted: float) -> NeededRows | None:
+    """How many rows to keep for an accepted error; None if the rows do not tell the noise.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 20))
+    >>> needed_rows(X, X[:, 0] + rng.normal(size=1000), 0.1).ols
+    232
+    """
+    found = noise_and_signal(X, y)
+    if found is None or not found.noise or not found.features:
+        return None
+    error, d = positive("--accept", accepted) * found.noise**2, found.features
+    signal: Any = {"theta_norm": found.signal} if found.signal else {"theta_norm": 1e-9}
+    floor = rows_needed(error, d, sigma=found.noise, **signal)
+    ols = rows_needed(error, d, sigma=found.noise, method="ols", fit_intercept=True)
+    return NeededRows(accepted, found, floor, ols)
+
+
+def tune_rows(rows: RowBatch, job: TuningJob) -> Tuning:
+    """Tune on rows that are in memory."""
     with threadpool_limits(limits=1, user_api="blas"):
         memories: Any = {"windows": job.windows, "halflives": job.halflives}
         return tune(rows.X, rows.y, at=rows.at, sample_weight=rows.weights, **memories)

@@ -20,13 +20,12 @@ from efface.paper.verdicts import Place
 from efface.theory.bounds import ridge_regret_bound
 from efface.theory.geometry import Array, spectrum
 from efface.theory.quantities import (
-    adaptive_constants,
     adaptive_penalty,
     forgetting_regret_term,
     wpssr_limit,
 )
 from efface.theory.radii import paper_ols_radius, paper_ridge_radius
-from efface.theory.updates import slide_inverse, update_multiplications
+from efface.theory.updates import slide_inverse, with_row, without_row
 
 SEED = 0
 MODELS: tuple[type[Model], ...] = (OLS, AdaptiveRidge, AutoRidge)
@@ -70,10 +69,43 @@ def update_errors(evidence: Evidence, *, printed: bool) -> Places:
         yield Place(f"d={d},s=60", error, 0.0, detail)
 
 
+class _CountedNumber(float):
+    """A number that counts the multiplications and divisions of all its kind."""
+
+    count = 0
+
+    def __add__(self, other: float) -> _CountedNumber:
+        return _CountedNumber(float(self) + float(other))
+
+    def __sub__(self, other: float) -> _CountedNumber:
+        return _CountedNumber(float(self) - float(other))
+
+    def __mul__(self, other: float) -> _CountedNumber:
+        _CountedNumber.count += 1
+        return _CountedNumber(float(self) * float(other))
+
+    def __truediv__(self, other: float) -> _CountedNumber:
+        _CountedNumber.count += 1
+        return _CountedNumber(float(self) / float(other))
+
+
 def update_orders(evidence: Evidence) -> Places:
-    """The exponent of s in the multiplications of one update, which d alone determines."""
-    counts = {s: update_multiplications(50) for s in (200, 400)}
-    yield Place("s from 200 to 400", math.log2(counts[400] / counts[200]), 0.0, "in s")
+    """p of (counted multiplications of an update) ~ s^p, which must be 2, and ~ d^p, minus 1."""
+    few, more, wide = (_counted_update(s, d) for s, d in ((40, 10), (80, 10), (40, 20)))
+    yield Place("d=10, s from 40 to 80", math.log2(more / few), 0.0, f"{few:,} multiplications")
+    yield Place("s=40, d from 10 to 20", math.log2(wide / few) + 1, 0.0, "exponent of d, plus 1")
+
+
+def _counted_update(s: int, d: int) -> int:
+    """The multiplications and divisions by which the inverse of one window becomes the next."""
+    X = next(_windows(1, s + 1, d))
+    inverse, new, old = np.linalg.inv(X[:-1].T @ X[:-1]), X[-1], X[0]
+    counted = np.frompyfunc(_CountedNumber, 1, 1)
+    _CountedNumber.count = 0
+    slid = without_row(with_row(counted(inverse), counted(new)), counted(old))
+    wanted = np.linalg.inv(X[1:].T @ X[1:])
+    assert np.allclose(slid.astype(np.float64), wanted)
+    return _CountedNumber.count
 
 
 def inversion_errors(evidence: Evidence) -> Places:
@@ -200,12 +232,6 @@ def largest_entries(evidence: Evidence) -> Places:
         yield Place(f"d={d},s={s}", float(np.mean(same)), 0.0, "400 windows")
 
 
-def infinite_constants(evidence: Evidence) -> Places:
-    """The share of full-rank windows with an infinite adaptive constant."""
-    infinite = [math.isinf(adaptive_constants(X).q) for X in _windows(50, 20, 5)]
-    yield Place("d=5,s=20", float(np.mean(infinite)), 0.0, "50 windows of full rank")
-
-
 def row_outside_the_span(evidence: Evidence) -> Places:
     """FRT of the window e1, e2 and a new row outside its span, which Case 4 says is 1."""
     for row in ((0.0, 0.0, 1.0), (0.0, 3.0, 1.0)):
@@ -219,9 +245,3 @@ def student_distance(evidence: Evidence) -> Places:
     for df in (30, 100):
         distance = float(np.abs(stats.t.cdf(z, df) - stats.norm.cdf(z)).max())
         yield Place(f"df={df}", distance, 0.0, "largest over all values")
-
-
-def cross_validation_fits(evidence: Evidence, *, penalties: int = 3, folds: int = 5) -> Places:
-    """The fits per window of the adaptive ridge over those of cross-validation."""
-    detail = f"{folds}-fold, {penalties} penalties, one refit"
-    yield Place("every window", 1 / (penalties * folds + 1), 0.0, detail)

@@ -33,10 +33,6 @@ class MeasuredSubplot:
     def runs(self) -> int:
         return len(self.numbers["regret"])
 
-    def first(self, runs: int) -> MeasuredSubplot:
-        """The panel with its first runs only, to pair it with a panel of fewer runs."""
-        return MeasuredSubplot(self.setting, {name: n[:runs] for name, n in self.numbers.items()})
-
     @property
     def steps(self) -> int:
         return self.setting.horizon - self.setting.rows_needed
@@ -88,7 +84,8 @@ class Evidence:
         examples: Sequence[Example],
     ) -> None:
         self.reading = reading
-        self.found = {each: found[each] for each in found if each.reading == reading}
+        mine = (each for each in found if each.reading == reading or each.either)
+        self.found = {each: found[each] for each in mine}
         self.ranks = {each: found[each] for each in found if isinstance(each, Ranks)}
         self.coverage = [row for row in coverage if row.contexts == reading]
         self.examples = examples
@@ -102,15 +99,13 @@ class Evidence:
         return [
             MeasuredSubplot(each, numbers)
             for each, numbers in self.found.items()
-            if isinstance(each, kind) and each.figure == figure
+            if type(each) is kind and each.figure == figure
         ]
 
     def paired_with_auto(self, figure: str) -> Iterator[tuple[MeasuredSubplot, MeasuredSubplot]]:
-        """Each panel with that of ``AutoRidge``, both with the runs that ``AutoRidge`` has."""
+        """Each panel with that of ``AutoRidge``, which has the same runs; nothing without it."""
         auto = {each.setting.id: each for each in self.subplots(figure, AutoComparison)}
-        for each in self.subplots(figure):
-            other = auto[each.setting.id]
-            yield each.first(other.runs), other.first(each.runs)
+        return ((each, auto[each.setting.id]) for each in self.subplots(figure) if auto)
 
     def rows(self, figure: str, along: str, across: str) -> list[list[MeasuredSubplot]]:
         """For each value of ``across``, the panels of a figure in increasing order of ``along``."""

@@ -34,7 +34,7 @@ from efface.theory.quantities import absolute_regret
 Numbers = Mapping[str, Array]
 
 #: Increase it when a setting gives other numbers than before, so that stored ones are not used.
-FORMAT = 2
+FORMAT = 3
 
 DIMENSION = 100
 DELTA = 0.05
@@ -59,6 +59,11 @@ class Experiment(ABC):
     def rows_needed(self) -> int:
         """The rows of the window, or 0 without one; the horizon must be larger."""
         return int(getattr(self, "s", None) or 0)
+
+    @property
+    def either(self) -> bool:
+        """Whether the setting is the same under both readings."""
+        return False
 
     @property
     @abstractmethod
@@ -95,6 +100,10 @@ class Ranks(Experiment):
     @property
     def id(self) -> str:
         return f"fig2/s={self.s}"
+
+    @property
+    def either(self) -> bool:
+        return True
 
     @property
     def cost(self) -> float:
@@ -160,12 +169,14 @@ class _Bound(Experiment):
     d: int
     s: int
     delta: float = DELTA
+    scale: float = 1.0  # of the contexts
 
     max_runs: ClassVar[int | None] = 10
 
     @property
     def id(self) -> str:
-        return f"{self.kind}/d={self.d},s={self.s}"
+        plain = f"{self.kind}/d={self.d},s={self.s}"
+        return f"{plain},scale={self.scale:g}" if self.scale != 1 else plain
 
     @property
     def cost(self) -> float:
@@ -183,13 +194,7 @@ class OlsBound(_Bound):
     (True, True)
     """
 
-    scale: float = 1.0
-
     kind: ClassVar[str] = "theorem1"
-
-    @property
-    def id(self) -> str:
-        return f"{super().id},scale={self.scale:g}" if self.scale != 1 else super().id
 
     def run(self, seed: int, number: int) -> Numbers:
         data = linear_stream(seed, number, self.horizon, self.d, reading=self.reading)
@@ -213,6 +218,7 @@ class OlsBound(_Bound):
 class RidgeBound(_Bound):
     """Theorem 2, the lemma of its proof, and the regret of FIFD-Adaptive Ridge, at sigma = 1.
 
+    The contexts are multiplied by ``scale``; coefficients and noise stay the same.
     ``*_sign`` and ``*_log_c2`` are the sign of C2 and log|C2|, as derived and as printed.
     """
 
@@ -220,6 +226,7 @@ class RidgeBound(_Bound):
 
     def run(self, seed: int, number: int) -> Numbers:
         data = linear_stream(seed, number, self.horizon, self.d, reading=self.reading)
+        data = data.rescaled(self.scale)
         model = model_of(Line("adaptive"), self.s, self.delta)
         found = replayed(model, data, self.s, diagnostics=True)
         lam = np.append(found.penalty, model.penalty_)

@@ -15,7 +15,7 @@ import numpy as np
 
 from efface.paper.evidence import Evidence, MeasuredSubplot, Places
 from efface.paper.methods import START, Line, Method
-from efface.paper.settings import SIGMAS
+from efface.paper.settings import EQUAL_VARIANCE, SIGMAS
 from efface.paper.verdicts import Place, growth_exponent, jackknife, ratio_of_means
 from efface.theory.geometry import Array
 
@@ -30,7 +30,8 @@ def _over_best(one: Array, others: Array) -> float:
     return float(one.mean() / others.mean(axis=0).min())
 
 
-def _name(line: Line) -> str:
+def name_of(line: Line) -> str:
+    """The method, and the penalty of a fixed one."""
     return line.method if line.penalty is None else f"{line.method} {line.penalty:.4g}"
 
 
@@ -39,7 +40,7 @@ def _table(
 ) -> tuple[Array, str]:
     """A quantity with one column per line, and the name of the best line."""
     table = np.column_stack([quantity(measured, line) for line in lines])
-    return table, f"best {_name(lines[int(table.mean(axis=0).argmin())])}"
+    return table, f"best {name_of(lines[int(table.mean(axis=0).argmin())])}"
 
 
 def _halves(measured: MeasuredSubplot) -> tuple[int, float]:
@@ -56,7 +57,7 @@ def growth_exponents(figure: str, evidence: Evidence) -> Places:
         for line in measured.paper_lines:
             regret = measured.line("regret", line)
             samples = regret[:, -1], regret[:, half]
-            yield measured.place(partial(growth_exponent, growth), *samples, detail=_name(line))
+            yield measured.place(partial(growth_exponent, growth), *samples, detail=name_of(line))
 
 
 def exponent_steps(figure: str, evidence: Evidence) -> Places:
@@ -72,7 +73,7 @@ def exponent_steps(figure: str, evidence: Evidence) -> Places:
                 regrets = after.line("regret", new), before.line("regret", old)
                 samples = [each[:, at] for each in regrets for at in (-1, half)]
                 start = f"from sigma={before.setting.sigma:g}"
-                yield after.place(step, *samples, detail=f"{_name(new)}, {start}")
+                yield after.place(step, *samples, detail=f"{name_of(new)}, {start}")
 
 
 def step_ratios(
@@ -91,7 +92,7 @@ def step_ratios(
             for old, new in pairs[lines]:
                 samples = quantity(after, new), quantity(before, old)
                 start = f"{along}={getattr(before.setting, along):g}"
-                yield after.place(ratio_of_means, *samples, detail=f"{_name(new)}, from {start}")
+                yield after.place(ratio_of_means, *samples, detail=f"{name_of(new)}, from {start}")
 
 
 def ratios_to_the_best(
@@ -110,7 +111,7 @@ def small_penalties(evidence: Evidence) -> Places:
     table, best = _table(MeasuredSubplot.total, measured, measured.paper_lines)
     for factor in (1.0, 10.0):
         line = measured.fixed(factor)
-        detail = f"{_name(line)}, {best}"
+        detail = f"{name_of(line)}, {best}"
         yield measured.place(_over_best, measured.total(line), table, detail=detail)
 
 
@@ -127,7 +128,9 @@ def regret_ratios(
         if measured.setting.sigma in sigmas:
             one, other = (_line(measured, line) for line in (top, bottom))
             samples = measured.total(one), measured.total(other)
-            yield measured.place(ratio_of_means, *samples, detail=f"{_name(one)} / {_name(other)}")
+            yield measured.place(
+                ratio_of_means, *samples, detail=f"{name_of(one)} / {name_of(other)}"
+            )
 
 
 def _line(measured: MeasuredSubplot, wanted: Method | float) -> Line:
@@ -154,7 +157,7 @@ def auto_ratios(figure: str, bottom: Method, evidence: Evidence) -> Places:
     for measured, auto in evidence.paired_with_auto(figure):
         line = measured.only(bottom)
         samples = auto.total(AUTO), measured.total(line)
-        yield measured.place(ratio_of_means, *samples, detail=f"auto / {_name(line)}")
+        yield measured.place(ratio_of_means, *samples, detail=f"auto / {name_of(line)}")
 
 
 def floor_ratios(figure: str, evidence: Evidence, *, methods: Sequence[Method] = ()) -> Places:
@@ -169,7 +172,7 @@ def floor_ratios(figure: str, evidence: Evidence, *, methods: Sequence[Method] =
                 yield measured.place(
                     lambda total, floor=floor: float(total.mean() / floor),
                     measured.total(line),
-                    detail=_name(line),
+                    detail=name_of(line),
                 )
 
 
@@ -191,7 +194,7 @@ def l2_bars(evidence: Evidence) -> Places:
             continue
         for line in measured.fixed_lines:
             samples = measured.line("l2", ADAPTIVE), measured.line("l2", line)
-            yield measured.place(widths, *samples, detail=f"over {_name(line)}")
+            yield measured.place(widths, *samples, detail=f"over {name_of(line)}")
 
 
 def sensitivities(figure: str, along: str, evidence: Evidence) -> Places:
@@ -241,11 +244,13 @@ def penalty_over_oracle(evidence: Evidence) -> Places:
         yield measured.place(np.mean, penalty, detail=f"oracle {oracle:g}")
 
 
-def loss_ratios(evidence: Evidence) -> Places:
-    """The cumulative absolute loss over the cumulative squared loss of the adaptive ridge."""
-    for measured in evidence.subplots("fig3"):
-        samples = (measured.line(name, ADAPTIVE)[:, -1] for name in ("abs_regret", "regret"))
-        yield measured.place(ratio_of_means, *samples, detail="adaptive")
+def tail_ratios(evidence: Evidence) -> Places:
+    """The regret at df = 5 over that at df = 15, at equal variance."""
+    for row in evidence.rows(EQUAL_VARIANCE, "df", "s"):
+        heavy, light = row[0], row[-1]
+        for line, other in zip(heavy.paper_lines, light.paper_lines, strict=True):
+            samples = heavy.total(line), light.total(other)
+            yield heavy.place(ratio_of_means, *samples, detail=f"{name_of(line)}, over df=15")
 
 
 def switch_rules(evidence: Evidence) -> Places:

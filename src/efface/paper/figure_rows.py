@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 
 from efface.paper.comparisons import Comparison, Subplot
+from efface.paper.correction_experiments import MemorySize
 from efface.paper.experiments import Experiment, Numbers, Ranks
+from efface.paper.methods import METHODS, Method
 from efface.theory.coverage import CoverageRow
+from efface.theory.floor import regret_floor
 from efface.theory.geometry import Array
 
 Row = dict[str, Any]
@@ -27,10 +30,12 @@ _QUANTITIES = {
 }
 
 
-def rows_of(figure: str, found: Found) -> list[Row]:
-    """The rows of a figure, setting by setting."""
+def rows_of(figure: str, found: Found, methods: Sequence[Method] = METHODS) -> list[Row]:
+    """The rows of a figure, setting by setting, of some methods."""
     if figure == "fig2":
         return [row for each, numbers in found.items() for row in _rank_rows(each, numbers)]
+    if figure == "memory":
+        return [row for each, numbers in found.items() for row in _memory_rows(each, numbers)]
     subplots = {each: numbers for each, numbers in found.items() if isinstance(each, Subplot)}
     best = {
         (each.id, each.reading): _best_fixed(each, numbers)
@@ -41,6 +46,7 @@ def rows_of(figure: str, found: Found) -> list[Row]:
         row
         for each, numbers in subplots.items()
         for row in _subplot_rows(figure, each, numbers, best[each.id, each.reading])
+        if row["method"] in methods
     ]
 
 
@@ -57,7 +63,36 @@ def _rank_rows(setting: Experiment, numbers: Numbers) -> Iterator[Row]:
             "rank": int(numbers["rank"][0, i]),
             "rank_mean": mean[i],
             "rank_se": error[i],
+            "rank_expected": expected_rank(setting.s, setting.d),
             "falls_mean": falls[i],
+        }
+
+
+def expected_rank(s: int, d: int) -> float:
+    """The expected number of distinct vectors among s draws from d: d (1 - (1 - 1/d)^s).
+
+    >>> expected_rank(2, 4)
+    1.75
+    """
+    return d * (1 - (1 - 1 / d) ** s)
+
+
+def _memory_rows(setting: Experiment, numbers: Numbers) -> Iterator[Row]:
+    assert isinstance(setting, MemorySize)
+    n, d, sigma = setting.n, setting.d, setting.sigma
+    exact = sigma**2 * d / (n - d - 1) if n > d + 1 else None
+    for method, errors in numbers.items():
+        mean, error = _mean_and_error(errors)
+        yield {
+            "figure": "memory",
+            "sigma": sigma,
+            "n": n,
+            "method": method,
+            "runs": len(errors),
+            "error_mean": float(mean),
+            "error_se": float(error),
+            "floor": float(regret_floor(n, d, sigma=sigma)),
+            "ols_exact": exact,
         }
 
 
@@ -82,9 +117,9 @@ def _subplot_rows(figure: str, setting: Subplot, numbers: Numbers, best: Array) 
 def _columns(figure: str, line: Numbers, best: Array) -> dict[str, Array]:
     """Mean and standard error of each quantity of a line, over time."""
     columns: dict[str, Array] = {}
-    for name in _QUANTITIES[figure]:
+    for name in _QUANTITIES[figure[:4]]:
         columns[f"{name}_mean"], columns[f"{name}_se"] = _mean_and_error(line[name])
-    if "regret" in _QUANTITIES[figure]:
+    if "regret" in _QUANTITIES[figure[:4]]:
         columns["relative_mean"], columns["relative_se"] = _ratio_and_error(line["regret"], best)
     if figure == "fig7":
         columns["lambda_run"] = line["lambda"][0]
@@ -107,7 +142,6 @@ def _mean_and_error(runs: Array) -> tuple[Array, Array]:
 
 def _ratio_and_error(runs: Array, others: Array) -> tuple[Array, Array]:
     """The ratio of two means over the same runs, and its standard error (delta method)."""
-    others = others[: len(runs)]
     ratio = runs.mean(axis=0) / others.mean(axis=0)
     _, error = _mean_and_error(runs - ratio * others)
     return ratio, error / others.mean(axis=0)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from efface.paper.evidence import Evidence, Measure
+from efface.paper.methods import Method
 from efface.paper.simulate import Reading
 from efface.paper.verdicts import Place, Range, Verdict, judge
 
@@ -19,7 +20,7 @@ Either = Literal["either"]
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence of the paper, the number that decides it, and the range for the number."""
+    """A sentence, the number that decides it, and the range for the number."""
 
     name: str
     sentence: str
@@ -28,6 +29,8 @@ class Finding:
     measure: Measure
     source: str  # where in the paper
     target: str = "claims"  # of ``efface reproduce``: the files that show it
+    ours: bool = False  # not the paper's
+    needs: Method | None = None  # a method without which it is not judged
 
     def claim(self, reading: Reading | Either, evidence: Evidence) -> Claim:
         """The verdict under one reading."""

@@ -7,7 +7,7 @@ not the paper's: the best fixed penalty for coefficients of known length (``orac
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from efface.paper.simulate import Simulated
 from efface.theory.geometry import Array
 
 Method = Literal["adaptive", "switching", "fixed", "oracle", "zero", "auto"]
+
+METHODS: tuple[Method, ...] = get_args(Method)
+PAPER_LINES: tuple[Method, ...] = METHODS[:-1]  # and two that cost almost nothing
 
 START = 20  # rows in the window before the first (+k, -1) step
 

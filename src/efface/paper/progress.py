@@ -15,7 +15,7 @@ from rich.table import Table
 from efface.paper.experiments import Experiment
 from efface.paper.findings import Claim
 from efface.paper.reproduction import Reproduced
-from efface.paper.scorecard import by_finding, number, readings_in
+from efface.paper.scorecard import by_finding, number, readings_in, to_verdicts
 from efface.paper.sweep import Advance
 
 _COLOURS = {"holds": "green", "fails": "red", "open": "yellow"}
@@ -52,12 +52,18 @@ def progress(experiments: Sequence[Experiment], runs: int) -> Iterator[Advance]:
 
 
 def show(done: Reproduced, console: Console | None = None) -> None:
-    """Print the verdicts (as a table on a terminal) or the text of the files, then the files."""
+    """Print the text of the files and the verdicts, then the names of the files.
+
+    On a terminal the verdicts are a table; a pipe gets them as text.
+    """
     console = console or Console()
+    judged = "claims.md" in {path.name for path in done.files}
+    if done.text and not (judged and console.is_terminal):
+        console.out(done.text, highlight=False)
     if done.claims and console.is_terminal:
         console.print(verdicts(done.claims))
-    elif done.text:
-        console.out(done.text, highlight=False)
+    elif done.claims and not judged:
+        console.out(to_verdicts(done.claims), highlight=False)
     folder = os.path.commonpath([path.parent for path in done.files])
     names = ", ".join(path.name for path in done.files)
     console.print(f"Files written to {folder}: {names}", highlight=False, soft_wrap=True)

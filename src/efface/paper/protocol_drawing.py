@@ -18,26 +18,22 @@ _ORDER = (
 
 def draw_protocol() -> Figure:
     """Three steps of a window of four rows."""
-    drawn = new_figure(10.5, 4.3)
+    drawn = new_figure(2.9)
     axis = drawn.subplots()
     axis.set_xlim(-2.1, _ROWS + 3.4)
-    axis.set_ylim(-1.55, _STEPS + 0.35)
+    axis.set_ylim(-1.75, _STEPS + 0.05)
     axis.axis("off")
     for step in range(_STEPS):
         _draw_step(axis, step, height=_STEPS - 1 - step)
-    axis.text(-2.0, -0.75, "At each step:", fontsize=10, fontweight="bold", va="center")
-    axis.text(-0.25, -0.75, _ORDER, fontsize=10, va="center")
+    axis.text(-2.0, -0.75, "At each step:", fontsize=7.5, fontweight="bold", va="center")
+    axis.text(-0.25, -0.75, _ORDER, fontsize=7.5, va="center")
     _legend(axis)
-    drawn.suptitle(
-        "Fig. 1: the online forgetting process with a constant memory of s rows (here s = 4)",
-        fontsize=11,
-    )
     return drawn
 
 
 def _draw_step(axis: Axes, step: int, height: int) -> None:
     t = _MEMORY + 1 + step  # the row that arrives
-    axis.text(-2.0, height + 0.3, f"step t = {t}", fontsize=10, va="center")
+    axis.text(-2.0, height + 0.3, f"step t = {t}", fontsize=7.5, va="center")
     for row in range(1, _ROWS + 1):
         if row < t - _MEMORY:
             _box(axis, row, height, _GONE, "0.75", "")
@@ -49,10 +45,10 @@ def _draw_step(axis: Axes, step: int, height: int) -> None:
         else:
             axis.text(row - 0.55, height + 0.3, "·", color="0.6", ha="center", va="center")
     window = f"$\\hat y_{{{t}}}$ from $x_{{{t}}}$ and $z_{{{t - _MEMORY}}}$ to $z_{{{t - 1}}}$ only"
-    axis.text(_ROWS + 0.35, height + 0.3, window, fontsize=10, va="center")
+    axis.text(_ROWS + 0.35, height + 0.3, window, fontsize=7.5, va="center")
     axis.annotate(
-        "leaves after the step", (t - _MEMORY - 0.55, height + 0.62),
-        (t - _MEMORY - 0.55, height + 0.86), fontsize=7.5, ha="center", va="center", color="0.3",
+        "leaves after the step", (t - _MEMORY - 0.55, height + 0.56),
+        (t - _MEMORY - 0.55, height + 0.86), fontsize=6.5, ha="center", va="center", color="0.3",
         arrowprops={"arrowstyle": "<-", "color": "0.3", "linewidth": 0.8},
     )  # fmt: skip
 
@@ -64,14 +60,14 @@ def _box(
     axis.add_patch(
         FancyBboxPatch(
             (row - 0.92, height + 0.06), 0.74, 0.48, boxstyle="round,pad=0.02,rounding_size=0.06",
-            facecolor=fill, edgecolor=edge, linestyle=style, linewidth=1.1,
+            facecolor=fill, edgecolor=edge, linestyle=style, linewidth=0.8,
         )
     )  # fmt: skip
-    axis.text(row - 0.55, height + 0.3, text, fontsize=11, ha="center", va="center")
+    axis.text(row - 0.55, height + 0.3, text, fontsize=8.5, ha="center", va="center")
 
 
 def _legend(axis: Axes) -> None:
     places = ((0.67, _LIVE, "row in the window"), (4.3, _NEW, "row that arrives"))
     for x, colour, text in (*places, (7.6, _GONE, "row that left: nothing of it remains")):
-        _box(axis, x, -1.5, colour, "0.4", "")  # type: ignore[arg-type]
-        axis.text(x, -1.2, text, fontsize=9, va="center")
+        _box(axis, x, -1.75, colour, "0.4", "")  # type: ignore[arg-type]
+        axis.text(x, -1.45, text, fontsize=7.5, va="center")

@@ -18,10 +18,11 @@ from efface.errors import InvalidValue, unusable
 from efface.inputs.parameters import choice, whole
 from efface.paper.claims import claims
 from efface.paper.experiments import Experiment, Numbers
-from efface.paper.figure_rows import coverage_rows, rows_of, to_csv
+from efface.paper.figure_rows import Row, coverage_rows, rows_of, to_csv
 from efface.paper.findings import Claim
+from efface.paper.methods import METHODS, PAPER_LINES, Method
 from efface.paper.scorecard import to_json, to_markdown
-from efface.paper.settings import experiments_for
+from efface.paper.settings import EQUAL_VARIANCE, experiments_for
 from efface.paper.simulate import READINGS, Reading
 from efface.paper.sweep import Advance, Backend, RunStore, Workers, atomic_write, sweep
 from efface.theory.appendix_d import examples, render_examples
@@ -30,7 +31,7 @@ from efface.theory.coverage import CoverageRow, coverage_table, render_coverage
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FIGURES = ("fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7")
+FIGURES = ("fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "memory")
 TARGETS = (*FIGURES, "examples", "coverage", "claims", "all")
 
 
@@ -39,7 +40,7 @@ class ReproductionPlan:
     """What to reproduce, checked.
 
     >>> len(ReproductionPlan("fig3", runs=2, horizon=90).experiments())
-    24
+    12
     """
 
     target: str
@@ -47,6 +48,7 @@ class ReproductionPlan:
     horizon: int = 3000
     readings: tuple[Reading, ...] = ("standardized",)
     seed: int = 0
+    methods: tuple[Method, ...] = PAPER_LINES
 
     def __post_init__(self) -> None:
         choice("target", self.target, TARGETS)
@@ -65,13 +67,14 @@ class ReproductionPlan:
     def experiments(self) -> tuple[Experiment, ...]:
         """Every setting that is needed, once."""
         needs = {
-            "claims": ("fig2", "fig3", "fig4", "fig5", "theory"),
+            "claims": ("fig2", "fig3", "fig4", "fig5", "memory", "theory"),
             "fig1": (),
             "examples": (),
             "coverage": (),
         }
         figures = (figure for part in self.parts for figure in needs.get(part, (part,)))
-        needed = (experiments_for(figure, self.horizon, self.readings) for figure in figures)
+        about = self.horizon, self.readings, self.methods
+        needed = (experiments_for(figure, *about) for figure in figures)
         return tuple(dict.fromkeys(each for settings in needed for each in settings))
 
 
@@ -83,6 +86,18 @@ def readings_of(name: str) -> tuple[Reading, ...]:
     """
     choice("reading", name, (*READINGS, "both"))
     return tuple(reading for reading in READINGS if name in (reading, "both"))
+
+
+def methods_of(names: str) -> tuple[Method, ...]:
+    """The methods of a list of names such as ``adaptive,fixed,auto``, or ``all`` of them.
+
+    >>> methods_of("fixed, adaptive")
+    ('adaptive', 'fixed')
+    """
+    wanted = [name.strip() for name in names.split(",")]
+    for name in wanted:
+        choice("methods", name, (*METHODS, "all"))
+    return tuple(method for method in METHODS if method in wanted or "all" in wanted)
 
 
 def workers_of(jobs: int, backend: str, scheduler: str | None) -> Workers:
@@ -134,6 +149,8 @@ def reproduce(
     writer = _Writer(plan, folder, found, store)
     for part in plan.parts:
         writer.write(part)
+    if plan.target not in ("claims", "all"):
+        writer.judge(plan.target)
     return Reproduced(tuple(writer.files), "\n\n".join(writer.texts), writer.claims)
 
 
@@ -172,22 +189,50 @@ class _Writer:
         )
         return tuple(CoverageRow(**row) for row in rows)
 
+    def judge(self, target: str) -> None:
+        """The verdicts on the findings of one target."""
+        rows = self.coverage if target == "coverage" else ()
+        about = self.plan.readings
+        self.claims = claims(
+            self.found, rows, examples(), about, methods=self.plan.methods, target=target
+        )
+
     def _figure(self, figure: str) -> None:
+        if figure == "fig1":
+            self._draw_with_caption(figure, figure, [])
+            return
+        settings = experiments_for(figure, self.plan.horizon, self.plan.readings, self.plan.methods)
+        names = ("fig4", EQUAL_VARIANCE) if figure == "fig4" else (figure,)
+        for name in names:
+            mine = [each for each in settings if getattr(each, "figure", name) in (name, "fig3")]
+            self._rows_and_drawings(name, {each: self.found[each] for each in mine})
+
+    def _rows_and_drawings(self, figure: str, found: Mapping[Experiment, Numbers]) -> None:
         from efface.paper import plots
 
-        if figure == "fig1":
-            self._draw(figure, plots.draw(figure, []))
-            return
-        settings = experiments_for(figure, self.plan.horizon, self.plan.readings)
-        rows = rows_of(figure, {each: self.found[each] for each in settings})
+        rows = rows_of(figure, found, self.plan.methods)
         self._text(f"{figure}.csv", to_csv(rows))
+        pages: list[str] = []
         for reading, part in groupby(rows, key=lambda row: row.get("reading")):
-            name = figure if reading in (None, "standardized") else f"{figure}-{reading}"
+            suffix = "" if reading in (None, "standardized") else f"-{reading}"
             shown = list(part)
-            self._draw(name, plots.draw(figure, shown))
+            pages.append(self._draw_with_caption(figure, f"{figure}{suffix}", shown))
             if figure in plots.RELATIVE:
-                relative = name.replace(figure, f"{figure}-relative")
-                self._draw(relative, plots.draw(f"{figure}-relative", shown))
+                relative = f"{figure}-relative"
+                pages.append(self._draw_with_caption(relative, f"{relative}{suffix}", shown))
+        title = "Error against memory" if figure == "memory" else f"Fig. {figure[3]}"
+        title += ", at equal variance" if figure == EQUAL_VARIANCE else ""
+        self._text(f"{figure}.md", "\n\n".join([f"# {title}", *pages]) + "\n")
+
+    def _draw_with_caption(self, figure: str, name: str, rows: list[Row]) -> str:
+        """Draw a figure; returns its caption and the table of its last values."""
+        from efface.paper import captions, plots
+
+        self._draw(name, plots.draw(figure, rows))
+        text = captions.caption(figure, rows)
+        table = "" if figure.endswith("-relative") else captions.last_values(figure, rows)
+        image = f"![{text.split('**')[1].rstrip('.')}]({name}.png)"
+        return "\n\n".join(part for part in (image, text, table) if part)
 
     def _draw(self, name: str, drawn: Figure) -> None:
         from efface.paper import plots
@@ -199,11 +244,13 @@ class _Writer:
 
     def _claims(self) -> None:
         plan = self.plan
-        self.claims = claims(self.found, self.coverage, examples(), plan.readings)
+        about: Any = {"methods": plan.methods}
+        self.claims = claims(self.found, self.coverage, examples(), plan.readings, **about)
         setting = {"runs": plan.runs, "horizon": plan.horizon, "seed": plan.seed}
         head = (
             f"{plan.runs} runs, T = {plan.horizon}, seed {plan.seed}; "
-            "10 for Fig. 2 and the theorems' bounds, 3 for AutoRidge, 2,000 windows for coverage."
+            "at most 10 for Fig. 2, deletions and the theorems' bounds, 5 for the corrected bound "
+            "and the streams of `swings`; 2,000 windows for coverage."
         )
         self._text("claims.json", to_json(self.claims, setting))
         self._text("claims.md", to_markdown(self.claims, head), show=True)

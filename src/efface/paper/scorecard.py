@@ -1,4 +1,4 @@
-"""The verdicts on the paper's findings as Markdown and JSON."""
+"""The verdicts on the paper's findings, and on others, as Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from efface.paper.findings import Claim
-from efface.paper.verdicts import ERRORS, Place, with_error
+from efface.paper.verdicts import ERRORS, Place, Verdict, with_error
 
 RULE = (
     f"In a setting, a finding holds if its number is at least {ERRORS:g} standard errors inside "
@@ -25,9 +25,20 @@ DETAILED = (
     "switching-loses",
     "switching-loses-to-100",
     "theorem-1",
-    *(f"auto-best-{figure}" for figure in ("fig3", "fig4", "fig5")),
+    "tails-not-variance",
+    "frt-measures-regret",
+    "deletion-cost",
+    "corrected-tight",
+    "any-penalty-ellipsoid",
     *(f"adaptive-near-oracle-{figure}" for figure in ("fig3", "fig4", "fig5")),
     *(f"floor-attained-{figure}" for figure in ("fig3", "fig5")),
+)
+
+
+_VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "open")
+_OURS = (
+    "Lines that this package adds to the figures, the floor under the regret of every method, and "
+    "statements that hold in place of the paper's."
 )
 
 
@@ -43,46 +54,67 @@ def number(place: Place) -> str:
 
 
 def to_markdown(claims: Sequence[Claim], setting: str) -> str:
-    """The table of findings, the deciding settings, and every setting of some findings."""
-    parts = ["# The paper's findings, checked", setting, to_summary(claims)]
-    parts += ["## The deciding settings", RULE, _table(claims)]
+    """The counts, the tables of the paper's findings and of others, and some in every setting."""
+    papers = [claim for claim in claims if not claim.finding.ours]
+    ours = [claim for claim in claims if claim.finding.ours]
+    parts = ["# The paper's findings, checked", setting, to_counts(claims), RULE]
+    parts += ["## What the paper says", _table(papers)]
+    if ours:
+        parts += ["## Not the paper's", _OURS, _table(ours)]
     for finding in DETAILED:
-        parts.append(_every_place([claim for claim in claims if claim.finding.name == finding]))
+        found = [claim for claim in claims if claim.finding.name == finding]
+        parts += [_every_place(found)] if found else []
     return "\n\n".join(parts) + "\n"
 
 
-def to_summary(claims: Sequence[Claim]) -> str:
-    """The short table: the finding, the command, and number and verdict under each reading."""
+def to_counts(claims: Sequence[Claim]) -> str:
+    """How many findings hold, fail and are open under each reading, the paper's and others."""
     readings = readings_in(claims)
-    lines = [_line("finding", "name", "command", *readings), _line(*["---"] * (3 + len(readings)))]
-    for found in by_finding(claims):
-        cells = [f"**{claim.verdict}** {number(claim.decided_by)}" for claim in found]
-        finding = found[0].finding
-        command = f"`efface reproduce {finding.target}`"
-        lines.append(_line(finding.sentence, f"`{finding.name}`", command, *cells))
+    lines = [_line("", "findings", *(f"{reading}: holds, fails, open" for reading in readings))]
+    lines.append(_line(*["---"] * (2 + len(readings))))
+    for name, ours in (("the paper's", False), ("not the paper's", True)):
+        found = [part for part in by_finding(claims) if part[0].finding.ours is ours]
+        cells = [
+            ", ".join(str([c[i].verdict for c in found].count(v)) for v in _VERDICTS)
+            for i in range(len(readings))
+        ]
+        if found:
+            lines.append(_line(name, str(len(found)), *cells))
+    return "\n".join(lines)
+
+
+def to_verdicts(claims: Sequence[Claim]) -> str:
+    """One line per finding and reading: the verdict, the number, the panel and the sentence."""
+    lines = []
+    for claim in claims:
+        shown = f"{claim.verdict:<6} {number(claim.decided_by):<20} {claim.decided_by.setting:<24}"
+        lines.append(f"{shown} {claim.reading:<13} {claim.finding.sentence}")
     return "\n".join(lines)
 
 
 def readings_in(claims: Sequence[Claim]) -> list[str]:
-    """The readings of the claims, in their order."""
-    return list(dict.fromkeys(claim.reading for claim in claims if claim.reading != "either"))
+    """The readings of the claims, in their order; "either" if all are the same under both."""
+    found = dict.fromkeys(claim.reading for claim in claims if claim.reading != "either")
+    return list(found) or ["either"]
 
 
 def by_finding(claims: Sequence[Claim]) -> Iterator[list[Claim]]:
     """The claims of each finding, one per reading."""
-    readings = len(readings_in(claims))
+    readings = max(1, len(readings_in(claims)))
     for name in dict.fromkeys(claim.finding.name for claim in claims):
         found = [claim for claim in claims if claim.finding.name == name]
         yield found * readings if found[0].reading == "either" else found
 
 
 def _table(claims: Sequence[Claim]) -> str:
+    """One line per finding: where it is, its number and range, and the cell of each reading."""
     readings = readings_in(claims)
-    lines = [_line("finding", "where", "number", "must be", *readings)]
-    lines.append(_line(*["---"] * (4 + len(readings))))
+    lines = [_line("finding", "name", "where", "number", "must be", "command", *readings)]
+    lines.append(_line(*["---"] * (6 + len(readings))))
     for found in by_finding(claims):
         first, cells = found[0].finding, [_cell(claim) for claim in found]
-        lines.append(_line(first.sentence, first.source, first.number, str(first.wanted), *cells))
+        texts = first.sentence, f"`{first.name}`", first.source, first.number, str(first.wanted)
+        lines.append(_line(*texts, f"`efface reproduce {first.target}`", *cells))
     return "\n".join(lines)
 
 
@@ -125,6 +157,7 @@ def _as_dict(claim: Claim) -> dict[str, Any]:
         "sentence": finding.sentence,
         "source": finding.source,
         "target": finding.target,
+        "ours": finding.ours,
         "reading": claim.reading,
         "number": finding.number,
         "low": _rounded(finding.wanted.low),

@@ -7,6 +7,7 @@ same run share their random numbers, so that comparisons between settings are pa
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,12 +47,14 @@ def linear_stream(
     reading: Reading = "standardized",
     sigma: float = 1.0,
     df: float | None = None,
+    equal_variance: bool = False,
 ) -> Simulated:
     """Gaussian contexts, coefficients of length 1, and Gaussian or Student-t noise times ``sigma``.
 
     The paper draws contexts from N(0, I) and "normalizes" them. Under the reading ``standardized``
     the coordinates stay N(0, 1); under ``unit-norm`` each row is divided by its length. Student-t
     noise with ``df`` degrees of freedom has the quantiles of the Gaussian noise of the same run.
+    Its variance is df / (df - 2), or 1 with ``equal_variance``.
 
     >>> stream = linear_stream(seed=0, run=3, rows=50, d=4, reading="unit-norm")
     >>> bool(np.allclose(np.linalg.norm(stream.X, axis=1), 1)), stream.y.shape
@@ -64,10 +67,19 @@ def linear_stream(
     theta = _generator(seed, run, _COEFFICIENTS).standard_normal(d)
     theta /= np.linalg.norm(theta)
     noise = _generator(seed, run, _NOISE).standard_normal(rows)
+    if df is not None:
+        noise = _student(noise, df) / (student_sd(df) if equal_variance else 1.0)
     signal = np.asarray(X @ theta)
-    return Simulated(
-        X, signal + sigma * (noise if df is None else _student(noise, df)), theta, signal
-    )
+    return Simulated(X, signal + sigma * noise, theta, signal)
+
+
+def student_sd(df: float) -> float:
+    """The standard deviation of Student-t noise.
+
+    >>> student_sd(4) ** 2
+    2.0000000000000004
+    """
+    return math.sqrt(df / (df - 2))
 
 
 def unit_vectors(seed: int, run: int, rows: int, d: int) -> Array:

@@ -7,6 +7,7 @@ is the evidence.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import partial
 from typing import Literal
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from efface.paper.evidence import Evidence, Places
 from efface.paper.experiments import ForgettingTerms, Numbers, OlsBound, RidgeBound
-from efface.paper.verdicts import Place, growth_exponent, jackknife, ratio_of_means
+from efface.paper.verdicts import Place, growth_exponent, jackknife
 from efface.theory.geometry import Array
 
 Version = Literal["printed", "derived"]
@@ -28,12 +29,6 @@ def largest_terms(evidence: Evidence) -> Places:
         yield Place(setting.id, *largest, f"above 2 at {share:.3g} % of the steps")
 
 
-def smallest_terms(evidence: Evidence) -> Places:
-    """The smallest forgetting regret term of a run."""
-    for setting, numbers in evidence.of(ForgettingTerms):
-        yield Place(setting.id, *jackknife(np.mean, numbers["frt_smallest"]), "smallest of a run")
-
-
 def lemma_2_slack(which: str, evidence: Evidence) -> Places:
     """(bound - term) / term, for the representation term and a bound of Lemma 2."""
     for setting, numbers in evidence.of(ForgettingTerms):
@@ -42,7 +37,7 @@ def lemma_2_slack(which: str, evidence: Evidence) -> Places:
 
 def ridge_lemma_slack(evidence: Evidence) -> Places:
     """(bound - term) / term for the lemma of App. E, with C2 as derived."""
-    for setting, numbers in evidence.of(RidgeBound):
+    for setting, numbers in _ridge_bounds(evidence):
         eta = numbers["log_det"] - _log_c2("derived", numbers)
         bound, term = 2 * eta + numbers["frt"], numbers["representation"]
         if np.isnan(bound).any():
@@ -78,14 +73,21 @@ def ols_bound_factors(evidence: Evidence, *, rescaled: bool = False) -> Places:
             yield _factor(setting.id, numbers, "bound")
 
 
-def ridge_bound_factors(which: str, evidence: Evidence) -> Places:
+def ridge_bound_factors(which: str, evidence: Evidence, *, rescaled: bool = False) -> Places:
     """log10 of a version of the bound of Theorem 2 over the regret, and why it is undefined."""
-    for setting, numbers in evidence.of(RidgeBound):
+    for setting, numbers in _ridge_bounds(evidence, rescaled):
         place = _factor(setting.id, numbers, which)
         if math.isnan(place.value):
             version: Version = "printed" if which == "printed_bound" else "derived"
             place = Place(place.setting, math.nan, math.nan, _reasons(version, numbers, which))
         yield place
+
+
+def _ridge_bounds(
+    evidence: Evidence, rescaled: bool = False
+) -> Iterator[tuple[RidgeBound, Numbers]]:
+    """The settings of Theorem 2 in the units of the figures, or in others."""
+    return ((each, n) for each, n in evidence.of(RidgeBound) if (each.scale != 1) == rescaled)
 
 
 def _factor(name: str, numbers: Numbers, which: str) -> Place:
@@ -107,7 +109,7 @@ def _reasons(version: Version, numbers: Numbers, which: str) -> str:
 
 def drift_sizes(version: Version, evidence: Evidence) -> Places:
     """log10 of |C2|, which is 0 for a constant close to 1."""
-    for setting, numbers in evidence.of(RidgeBound):
+    for setting, numbers in _ridge_bounds(evidence):
         share = 100 * (numbers[f"{version}_sign"] <= 0).mean()
         found = jackknife(np.mean, numbers[f"{version}_log_c2"] / math.log(10))
         yield Place(setting.id, *found, f"C2 < 0 in {share:.3g} % of the runs")
@@ -123,17 +125,9 @@ def ols_growth(evidence: Evidence) -> Places:
         yield Place(setting.id, *found, "least squares")
 
 
-def ridge_over_ols(evidence: Evidence) -> Places:
-    """The regret of the adaptive ridge over that of FIFD-OLS."""
-    for setting, numbers in evidence.of(OlsBound):
-        if setting.scale == 1:
-            found = jackknife(ratio_of_means, numbers["adaptive_regret"], numbers["regret"])
-            yield Place(setting.id, *found, "adaptive / least squares")
-
-
 def smallest_penalties(evidence: Evidence) -> Places:
     """The smallest adaptive penalty of all runs: Phi_lam has full rank while it is positive."""
-    for setting, numbers in evidence.of(RidgeBound):
+    for setting, numbers in _ridge_bounds(evidence):
         smallest = float(numbers["smallest_penalty"].min())
         yield Place(setting.id, smallest, 0.0, f"{len(numbers['smallest_penalty'])} runs")
 

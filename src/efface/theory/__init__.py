@@ -27,9 +27,10 @@ from efface.theory.corrected import (
     CorrectedRegretBound,
     corrected_regret_bound,
     prediction_limit,
+    prediction_limits,
 )
 from efface.theory.coverage import CoverageRow, coverage_table, render_coverage
-from efface.theory.deletion import DeletionCost, deletion_cost
+from efface.theory.deletion import DeletionCost, deletion_cost, live_deletion_cost
 from efface.theory.floor import (
     SphereFloor,
     oracle_penalty,
@@ -38,7 +39,13 @@ from efface.theory.floor import (
     window_regret_floor,
 )
 from efface.theory.geometry import WindowSpectrum, spectrum
-from efface.theory.memory_size import ridge_error, rows_needed, steps_needed
+from efface.theory.memory_size import (
+    NoiseAndSignal,
+    noise_and_signal,
+    ridge_error,
+    rows_needed,
+    steps_needed,
+)
 from efface.theory.quantities import (
     AdaptiveConstants,
     ForgettingRegretTerm,
@@ -78,7 +85,12 @@ from efface.theory.radii import (
     self_normalized_radius,
     signal_constants,
 )
-from efface.theory.updates import slide_inverse, update_multiplications
+from efface.theory.updates import (
+    slide_inverse,
+    update_multiplications,
+    with_row,
+    without_row,
+)
 
 __all__ = [
     "AdaptiveConstants",
@@ -88,6 +100,7 @@ __all__ = [
     "DriftProduct",
     "Example",
     "ForgettingRegretTerm",
+    "NoiseAndSignal",
     "PenaltyDrift",
     "RankSwing",
     "RegretBound",
@@ -113,6 +126,8 @@ __all__ = [
     "gaussian_radius",
     "gram_norm",
     "l2_error",
+    "live_deletion_cost",
+    "noise_and_signal",
     "noise_radii",
     "noise_radius",
     "ols_regret_bound",
@@ -126,6 +141,7 @@ __all__ = [
     "penalty_drift",
     "positive_signals",
     "prediction_limit",
+    "prediction_limits",
     "rank_swing",
     "regret_floor",
     "render_coverage",
@@ -145,6 +161,8 @@ __all__ = [
     "tail_parts",
     "update_multiplications",
     "window_regret_floor",
+    "with_row",
+    "without_row",
     "wpssr",
     "wpssr_limit",
     "zeta",

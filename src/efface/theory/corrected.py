@@ -9,6 +9,7 @@ docs/theory-corrected.md has the proof.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -66,10 +67,38 @@ def prediction_limit(
     2.1058
     """
     window = as_window(X)
-    row, lam = vector("x", x, window.shape[1]), non_negative("penalty", penalty)
+    row = vector("x", x, window.shape[1])[np.newaxis]
+    lam = [non_negative("penalty", penalty)]
+    known: Any = {"sigma": sigma, "theta_norm": theta_norm, "delta": delta}
+    return float(prediction_limits(window, row, penalties=lam, **known)[0, 0])
+
+
+def prediction_limits(
+    X: ArrayLike,
+    rows: ArrayLike,
+    *,
+    penalties: ArrayLike,
+    sigma: float,
+    theta_norm: float,
+    delta: float = 0.05,
+) -> Array:
+    """``prediction_limit`` for many penalties and many new rows, from one decomposition of X.
+
+    Entry (i, j) is that of penalty i and row j.
+
+    Holds: as ``prediction_limit``; all entries at once, with probability 1 - delta.
+
+    >>> X, rows = [[2.0, 0.0], [0.0, 1.0]], [[1.0, 1.0], [0.0, 0.0]]
+    >>> prediction_limits(X, rows, penalties=[0.0, 1.0], sigma=1.0, theta_norm=1.0).round(4)
+    array([[2.7367, 0.    ],
+           [2.1058, 0.    ]])
+    """
+    window, new = as_window(X), as_window(rows)
+    lam = as_penalties(penalties, np.size(penalties))
     length, level = non_negative("theta_norm", theta_norm), error_probability("delta", delta)
-    noise, bias, _ = _limits(window, row, lam, positive("sigma", sigma), length, level)
-    return noise + bias
+    svd, noise_sd = nonzero_singular(window), positive("sigma", sigma)
+    found = [_limits(svd, x, lam, noise_sd, length, level) for x in new]
+    return np.stack([noise + bias for noise, bias, _ in found], axis=1)
 
 
 def corrected_regret_bound(
@@ -102,7 +131,7 @@ def corrected_regret_bound(
     length, noise_sd = non_negative("theta_norm", theta_norm), positive("sigma", sigma)
     parts = np.array(
         [
-            _limits(before, after[-1], float(penalty), noise_sd, length, level)
+            np.ravel(_limits(nonzero_singular(before), after[-1], penalty, noise_sd, length, level))
             for before, after, penalty in zip(windows[:-1], windows[1:], lam[:-1], strict=True)
         ]
     )
@@ -114,19 +143,29 @@ def corrected_regret_bound(
 
 
 def _limits(
-    X: Array, x: Array, penalty: float, sigma: float, length: float, level: float
-) -> tuple[float, float, float]:
+    svd: tuple[Array, Array],
+    x: Array,
+    penalties: Array,
+    sigma: float,
+    length: float,
+    level: float,
+) -> tuple[Array, Array, Array]:
     """The limits of the noise part, of the bias part, and of both by the Phi_lam norm."""
-    singular, basis = nonzero_singular(X)
+    singular, basis = svd
+    lam = np.reshape(penalties, (-1, 1))
     inside = basis @ x
     outside = float(np.linalg.norm(x - basis.T @ inside))
-    shifted = singular**2 + penalty
-    spread = float(np.linalg.norm(singular * inside / shifted))
-    lost = float(np.hypot(np.linalg.norm(penalty * inside / shifted), outside))
+    shifted = singular**2 + lam
+    spread = np.linalg.norm(singular * inside / shifted, axis=1)
+    lost = np.hypot(np.linalg.norm(lam * inside / shifted, axis=1), outside)
     rank = len(singular)
     radius = sigma * float(np.sqrt(chdtri(rank, level))) if rank else 0.0
-    weighted = float(np.linalg.norm(inside / np.sqrt(shifted)))
-    if penalty:
-        wide = float(np.hypot(weighted, outside / np.sqrt(penalty)))
-        return radius * spread, length * lost, wide * (radius + np.sqrt(penalty) * length)
-    return radius * spread, length * lost, weighted * radius + length * outside
+    weighted = np.linalg.norm(inside / np.sqrt(shifted), axis=1)
+    root = np.sqrt(lam[:, 0])
+    beyond = outside / np.where(root > 0, root, 1.0)
+    wide = np.where(
+        root > 0,
+        np.hypot(weighted, beyond) * (radius + root * length),
+        weighted * radius + length * outside,  # the limit without a penalty
+    )
+    return radius * spread, length * lost, wide

@@ -93,6 +93,67 @@ def deletion_cost(
     return DeletionCost(noise * before[0], noise * after[0], before[1], after[1], leverage, lost)
 
 
+def live_deletion_cost(
+    X: ArrayLike,
+    row: int = 0,
+    *,
+    sigma: float,
+    penalty: float = 0.0,
+    theta: ArrayLike | None = None,
+    fit_intercept: bool = False,
+    weights: ArrayLike | None = None,
+) -> DeletionCost:
+    """``deletion_cost`` for new rows like the live ones, with an intercept and weights.
+
+    M is the mean of (x - c)(x - c)' over the live rows, c the mean of the rows that estimate, or 0
+    without an intercept. The intercept, which is not penalised, adds sigma^2 / W to the variance,
+    W the sum of the weights. A row of weight w has the variance sigma^2 / w.
+
+    Holds: as ``deletion_cost``. For least squares of full rank it is sigma^2 h / (W (1 - h)), with
+    the leverage h of the row, 1/W of the intercept included.
+
+    >>> cost = live_deletion_cost([[1.0], [2.0], [4.0]], 0, sigma=1.0, fit_intercept=True)
+    >>> h = 1 / 3 + (4 / 3) ** 2 / (14 / 3)
+    >>> bool(np.isclose(cost.total, h / (3 * (1 - h)))), bool(np.isclose(cost.leverage, h))
+    (True, True)
+    """
+    window = as_window(X)
+    n, d = window.shape
+    if whole("row", row, 0) >= n:
+        raise InvalidValue(unusable("row", row, f"a position below {n}", "count rows from 0"))
+    w = np.ones(n) if weights is None else vector("weights", weights, n)
+    lam, signal = non_negative("penalty", penalty), _signal(theta, None, d)
+    kept = np.arange(n) != row
+    parts = [
+        _live_terms(window, w, np.where(here, w, 0.0), lam, signal, fit_intercept)
+        for here in (kept | True, kept)
+    ]
+    (before, full, centre), (after, rest, _) = parts
+    noise = positive("sigma", sigma) ** 2
+    singular, basis = nonzero_singular(full)
+    inner = np.sum((basis @ (window[row] - centre)) ** 2 / (singular**2 + lam))
+    leverage = float(w[row] * (inner + (1 / w.sum() if fit_intercept else 0.0)))
+    lost = len(nonzero_singular(rest)[0]) < len(singular)
+    return DeletionCost(noise * before[0], noise * after[0], before[1], after[1], leverage, lost)
+
+
+def _live_terms(
+    X: Array, weights: Array, kept: Array, penalty: float, signal: Array, fit_intercept: bool
+) -> tuple[tuple[float, float], Array, Array]:
+    """Variance and squared bias over all live rows if rows estimate by the weights ``kept``.
+
+    Also the rows that estimate, minus their mean and times the roots of weights, and that mean.
+    """
+    total = float(kept.sum())
+    centred = fit_intercept and total > 0
+    centre = kept @ X / total if centred else np.zeros(X.shape[1])
+    apart = X - centre
+    moment = (apart * weights[:, np.newaxis]).T @ apart / float(weights.sum())
+    rows = np.sqrt(kept)[:, np.newaxis] * apart
+    variance, bias = _terms(rows, penalty, moment, signal)
+    return (variance + (1 / total if centred else 0.0), bias), rows, centre
+
+
 def _terms(X: Array, penalty: float, moment: Array, signal: Array) -> tuple[float, float]:
     """tr(M Phi_lam^-1 Phi Phi_lam^-1), and the mean of b' M b for theta* with E theta theta'."""
     singular, basis = nonzero_singular(X)

@@ -9,6 +9,7 @@ d / g = d / v + n / (1 + g), hence n = d (1 + g) (1 - g / v) / g   (not in the p
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from efface.errors import InvalidValue, unusable
 from efface.inputs.parameters import choice, non_negative, positive, whole
-from efface.theory.geometry import Array
+from efface.theory.geometry import Array, as_window
 
 Estimator = Literal["floor", "ols"]
 
@@ -71,6 +72,43 @@ def _ols_rows(g: float, d: int, fit_intercept: bool) -> int:
 def _up(value: float) -> int:
     """The next whole number, one that rounding missed by little included."""
     return math.ceil(value * (1 - 1e-12) - 1e-9)
+
+
+@dataclass(frozen=True)
+class NoiseAndSignal:
+    """The standard deviations of the noise and of the signal, and the rank of the features."""
+
+    noise: float
+    signal: float
+    features: int
+
+
+def noise_and_signal(X: ArrayLike, y: ArrayLike) -> NoiseAndSignal | None:
+    """The noise and the signal of rows, by least squares with an intercept, for ``rows_needed``.
+
+    noise^2 = RSS / (n - r - 1),  signal^2 = var(y) - noise^2, at least 0, with the rank r
+
+    The signal is ``theta_norm`` for standardized features. None if no residual freedom is left.
+
+    Holds: for coefficients that stay the same; drift counts as noise.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(4000, 3))
+    >>> found = noise_and_signal(X, X @ [2.0, 0.0, 0.0] + rng.normal(size=4000))
+    >>> round(found.noise, 1), round(found.signal, 1), found.features
+    (1.0, 2.0, 3)
+    """
+    window, responses = as_window(X), np.asarray(y, dtype=np.float64)
+    centred, about = window - window.mean(axis=0), responses - responses.mean()
+    scale = np.abs(centred).max(axis=0)
+    coef, _, rank, _ = np.linalg.lstsq(centred / np.where(scale > 0, scale, 1.0), about)
+    freedom = len(window) - int(rank) - 1
+    if freedom < 1:
+        return None
+    residuals = about - centred / np.where(scale > 0, scale, 1.0) @ coef
+    noise = float(residuals @ residuals) / freedom
+    signal = max(0.0, float(about @ about) / (len(window) - 1) - noise)
+    return NoiseAndSignal(math.sqrt(noise), math.sqrt(signal), int(rank))
 
 
 def steps_needed(rows: int, *, add: int, drop: int = 1, start: int = 0) -> int:

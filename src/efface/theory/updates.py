@@ -30,13 +30,32 @@ def slide_inverse(
     """
     A = np.asarray(inverse, dtype=np.float64)
     x, z = np.asarray(x_new, dtype=np.float64), np.asarray(x_old, dtype=np.float64)
-    ahead = A @ x
-    gamma = A - np.outer(ahead, ahead) / (x @ ahead + 1)
-    behind = gamma @ z
+    gamma = with_row(A, x)
     if not printed:
-        return np.asarray(gamma - np.outer(behind, behind) / (z @ behind - 1))
+        return without_row(gamma, z)
+    behind = gamma @ z
     divisor = behind[0] - 1 if len(z) == 1 else np.nan
     return np.asarray(gamma - np.outer(behind, behind) / divisor)
+
+
+def with_row(inverse: Array, x: Array) -> Array:
+    """Gamma, the inverse Gram matrix after x has arrived (App. F, Step 01), for any kind of number.
+
+    >>> with_row(np.array([[1.0]]), np.array([1.0]))
+    array([[0.5]])
+    """
+    ahead = inverse @ x
+    return np.asarray(inverse - np.outer(ahead, ahead) / (x @ ahead + 1))
+
+
+def without_row(gamma: Array, z: Array) -> Array:
+    """The inverse Gram matrix after z has left (App. F, Step 02, corrected).
+
+    >>> without_row(np.array([[0.5]]), np.array([1.0]))
+    array([[1.]])
+    """
+    behind = gamma @ z
+    return np.asarray(gamma - np.outer(behind, behind) / (z @ behind - 1))
 
 
 def update_multiplications(d: int) -> int:
