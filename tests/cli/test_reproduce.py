@@ -66,8 +66,6 @@ def test_an_interrupt_says_how_to_continue(place, monkeypatch, capsys):
         (("fig3", "--reading", "whitened"), "'reading' is 'whitened'"),
         (("fig3", "--methods", "fixed,lasso"), "'methods' is 'lasso'"),
         (("fig3", "--jobs", "0"), "'jobs' is 0"),
-        (("fig3", "--backend", "spark"), "'backend' is 'spark'"),
-        (("fig3", "--scheduler", "tcp://x:1"), "'scheduler' is 'tcp://x:1'"),
     ],
 )
 def test_unusable_options_give_one_line_exit_code_2_and_no_files(

@@ -57,8 +57,6 @@ def test_invalid_options_are_refused(tmp_path):
     for call, message in (
         (lambda: readings_of("whitened"), "'reading' is 'whitened'"),
         (lambda: workers_of(0, "loky", None), "'jobs' is 0"),
-        (lambda: workers_of(1, "spark", None), "'backend' is 'spark'"),
-        (lambda: workers_of(1, "loky", "tcp://x:1"), "'scheduler' is 'tcp://x:1'"),
         (lambda: folder_of(blocked / "out"), "a writable folder"),
     ):
         with pytest.raises(InvalidValue, match=message):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import signal
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from distributed import LocalCluster
 
-from efface.errors import InvalidValue
 from efface.paper import sweep as subject
 from efface.paper.comparisons import AutoComparison, Comparison
 from efface.paper.experiments import ForgettingTerms, Ranks
@@ -43,34 +40,6 @@ def test_two_processes_give_the_same_bits_as_one():
     assert equal(
         sweep(SETTINGS, runs=9, seed=1), sweep(SETTINGS, runs=9, seed=1, workers=Workers(2))
     )
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as running:
-        yield running
-
-
-def test_a_dask_cluster_gives_the_same_bits(cluster):
-    workers = Workers(backend="dask", scheduler=cluster.scheduler_address)
-    assert equal(sweep(SETTINGS, runs=9, seed=1), sweep(SETTINGS, runs=9, seed=1, workers=workers))
-
-
-def test_killing_a_dask_worker_loses_no_result(cluster):
-    settings = [Comparison("standardized", 2500, "fig3", s=40, d=60)]
-    reported = []
-
-    def kill_one(setting, count):
-        if not reported:
-            os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
-        reported.append(count)
-
-    workers = Workers(backend="dask", scheduler=cluster.scheduler_address)
-    found = sweep(settings, runs=24, seed=2, workers=workers, advance=kill_one)
-    assert sum(reported) == 24
-    assert equal(found, sweep(settings, runs=24, seed=2))
 
 
 class Fatal(Ranks):
@@ -207,8 +176,3 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
         raise RuntimeError
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
-
-
-def test_a_scheduler_that_does_not_answer_is_refused(monkeypatch):
-    with pytest.raises(InvalidValue, match="'scheduler' is 'nowhere'"):
-        sweep(SETTINGS, runs=1, seed=0, workers=Workers(backend="dask", scheduler="nowhere"))

@@ -26,7 +26,6 @@ _LIBRARIES = {  # which each extra of efface installs
     "files": ("pyarrow",),
     "report": ("bokeh", "jinja2"),
     "paper": ("joblib", "matplotlib"),
-    "dask": ("distributed",),
     "store": ("cryptography", "psycopg"),
     "service": (
         *("fastapi", "httptools", "httpx", "prometheus_client", "pydantic", "starlette"),

@@ -42,15 +42,6 @@ def reproduce(
     ] = os.cpu_count() or 1,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
-    backend: Annotated[
-        str, typer.Option(help="loky (processes on this machine) or dask.")
-    ] = "loky",
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            help="Address of a Dask scheduler, with --backend dask.", show_default="a local cluster"
-        ),
-    ] = None,
 ) -> None:
     """Repeat the experiments of the paper and check its findings.
 
@@ -68,7 +59,7 @@ def reproduce(
 
     lines = methods_of(methods)
     plan = ReproductionPlan(target, runs, horizon, readings_of(reading), seed, lines)
-    workers = workers_of(jobs, backend, scheduler)
+    workers = workers_of(jobs)
     try:
         with progress(plan.experiments(), runs) as advance:
             done = reproduce(plan, out, workers, advance)

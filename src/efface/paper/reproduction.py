@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from efface.errors import InvalidValue, unusable
 from efface.inputs.parameters import choice, whole
@@ -24,7 +24,7 @@ from efface.paper.methods import METHODS, PAPER_LINES, Method
 from efface.paper.scorecard import to_json, to_markdown
 from efface.paper.settings import EQUAL_VARIANCE, experiments_for
 from efface.paper.simulate import READINGS, Reading
-from efface.paper.sweep import Advance, Backend, RunStore, Workers, atomic_write, sweep
+from efface.paper.sweep import Advance, RunStore, Workers, atomic_write, sweep
 from efface.theory.appendix_d import examples, render_examples
 from efface.theory.coverage import CoverageRow, coverage_table, render_coverage
 
@@ -100,13 +100,9 @@ def methods_of(names: str) -> tuple[Method, ...]:
     return tuple(method for method in METHODS if method in wanted or "all" in wanted)
 
 
-def workers_of(jobs: int, backend: str, scheduler: str | None) -> Workers:
+def workers_of(jobs: int) -> Workers:
     """Where tasks run, checked."""
-    choice("backend", backend, get_args(Backend))
-    if scheduler is not None and backend != "dask":
-        advice = "add '--backend dask' or omit '--scheduler'"
-        raise InvalidValue(unusable("scheduler", scheduler, "no scheduler without Dask", advice))
-    return Workers(whole("jobs", jobs, 1), backend, scheduler)  # type: ignore[arg-type]
+    return Workers(whole("jobs", jobs, 1))
 
 
 def folder_of(out: Path) -> Path:

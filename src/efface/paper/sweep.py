@@ -1,4 +1,4 @@
-"""Runs of many settings in parallel, on local processes or a Dask cluster, stored as they finish.
+"""Runs of many settings in parallel, on local processes, stored as they finish.
 
 A run is a function of its setting, the seed and its number, on one BLAS thread. The numbers are
 therefore bit for bit the same on any number of workers. The runs of a finished setting are stored
@@ -18,17 +18,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import joblib
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 import efface
-from efface.errors import EffaceError, InvalidValue, unusable
+from efface.errors import EffaceError
 from efface.paper.experiments import Experiment, Numbers
 
-Backend = Literal["loky", "dask"]
 Advance = Callable[[Experiment, int], None]
 
 _CHUNK = 4  # runs per task: a few seconds, so that a lost worker costs little
@@ -40,41 +39,15 @@ class LostWorker(EffaceError):
 
 @dataclass(frozen=True)
 class Workers:
-    """Where tasks run: ``jobs`` local processes, or the workers of a Dask scheduler."""
+    """Where tasks run: ``jobs`` local processes."""
 
     jobs: int = 1
-    backend: Backend = "loky"
-    scheduler: str | None = None
 
     @contextmanager
     def parallel(self) -> Iterator[joblib.Parallel]:
         """A pool that yields the result of each task as soon as it is done."""
-        if self.backend == "dask":
-            with self._client() as client, joblib.parallel_config("dask", client=client):
-                yield joblib.Parallel(return_as="generator_unordered", batch_size=1)
-        else:
-            with joblib.parallel_config("loky", inner_max_num_threads=1):
-                yield joblib.Parallel(
-                    n_jobs=self.jobs, return_as="generator_unordered", batch_size=1
-                )
-
-    def _client(self) -> Any:
-        try:
-            from distributed import Client
-        except ImportError as error:
-            advice = "pip install 'efface[dask]'"
-            raise InvalidValue(
-                unusable("backend", "dask", "an installed 'distributed'", advice)
-            ) from error
-        if self.scheduler is None:
-            return Client(n_workers=self.jobs, threads_per_worker=1, dashboard_address=None)
-        try:
-            return Client(self.scheduler, timeout="10s")
-        except (OSError, ValueError) as error:
-            expected = "the address of a running Dask scheduler, such as tcp://host:8786"
-            raise InvalidValue(
-                unusable("scheduler", self.scheduler, expected, "start it or omit this option")
-            ) from error
+        with joblib.parallel_config("loky", inner_max_num_threads=1):
+            yield joblib.Parallel(n_jobs=self.jobs, return_as="generator_unordered", batch_size=1)
 
 
 class RunStore:
