@@ -56,7 +56,7 @@ def test_invalid_options_are_refused(tmp_path):
     blocked.write_text("")
     for call, message in (
         (lambda: readings_of("whitened"), "'reading' is 'whitened'"),
-        (lambda: workers_of(0, "loky", None), "'jobs' is 0"),
+        (lambda: workers_of(0), "'jobs' is 0"),
         (lambda: folder_of(blocked / "out"), "a writable folder"),
     ):
         with pytest.raises(InvalidValue, match=message):
