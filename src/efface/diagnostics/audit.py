@@ -118,8 +118,7 @@ def audit(
         tolerance=_tolerance(reference),
         claims=claims,
         alive=alive,
-        canonical=snapshot.same(fresh._snapshot(), live)
-        and not residues,
+        canonical=snapshot.same(fresh._snapshot(), live) and not residues,
         residues=tuple(residues),
     )
     findings = [finding for check in CHECKS if (finding := check(case)) is not None]

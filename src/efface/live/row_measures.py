@@ -111,9 +111,7 @@ class Measures:
     def _products(self, x: Vector) -> list[float]:
         """Leverages of a new row of weight 1 and of the oldest, and the forgetting regret term."""
         if self._exact and self._solver.power == 0.0:
-            new, old, cross, _ = interpolated(
-                self._X, self._weights, self._solver.intercepts, x
-            )
+            new, old, cross, _ = interpolated(self._X, self._weights, self._solver.intercepts, x)
         elif self._weights.any():
             plain = self._spectrum.products(self._scaled.of_row(x), self._scaled.rows[0])
             weight = float(self._weights[0])
