@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "batch/lane_systems.hpp"
+#include "batch/many_features.hpp"
 #include "fit/extreme_rows.hpp"
 
 namespace efface {
@@ -67,7 +68,7 @@ class single_ranges {
   void fit_precisely(index i, const moments<dd>& m) {
     begin(i);
     const index lo = ranges_.lo[i], hi = ranges_.hi[i];
-    if (few(m.count, rows_.d, f_) || extreme(m, rows_, lo, hi))
+    if (few(m.count, rows_.d, f_) || extreme(m))
       fit_rows(rows_, lo, hi, f_, solution_, work_);
     else fit(m, f_, solution_, work_.precise());
     write(i);
@@ -102,7 +103,7 @@ class single_ranges {
   }
   void fit_sliding(index lo, index hi) {
     const auto& m = s_.sums.gather(rows_, lo, hi);
-    if (m.count == 0 || few(m.count, rows_.d, f_) || extreme(m, rows_, lo, hi))
+    if (m.count == 0 || few(m.count, rows_.d, f_) || extreme(m))
       return fit_rows(rows_, lo, hi, f_, solution_, work_);
     if (s_.sums.near() && fit(m, f_, solution_, work_.fast())) return;
     fit(precise_sums().gather(rows_, lo, hi), f_, solution_, work_.precise());
@@ -208,7 +209,7 @@ class few_features {
         moments<dd>& m = p.m;
         m.centred = s.f_.centred(), m.count = p.kept[lane].count;
         std::copy_n(p.centres[lane], s.d_ + s.rows_.k, m.centre);
-        std::copy_n(p.kept[lane].bounds, 2 * s.d_, m.bounds);
+        std::copy_n(p.kept[lane].bounds, 2 * (s.d_ + s.rows_.k), m.bounds);
         set_moments(p.kept[lane].gram, m);
         s.single_.fit_precisely(at[lane], m);
       }
@@ -295,11 +296,44 @@ bool solve_smallest(const weighted_rows& rows, const range_list& ranges, const m
 }
 }  // namespace detail
 
-/// Fixed penalties of more than `most_few` features have a faster way of their own.
+/// One fixed penalty for many features: neighbouring ranges share a factored core. Ranges that need more
+/// digits are solved one by one.
+inline void solve_fixed(const weighted_rows& rows, const range_list& ranges, const model& f, const range_fits& out) {
+  constexpr index at_once = 192;
+  const index d = rows.d, k = rows.k;
+  const double alpha = std::get<fixed>(f.rule).alpha;
+  const auto make = [&](arena& a) { return many_features(a, d, k, ranges.longest(), alpha, f.intercept); };
+  arena memory(bytes_of(make) + bytes_of([&](arena& a) { a.take<double>(at_once * k * d), a.take<bool>(at_once); }));
+  many_features many = make(memory);
+  double* own = memory.take<double>(at_once * k * d);
+  bool* sound = memory.take<bool>(at_once);
+  std::optional<single_ranges> single;
+  for (index first = 0; first < ranges.count; first += at_once) {
+    const index count = std::min(at_once, ranges.count - first);
+    double* coef = out.coef ? out.coef + first * k * d : own;
+    many.run(rows, ranges.lo + first, ranges.hi + first, count, {coef, out.level + first * k, sound, out.rank + first});
+    for (index i = 0; i < count; ++i) {
+      if (!sound[i]) {
+        if (!single) single.emplace(rows, ranges, f, out);
+        single->fit_range(first + i);
+        continue;
+      }
+      for (index r = i * k; r < (i + 1) * k; ++r) {
+        out.penalty[first * k + r] = alpha;
+        if (out.prediction)
+          out.prediction[first * k + r] =
+              out.level[first * k + r] + dot(coef + r * d, out.rows + out.at[first + i] * d, d);
+      }
+    }
+  }
+}
+
 inline void solve_ranges(const weighted_rows& rows, const range_list& ranges, const model& f, const range_fits& out) {
   if (ranges.count == 0) return;
-  if (std::holds_alternative<selected>(f.rule) || rows.d > most_few)
-    single_ranges(rows, ranges, f, out).run();
+  const bool many = rows.d > most_few;
+  if (many && std::holds_alternative<fixed>(f.rule) && f.power == 0.0 && !f.ratio && !ranges.unit)
+    solve_fixed(rows, ranges, f, out);
+  else if (many || std::holds_alternative<selected>(f.rule)) single_ranges(rows, ranges, f, out).run();
   else if (!detail::solve_smallest(rows, ranges, f, out, std::make_integer_sequence<int, 6>{}))
     few_features<tile_size, index>(rows, ranges, f, out, rows.d).run();
 }

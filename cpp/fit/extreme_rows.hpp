@@ -10,7 +10,7 @@
 namespace efface {
 
 namespace detail {
-inline constexpr int reach_of_squares = 240, reach_of_scales = 200;
+inline constexpr int reach_of_squares = 240, reach_of_scales = 200, reach_of_roots = 100;
 
 inline bool far(double size) {
   return size != 0.0 && !(size >= std::ldexp(1.0, -reach_of_squares) && size <= std::ldexp(1.0, reach_of_squares));
@@ -30,17 +30,11 @@ inline int exponent_of_size(double size) {
 
 /// Would squares of these features, or of their responses, be too large or too small?
 template <class Real>
-bool extreme(const moments<Real>& m, const weighted_rows& rows, index lo, index hi) {
+bool extreme(const moments<Real>& m) {
   for (index j = 0; j < m.d; ++j)
     if (detail::far(detail::half_range(m, j))) return true;
-  for (index r = 0; r < m.k; ++r) {
-    const double square = value(m.scatter[r]);
-    if (square >= 0x1p-480 && square <= 0x1p480) continue;
-    double largest = 0.0;  // responses may be constant
-    for (index i = lo; i < hi; ++i)
-      if (rows.weight(i) > 0.0) largest = std::max(largest, std::abs(rows.y[i * m.k + r]));
-    if (detail::far(largest)) return true;
-  }
+  for (index r = 0; r < m.k; ++r)
+    if (detail::far(std::max(std::abs(m.bounds[2 * m.d + r]), std::abs(m.bounds[2 * m.d + m.k + r])))) return true;
   return false;
 }
 
@@ -69,11 +63,14 @@ class extreme_fit {
     if (auto* rule = std::get_if<fixed>(&f.rule)) rule->alpha = std::ldexp(rule->alpha, -2 * back);
     if (auto* rule = std::get_if<lemma3>(&f.rule))
       rule->theta_max = std::ldexp(rule->theta_max, back - response_);
-    fit_sums<dd>({p_.x, p_.y, p_.w, n_, d_, k_}, 0, n_, f, out, memory_);
+    const weighted_rows scaled{p_.x, p_.y, p_.w, n_, d_, k_};
+    fit_sums<dd>(scaled, 0, n_, f, out, memory_);
+    if (f.power == 0.0 && out.rank >= 0 && out.rank < d_) solve_without_small(scaled, f, out);
     const bool halved = f.power == 0.5;
     for (index r = 0; r < k_; ++r) {
+      set_strong(f, out, r);
       for (index j = 0; j < d_; ++j)
-        out.coef[r][j] = std::ldexp(out.coef[r][j], response_ - (halved ? top_ : p_.shift[j]));
+        out.coef[r][j] = std::ldexp(out.coef[r][j], response_ - (halved ? top_ : p_.shift[j])) + p_.strong[j];
       out.level[r] = std::ldexp(out.level[r], response_);
       if (const auto* rule = std::get_if<fixed>(&f_.rule)) out.penalty[r] = rule->alpha * f_.unit;
       else out.penalty[r] = std::ldexp(out.penalty[r], halved ? top_ : 2 * back);
@@ -83,13 +80,51 @@ class extreme_fit {
  private:
   struct parts {
     parts(arena& a, const extreme_fit& e)
-        : x(a.take<double>(e.n_ * e.d_)), y(a.take<double>(e.n_ * e.k_)), w(a.take<double>(e.n_)),
-          ratio(a.take<double>(e.d_)), shift(a.take<int>(e.d_)) {
+        : x(a.take<double>(e.n_ * e.d_)), put_by(a.take<double>(e.n_ * e.d_)), y(a.take<double>(e.n_ * e.k_)), w(a.take<double>(e.n_)),
+          ratio(a.take<double>(e.d_)), strong(a.take<double>(e.d_)), shift(a.take<int>(e.d_)) {
       moments<double> m(a, e.d_, e.k_);
     }
-    double *x, *y, *w, *ratio;
+    double *x, *put_by, *y, *w, *ratio, *strong;
     int* shift;
   };
+
+  /// Where the rank does not need features far smaller than others, the minimum norm gives them none.
+  void solve_without_small(const weighted_rows& scaled, const model& f, solution& out) {
+    const index rank = out.rank;
+    bool some = false;
+    for (index j = 0; j < d_; ++j) {
+      if (p_.ratio[j] == 1.0) continue;
+      some = true;
+      for (index i = 0; i < n_; ++i) std::swap(p_.x[i * d_ + j], p_.put_by[i * d_ + j]);
+    }
+    if (!some) return;
+    fit_sums<dd>(scaled, 0, n_, f, out, memory_);
+    if (out.rank == rank) return;
+    for (index i = 0; i < n_ * d_; ++i) p_.x[i] += p_.put_by[i];
+    fit_sums<dd>(scaled, 0, n_, f, out, memory_);
+  }
+
+  /// Coefficients of features whose penalty is far above their squares: products with the residuals
+  /// over the penalty.
+  void set_strong(const model& f, const solution& out, index r) {
+    std::fill_n(p_.strong, d_, 0.0);
+    const auto* given = std::get_if<fixed>(&f_.rule);
+    for (index j = 0; f.power == 0.0 && j < d_; ++j) {
+      if (!(out.penalty[r] * p_.ratio[j] > too_strong)) continue;
+      const int back = p_.shift[j] - (given ? 0 : 2 * top_);
+      p_.strong[j] = std::ldexp(pull(out, r, j) / (given ? given->alpha * f_.unit : out.penalty[r]), response_ + back);
+    }
+  }
+  double pull(const solution& out, index r, index j) const {
+    double sum = 0.0, mean = 0.0, total = 0.0;
+    for (index i = 0; i < n_; ++i) total += p_.w[i], mean += p_.w[i] * p_.x[i * d_ + j];
+    mean = f_.centred() ? mean / total : 0.0;
+    for (index i = 0; i < n_; ++i) {
+      const double fitted = dot(out.coef[r], p_.x + i * d_, d_) + out.level[r];
+      sum += p_.w[i] * (p_.x[i * d_ + j] - mean) * (p_.y[i * k_ + r] - fitted);
+    }
+    return sum;
+  }
 
   void choose_scales(const weighted_rows& rows, index lo, const moments<double>& m) {
     top_ = -5000;
@@ -99,7 +134,8 @@ class extreme_fit {
     }
     if (top_ == -5000) top_ = 0;
     for (index j = 0; j < d_; ++j) {
-      const int below = std::max(p_.shift[j] - top_, -detail::reach_of_scales);
+      const int reach = f_.power == 0.5 ? detail::reach_of_roots : detail::reach_of_scales;
+      const int below = std::max(p_.shift[j] - top_, -reach);
       if (f_.power != 1.0) p_.shift[j] -= below;
       p_.ratio[j] = f_.power == 0.0 ? std::ldexp(1.0, std::min(2 * (top_ - p_.shift[j]), 1023)) : 1.0;
     }
@@ -125,7 +161,7 @@ inline void fit_rows(const weighted_rows& rows, index lo, index hi, const model&
   m.centred = f.centred();
   describe(rows, lo, hi, m);
   if (m.count == 0) return set_empty(f, rows.d, rows.k, out);
-  if (extreme(m, rows, lo, hi)) return extreme_fit(rows, lo, hi, f).solve(out);
+  if (extreme(m)) return extreme_fit(rows, lo, hi, f).solve(out);
   if (few(m.count, rows.d, f)) {
     if (!fit_few<double>(rows, lo, hi, f, out, a)) fit_few<dd>(rows, lo, hi, f, out, work.precise());
   } else if (!fit_sums<double>(rows, lo, hi, f, out, a)) {

@@ -152,7 +152,8 @@ bool fit_few(const weighted_rows& rows, index lo, index hi, const model& f, solu
     }
     m.gram[j][j] = square;
     if (j >= d) {
-      m.scatter[j - d] = around;
+      m.scatter[j - d] = m.constant_response(j - d) ? Real(0.0) : around;
+      m.spread &= m.constant_response(j - d) || !(value(square) > 1e4 * value(around));
       continue;
     }
     scale[j] = m.constant(j) ? Real(0.0) : detail::scale_of(square / m.weight, f.power);
@@ -171,6 +172,7 @@ bool fit_few(const weighted_rows& rows, index lo, index hi, const model& f, solu
     if (!system.select(detail::evidence_of(f, m), true, out.penalty)) return false;
     out.rank = -1;
   } else {
+    if (std::is_same_v<Real, double> && !m.spread && std::holds_alternative<lemma3>(f.rule)) return false;
     detail::set_penalties(f, m, scale, out.penalty);
     if (m.centred) {  // Z'root = 0: another eigenvalue for the direction that the mean took
       Real trace(0.0);

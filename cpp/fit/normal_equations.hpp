@@ -12,12 +12,14 @@ inline double rank_tolerance(index rows, index features) {
   return 16.0 * share * share;
 }
 
+inline constexpr double too_strong = 0x1p400;  // of a penalty: the coefficient is 0
+
 template <class Real>
 class normal_equations {
   static constexpr bool precise = !std::is_same_v<Real, double>;
   static constexpr double well_conditioned = 1e4;
-  static constexpr double too_strong = 0x1p400;  // of a penalty: the coefficient is 0
   static constexpr double enough = 1e-10;  // relative errors of double precision that may stay
+  static constexpr double certain = 1e-7;  // errors of the exponent of a penalty that may stay
   using solver = std::conditional_t<precise, semidefinite, definite>;
 
  public:
@@ -106,7 +108,8 @@ class normal_equations {
         const double spread = scatter * std::max(1.0, grid.length[k] / size);
         noise[k] = 2.2e-16 * (dual ? grid.lam[k] * spread : e.square + spread);
       }
-      sound &= doubt(e, c, left, residual, noise) * bend < enough;
+      const double moved = doubt(e, c, left, residual, noise, 4.4e-16 * trace / base);
+      sound &= moved < certain && moved * bend < 0.2 * enough;
       const int below = int((c.exponent - first_exponent) / exponent_step);
       if (!((largest + lam[r]) * grid.trace[below] < well_conditioned))  // a bound of the condition
         sound &= refine(t, lam[r], b[r], theta, step);
@@ -117,7 +120,7 @@ class normal_equations {
 
  private:
   void drop(index i) {
-    for (index j = 0; j < n_; ++j) (j <= i ? a[i][j] : a[j][i]) = Real(0.0);
+    for (index j = 0; j < n_; ++j) (j <= i ? a[i][j] : a[j][i]) = Real(i == j ? 1.0 : 0.0);
     for (index r = 0; r < k_; ++r) b[r][i] = Real(0.0);
   }
   /// One step with the residual of A itself. Its size tells the digits: true if enough are left.

@@ -46,7 +46,7 @@ inline void set_prior(const evidence& e, double* prior) {
 
 /// The mean exponent, and the weight of each penalty in it.
 struct choice {
-  double exponent, weight[exponents];
+  double exponent, weight[exponents], log_weight[exponents];  // logarithms relative to the largest
 };
 
 /// Weigh the penalties: `left` = Q, `residual` = Q - lam |theta|^2, `free` = nu.
@@ -62,18 +62,31 @@ inline choice weigh(const evidence& e, const double* log_det, const double* free
     c.weight[k] = prior[k] - 0.5 * criterion;
     top = std::max(top, c.weight[k]);
   }
-  for (double& w : c.weight) w = std::exp(w - top), total += w;
+  for (int k = 0; k < exponents; ++k) {
+    c.log_weight[k] = c.weight[k] - top;
+    total += c.weight[k] = std::exp(c.log_weight[k]);
+  }
   for (int k = 0; k < exponents; ++k) c.weight[k] /= total, c.exponent += c.weight[k] * exponent_of(k);
   return c;
 }
 
-/// How far rounding errors `noise` of left and residual move the exponent.
+/// How far rounding errors can move the exponent: `noise` of left and residual, and `shift` of the
+/// least eigenvalue, in units of the penalty of exponent 0. Penalties without weight count too: errors
+/// may have taken it from them.
 inline double doubt(const evidence& e, const choice& c, const double* left, const double* residual,
-                    const double* noise) {
-  double moved = 0.0;
+                    const double* noise, double shift) {
+  const auto error = [&](int k) {  // of the logarithm of a weight
+    const double floor = e.floor();
+    const double least = std::max(e.rho() > 0.0 ? std::min(left[k], residual[k]) : left[k], floor);
+    return 0.5 * e.freedom * std::log((least + noise[k]) / std::max(least - noise[k], floor)) +
+           0.5 * (e.freedom + 1.0) * std::ldexp(shift, -int(exponent_of(k)));
+  };
+  const int top = int(std::max_element(c.weight, c.weight + exponents) - c.weight);
+  const double base = error(top);
+  double moved = base < 0.01 ? 0.0 : 1.0;
   for (int k = 0; k < exponents; ++k) {
-    const double least = std::max(e.rho() > 0.0 ? std::min(left[k], residual[k]) : left[k], e.floor());
-    moved += c.weight[k] * std::abs(exponent_of(k) - c.exponent) * 0.5 * e.freedom * noise[k] / least;
+    const double most = base + error(k), share = std::min(c.log_weight[k] + most, 50.0);
+    moved += std::abs(exponent_of(k) - c.exponent) * std::exp(share) * -std::expm1(-most);
   }
   return moved;
 }

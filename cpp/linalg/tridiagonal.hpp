@@ -34,6 +34,9 @@ class tridiagonal {
     }
     for (index i = 0; i < n_; ++i)
       for (index j = 0; j <= i; ++j) a_[i][j] = a[std::max(order_[i], order_[j])][std::min(order_[i], order_[j])];
+    double largest = 0.0;
+    for (index i = 0; i < n_; ++i) largest = std::max(largest, value(a_[i][i]));
+    nothing_ = largest * largest * (std::is_same_v<Real, double> ? 1e-40 : 1e-70);
     for (index i = n_ - 1; i >= 0; --i) {
       diagonal_[i] = a_[i][i], factor_[i] = Real(0.0);
       if (i > 0) reflect_row(i);
@@ -74,7 +77,7 @@ class tridiagonal {
     Real *v = a_[i], last = v[i - 1];
     const Real rest = inner(v, v, i - 1);
     beside_[i] = last;
-    if (!(rest > Real(0.0))) return;
+    if (!(value(rest) > nothing_)) return;  // rounding: further reflections would only underflow
     const Real square = muladd(last, last, rest);
     const Real size = value(last) > 0.0 ? -sqrt(square) : sqrt(square);
     beside_[i] = size, v[i - 1] = last - size;
@@ -92,6 +95,7 @@ class tridiagonal {
   }
 
   index n_;
+  double nothing_ = 0.0;  // the square of entries that are far below the rounding of the matrix
   rows_of<Real> a_;
   Real *diagonal_, *beside_, *factor_, *image_;
   index* order_;

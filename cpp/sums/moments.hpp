@@ -23,17 +23,27 @@ struct weighted_rows {
 template <class Real>
 struct moments {
   moments(arena& a, index features, index responses)
-      : d(features), k(responses), centre(a.take<double>(d + k)), bounds(a.take<double>(2 * d)),
+      : d(features), k(responses), centre(a.take<double>(d + k)), bounds(a.take<double>(2 * (d + k))),
         mean(a.take<Real>(d + k)), scatter(a.take<Real>(k)), gram{a.take<Real>((d + k) * (d + k)), d + k} {}
   index d, k, count = 0;  // rows with weight
   Real weight{0.0};
   bool centred = true, spread = true;  // do the scatters have their digits?
-  double *centre, *bounds;  // the least and the largest value of every feature
+  double *centre, *bounds;  // the least, then the largest value of every feature; then of every response
   Real *mean, *scatter;     // relative to the centre; of every response, squares around its mean
   rows_of<Real> gram;       // lower triangle, around centre + mean; around 0 if not centred
 
   bool constant(index j) const {
     return centred ? bounds[j] == bounds[d + j] : bounds[j] == 0.0 && bounds[d + j] == 0.0;
+  }
+  bool constant_response(index r) const { return bounds[2 * d + r] == bounds[2 * d + k + r]; }
+
+  /// What rounding leaves of a constant response is 0.
+  void settle_constants() {
+    for (index r = 0; r < k; ++r) {
+      if (!constant_response(r)) continue;
+      scatter[r] = Real(0.0);
+      for (index i = 0; centred && i < d + k; ++i) (i <= d + r ? gram[d + r][i] : gram[i][d + r]) = Real(0.0);
+    }
   }
 };
 
@@ -45,6 +55,11 @@ struct block_gram {
   V* data;
   V* operator[](index i) const { return data + i * blocks; }
   void clear() const { wipe(data, 8 * blocks * blocks * sizeof(V)); }
+  /// Numbers side by side, of a row of lanes.
+  const double* numbers(index i) const
+    requires std::is_same_v<V, lanes> {
+    return reinterpret_cast<const double*>((*this)[i]);
+  }
   auto operator()(index i, index j) const {
     const V& block = (*this)[i][j / 8];
     if constexpr (std::is_same_v<V, lanes>) return block[j % 8];
@@ -139,37 +154,62 @@ bool set_moments(block_gram<V> total, moments<Real>& m) {
   for (index i = 0; i < p; ++i) {
     const Real linear = i < d ? total(d, i) : total(i + 1, d);
     m.mean[i] = linear / m.weight;
-    for (index j = 0; j <= i; ++j) {
+    index j = 0;
+    if constexpr (std::is_same_v<V, lanes>) {
+      const double *row = total.numbers(place(i)), *sums = total.numbers(d);
+      const double mean = m.centred ? m.mean[i] : 0.0;
+      for (double* out = m.gram[i]; j < std::min(d, i + 1); ++j) out[j] = row[j] - mean * sums[j];
+    }
+    for (; j <= i; ++j) {
       const Real other = j < d ? total(d, j) : total(j + 1, d), raw = total(place(i), place(j));
       m.gram[i][j] = m.centred ? raw - m.mean[i] * other : raw;
     }
-    near &= !m.centred || !(value(m.mean[i] * linear) > 32.0 * value(m.gram[i][i]));
+    near &= !m.centred || (i < d && m.constant(i)) || !(value(m.mean[i] * linear) > 32.0 * value(m.gram[i][i]));
   }
   m.spread = true;
   for (index r = 0; r < m.k; ++r) {
     const Real offset = m.mean[d + r] * total(d + 1 + r, d);
     m.scatter[r] = m.gram[d + r][d + r] - (m.centred ? Real(0.0) : offset);
-    m.spread &= !(value(offset) > 32.0 * value(m.scatter[r]));
+    m.spread &= m.constant_response(r) || !(value(offset) > 32.0 * value(m.scatter[r]));
   }
+  m.settle_constants();
   return near;
+}
+
+/// Bounds that contain a row as well; with `first`, that alone.
+inline void widen(double* bounds, const weighted_rows& rows, index i, bool first) {
+  const auto side = [&](double* low, double* high, const double* values, index count) {
+    for (index j = 0; j < count; ++j) {
+      low[j] = first ? values[j] : std::min(low[j], values[j]);
+      high[j] = first ? values[j] : std::max(high[j], values[j]);
+    }
+  };
+  side(bounds, bounds + rows.d, rows.x + i * rows.d, rows.d);
+  side(bounds + 2 * rows.d, bounds + 2 * rows.d + rows.k, rows.y + i * rows.k, rows.k);
+}
+/// Bounds that contain others as well; with `first`, these alone.
+inline void widen(double* bounds, const double* other, index d, index k, bool first) {
+  const auto side = [&](index low, index high, index count) {
+    for (index j = 0; j < count; ++j) {
+      bounds[low + j] = first ? other[low + j] : std::min(bounds[low + j], other[low + j]);
+      bounds[high + j] = first ? other[high + j] : std::max(bounds[high + j], other[high + j]);
+    }
+  };
+  side(0, d, d), side(2 * d, 2 * d + k, k);
 }
 
 /// Bounds, count and centre of the rows [lo, hi).
 template <class Real>
 void describe(const weighted_rows& rows, index lo, index hi, moments<Real>& m) {
-  const double inf = std::numeric_limits<double>::infinity();
-  std::fill_n(m.bounds, m.d, inf), std::fill_n(m.bounds + m.d, m.d, -inf);
+  std::fill_n(m.bounds, 2 * (m.d + m.k), 0.0);
   std::fill_n(m.centre, m.d + m.k, 0.0);
   double total = 0.0;
   m.count = 0;
   for (index i = lo; i < hi; ++i) {
     const double w = rows.weight(i);
     if (!(w > 0.0)) continue;
+    widen(m.bounds, rows, i, m.count == 0);
     ++m.count, total += w;
-    for (index j = 0; j < m.d; ++j) {
-      m.bounds[j] = std::min(m.bounds[j], rows.x[i * m.d + j]);
-      m.bounds[m.d + j] = std::max(m.bounds[m.d + j], rows.x[i * m.d + j]);
-    }
     if (m.centred)  // a running mean: it cannot overflow, and is exact for a constant
       for (index j = 0; j < m.d + m.k; ++j) m.centre[j] += (rows.value(i, j) - m.centre[j]) * (w / total);
   }

@@ -155,7 +155,7 @@ class tree {
     v.tail[0] = m.weight, v.tail[1] = Real(double(m.count));
     if (v.mean == m.mean) return;
     const index p = d_ + k_;
-    std::copy_n(m.centre, p, v.centre), std::copy_n(m.bounds, 2 * d_, v.bounds), std::copy_n(m.mean, p, v.mean);
+    std::copy_n(m.centre, p, v.centre), std::copy_n(m.bounds, 2 * p, v.bounds), std::copy_n(m.mean, p, v.mean);
     std::copy_n(m.scatter, k_, v.scatter), std::copy_n(m.gram.data, p * p, v.gram.data);
   }
   index take_slot() {
@@ -238,10 +238,7 @@ class tree {
     each_child([&](const moments<Real>& child) {
       const double share = value(child.weight) / value(m.weight);
       for (index j = 0; j < p; ++j) m.centre[j] += share * (child.centre[j] + value(child.mean[j]));
-      for (index j = 0; j < d_; ++j) {
-        m.bounds[j] = first ? child.bounds[j] : std::min(m.bounds[j], child.bounds[j]);
-        m.bounds[d_ + j] = first ? child.bounds[d_ + j] : std::max(m.bounds[d_ + j], child.bounds[d_ + j]);
-      }
+      widen(m.bounds, child.bounds, d_, k_, first);
       first = false;
     });
     each_child([&](const moments<Real>& child) {
@@ -258,6 +255,7 @@ class tree {
     });
     wipe(v_.data(), v_.size() * sizeof(Real));
     for (index r = 0; r < k_; ++r) m.scatter[r] = m.gram[d_ + r][d_ + r];
+    m.settle_constants();
   }
   /// The mean of a child, from the centre of its parent.
   static Real away(const moments<Real>& child, const moments<Real>& m, index j) {
@@ -277,7 +275,7 @@ template <class Real>
 void set_uncentred(const moments<Real>& from, moments<Real>& m) {
   const index p = m.d + m.k;
   m.centred = false, m.weight = from.weight, m.count = from.count, m.spread = true;
-  std::copy_n(from.bounds, 2 * m.d, m.bounds), std::copy_n(from.scatter, m.k, m.scatter);
+  std::copy_n(from.bounds, 2 * p, m.bounds), std::copy_n(from.scatter, m.k, m.scatter);
   for (index i = 0; i < p; ++i) {
     m.mean[i] = from.mean[i] + Real(from.centre[i]);
     for (index j = 0; j <= i; ++j) m.gram[i][j] = muladd(m.weight * m.mean[i], m.mean[j], from.gram[i][j]);

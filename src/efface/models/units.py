@@ -32,7 +32,7 @@ def warn_of_uneven_features(model: str, X: Matrix, depth: int = 4) -> bool:
         return False
     text = (
         f"'{model}' shrinks features by their units: the spread of feature {high} is "
-        f"{spreads[high] / spreads[low]:.1g} times that of feature {low}; pass standardize=True, "
+        f"{float(spreads[high]) / float(spreads[low]):.1g} times that of feature {low}; pass standardize=True, "
         "or use AutoRidge, which scales features by itself."
     )
     warnings.warn(text, UnevenFeatures, stacklevel=depth)
