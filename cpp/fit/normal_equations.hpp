@@ -108,7 +108,7 @@ class normal_equations {
         const double spread = scatter * std::max(1.0, grid.length[k] / size);
         noise[k] = 2.2e-16 * (dual ? grid.lam[k] * spread : e.square + spread);
       }
-      const double moved = doubt(e, c, left, residual, noise, 4.4e-16 * trace / base);
+      const double moved = doubt(e, c, left, residual, noise, 4.4e-16 * trace, grid.trace);
       sound &= moved < certain && moved * bend < 0.2 * enough;
       const int below = int((c.exponent - first_exponent) / exponent_step);
       if (!((largest + lam[r]) * grid.trace[below] < well_conditioned))  // a bound of the condition

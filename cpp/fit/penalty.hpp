@@ -70,16 +70,16 @@ inline choice weigh(const evidence& e, const double* log_det, const double* free
   return c;
 }
 
-/// How far rounding errors can move the exponent: `noise` of left and residual, and `shift` of the
-/// least eigenvalue, in units of the penalty of exponent 0. Penalties without weight count too: errors
+/// How far rounding errors can move the exponent: `noise` of left and residual, and `shift` of
+/// eigenvalues, whose inverses have the sum `inverse_trace`. Penalties without weight count too: errors
 /// may have taken it from them.
 inline double doubt(const evidence& e, const choice& c, const double* left, const double* residual,
-                    const double* noise, double shift) {
+                    const double* noise, double shift, const double* inverse_trace) {
   const auto error = [&](int k) {  // of the logarithm of a weight
     const double floor = e.floor();
     const double least = std::max(e.rho() > 0.0 ? std::min(left[k], residual[k]) : left[k], floor);
     return 0.5 * e.freedom * std::log((least + noise[k]) / std::max(least - noise[k], floor)) +
-           0.5 * (e.freedom + 1.0) * std::ldexp(shift, -int(exponent_of(k)));
+           0.5 * (e.freedom + 1.0) * shift * inverse_trace[k];
   };
   const int top = int(std::max_element(c.weight, c.weight + exponents) - c.weight);
   const double base = error(top);

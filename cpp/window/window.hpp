@@ -196,7 +196,7 @@ class window {
 
   /// Names what does not follow from the live rows.
   std::vector<const char*> residues() {
-    std::vector<const char*> found;
+    std::vector<const char*> found;  // scratch first: the other checks use it
     const row_block& r = *rows_;
     const auto zeros = [](const auto& values, index lo, index hi) {
       return std::all_of(values.begin() + lo, values.begin() + hi, [](double each) { return each == 0.0; });
@@ -205,6 +205,10 @@ class window {
       if (!zeros(r.x, lo * d_, hi * d_) || !zeros(r.y, lo * k_, hi * k_) || !zeros(r.w, lo, hi) ||
           !zeros(r.own, lo, hi))
         found.push_back("rows");
+    work_.each([&](const arena& a) {
+      if (!std::all_of(a.data(), a.data() + a.size(), [](char each) { return each == 0; }))
+        found.push_back("scratch");
+    });
     const weighted_rows rows = view();
     if (sliding_ && !sliding_->sums.follows(rows, sliding_->memory)) found.push_back("sums");
     if (precise_sliding_ && !precise_sliding_->sums.follows(rows, precise_sliding_->memory))
@@ -212,10 +216,6 @@ class window {
     if (outside_ && !outside_->core.follows(rows, outside_->memory)) found.push_back("core");
     if (!same_tree(trees_, work_.fast())) found.push_back("tree");
     if (!precise_trees_.empty() && !same_tree(precise_trees_, work_.precise())) found.push_back("precise tree");
-    work_.each([&](const arena& a) {
-      if (!std::all_of(a.data(), a.data() + a.size(), [](char each) { return each == 0; }))
-        found.push_back("scratch");
-    });
     return found;
   }
   /// Calls `look` with the address and the size in bytes of all memory that rows can be in.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 from dataclasses import replace
 
@@ -13,7 +14,6 @@ from random_models import HISTORIES, MODELS, after_events
 from twins import diagnostics as naive_diagnostics
 
 from efface import OLS, KeepFor, audit, diagnose, load
-from efface.engine.events.state import open_stream
 
 
 @settings(deadline=None, max_examples=150)
@@ -98,11 +98,24 @@ def fitted(kind="Ridge", n=30):
     return MODELS[kind](window=n).fit(X, X @ [1.0, -2.0, 0.5] + 4.0 + 0.1 * rng.normal(size=n))
 
 
+X_PLACE, Y_PLACE, WEIGHT, OWN_WEIGHT, SOLUTION, TREE = range(6)  # in the memory of a window
+
+
+def spoil(model, part, at, value):
+    """Write a number into memory that is offered read-only."""
+    memory = model._live.solver.window.memory()[part]
+    ctypes.c_double.from_address(memory.ctypes.data + 8 * at).value = value
+
+
+def held(model, part, at):
+    return float(model._live.solver.window.memory()[part][at])
+
+
 def test_an_altered_coefficient_is_found():
     model = fitted()
     assert audit(model).holds
     assert model.coef_.size
-    open_stream(model._live.solver.stores[0]).coef[1] *= 1 + 1e-6
+    spoil(model, SOLUTION, 1, held(model, SOLUTION, 1) * (1 + 1e-6))
     found = audit(model)
     assert not found.holds
     assert found.canonical  # the file that save would write is right
@@ -114,14 +127,14 @@ def test_an_altered_coefficient_is_found():
 def test_an_altered_intercept_is_found():
     model = fitted()
     assert model.coef_.size
-    open_stream(model._live.solver.stores[0]).state.intercept += 1e-6
+    spoil(model, SOLUTION, 3, held(model, SOLUTION, 3) + 1e-6)
     assert not audit(model).holds
 
 
 def test_an_altered_row_is_found():
     model = fitted()
     assert model.coef_.size
-    model._live.solver.rows.features[4, 0] += 1e-3
+    spoil(model, X_PLACE, 12, held(model, X_PLACE, 12) + 1e-3)
     found = audit(model)
     assert not found.holds
     assert found.error > 1e-6
@@ -132,41 +145,47 @@ def test_an_altered_weight_is_found():
     model.partial_fit(np.eye(3), np.zeros(3), sample_weight=[2.0, 0.5, 0.0])
     assert audit(model).holds
     assert model.coef_.size  # solved before the rows are altered
-    responses = model._live.solver.rows.responses
-    for row in responses[-3:-1]:
-        row[1:] = np.sqrt(row[2] * 1.01), row[2] * 1.01
+    head = int(np.flatnonzero(model._live.solver.window.memory()[WEIGHT])[0])
+    for place in (head + 27, head + 28):
+        weight = held(model, WEIGHT, place)
+        for part in (WEIGHT, OWN_WEIGHT):
+            spoil(model, part, place, weight * 1.01)
         found = audit(model)
         assert not found.holds
         assert found.error > 1e-6
-        row[1:] = np.sqrt(row[2] / 1.01), row[2] / 1.01
-    responses[-1, 1:] = 0.1, 0.01  # this row had the weight 0
+        for part in (WEIGHT, OWN_WEIGHT):
+            spoil(model, part, place, weight)
+    assert audit(model).holds
+    spoil(model, OWN_WEIGHT, head + 29, 0.01)  # this row had the weight 0
     assert not audit(model).holds
 
 
 def test_a_negative_weight_is_found():
     model = fitted()
-    model._live.solver.rows.arrays[1][3, 2] = -1.0
+    spoil(model, OWN_WEIGHT, 3, -1.0)
     assert audit(model).verdict == (
         "fails: its state is inconsistent (weights that are no weights)"
     )
 
 
-def test_a_wrong_square_root_of_a_weight_is_found():
+def test_a_weight_that_differs_from_the_given_one_is_found():
     model = fitted()
     assert model.coef_.size
-    model._live.solver.rows.arrays[1][3, 1] += 1e-3
+    spoil(model, WEIGHT, 3, 1.001)
     found = audit(model)
     assert not found.canonical
-    expected = "fails: its state is not that of a fresh model given the live rows ('outside.rows')"
-    assert found.verdict == expected
+    assert found.residues == ("tree",)
 
 
 def test_a_penalty_that_does_not_follow_from_the_live_rows_is_found():
     model = fitted("AdaptiveRidge, the paper's")
     right = model.penalty_
-    solver = model._live.solver
-    solver.penalty = replace(solver.penalty, theta_max=0.5)  # half of it doubles the penalty
-    solver.rebuild()
+    live = model._live
+    rule = replace(live.solver.penalty, theta_max=0.5)  # half of it doubles the penalty
+    other = type(live.solver)(3, rule, intercept=True)
+    other.use_walls(live.index.walls)
+    other.extend(*live.solver.values())
+    live.solver = other
     found = audit(model)
     assert not found.holds
     assert f"'penalty_' is {2 * right:.6g} but the live rows give {right:.6g}" in found.verdict
@@ -174,18 +193,18 @@ def test_a_penalty_that_does_not_follow_from_the_live_rows_is_found():
 
 def test_a_value_in_a_free_cell_is_found():
     model = fitted()
-    model._live.solver.rows.arrays[0][-1, 0] = 1.0
+    spoil(model, X_PLACE, model._live.solver.window.memory()[X_PLACE].size - 1, 1.0)
     found = audit(model)
     assert not found.holds
     assert not found.canonical
-    assert found.verdict == "fails: its state is not that of a fresh model given the live rows"
+    text = "fails: its state is not that of a fresh model given the live rows"
+    assert found.verdict == f"{text} ('rows')"
 
 
 @pytest.mark.parametrize(
     ("damage", "finding"),
     [
         (lambda live: live.index.drop(1), "rows, responses and ids differ in number"),
-        (lambda live: live.solver.rows.arrays[0].fill(np.nan), "values that are not finite"),
         (lambda live: setattr(live, "phase", -1), "a phase that is not a whole number"),
     ],
 )
@@ -232,35 +251,42 @@ def test_an_audit_is_readable_in_a_terminal():
     assert "0, 1, 2, 3, 4 and 4 more" in many
 
 
+def test_a_value_that_is_not_finite_is_found():
+    model = fitted()
+    spoil(model, X_PLACE, 5, np.nan)
+    text = "fails: its state is inconsistent (values that are not finite)"
+    assert audit(model).verdict == text
+
+
 def test_a_sum_that_contains_another_row_is_found():
     model = fitted()
     assert model.coef_.size
-    stream = open_stream(model._live.solver.stores[0])
-    stream.sums.total[1, 0] += 1e-3
+    tree = model._live.solver.window.memory()[TREE]
+    spoil(model, TREE, int(np.flatnonzero(tree)[0]), 1e-3)
     found = audit(model)
     assert not found.holds
-    assert found.residues == ("sums.total",)
+    assert found.residues == ("tree",)
 
 
-@pytest.mark.parametrize("part", ["work", "core", "outside"])
-def test_a_number_in_a_cell_that_must_be_zero_is_found(part):
+def test_a_sliding_sum_that_contains_another_row_is_found():
     model = fitted()
+    for row in np.random.default_rng(8).normal(size=(60, 3)):
+        model.predict_one(row)
+        model.learn_one(row, 1.0)
     assert audit(model).holds
-    getattr(open_stream(model._live.solver.stores[0]), part)[-1 if part != "core" else 1][0] = 1.5
-    found = audit(model)
-    assert not found.canonical
-    assert [name.split(".")[0] for name in found.residues] == [part]
+    sums = model._live.solver.window.memory()[TREE:]
+    place = max(range(len(sums)), key=lambda part: np.count_nonzero(sums[part])) + TREE
+    count = np.flatnonzero(model._live.solver.window.memory()[place])
+    spoil(model, place, int(count[count.size // 2]), 0.125)
+    assert audit(model).residues in (("sums",), ("tree",))
 
 
-def test_an_audit_finds_a_departed_row_that_a_prediction_left():
-    model = fitted("OLS")
+def test_a_number_in_scratch_is_found():
+    model = fitted()
     assert model.coef_.size
-    solver = model._live.solver
-    solver.rows.drop(12)  # without telling the solver
-    model._live.index.drop(12)
-    found = audit(model)
-    assert not found.holds
-    assert "core" in found.residues
+    last = len(model._live.solver.window.memory()) - 1
+    spoil(model, last, 7, 1.5)
+    assert audit(model).residues == ("scratch",)
 
 
 @pytest.mark.parametrize("kind", sorted(MODELS))

@@ -33,7 +33,7 @@ def test_a_diagnosis_equals_dense_algebra_in_50_digits(history):
     model, X, _ = after_events(*history)
     x = np.abs(X).max(initial=1.0) * np.array([1.0, -0.5, 0.25])
     found = diagnose(model, x)
-    w = model._live.solver.rows.weights
+    w = model._live.solver.weights
     assert found.n_rows == model.n_rows_ == len(X) == len(w)
     assert found.penalty == model.penalty_
     if not len(X):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 from twins import selection as twin
@@ -33,9 +35,11 @@ def test_an_audit_finds_another_penalty(average):
     X, y = rng.normal(size=(30, 3)), rng.normal(size=30)
     model = AutoRidge(average=average).fit(X, y)
     assert audit(model).holds
-    solver = model._live.solver
-    solver.predict(X[0])
-    solver._coef[:] *= 1.0 + 1e-7
+    model.predict_one(X[0])
+    solution = model._live.solver.window.memory()[4]
+    for at in range(3):
+        place = ctypes.c_double.from_address(solution.ctypes.data + 8 * at)
+        place.value *= 1.0 + 1e-7
     assert not audit(model).holds
 
 

@@ -47,7 +47,7 @@ def same(live, twin):
     assert live.index.ids == twin.ids
     assert (X == twin.X).all()
     assert (y == twin.y).all()
-    assert live.solver.rows.n_rows == len(live.index)
+    assert live.solver.n_rows == len(live.index)
 
 
 def data(n, seed=0):
@@ -213,7 +213,7 @@ def test_rows_expire_by_a_given_time():
     assert live.expire(start + timedelta(seconds=12)) == 3
     assert live.index.ids == [3, 4]
     assert live.expire(start + timedelta(days=1)) == 2
-    assert live.solver.rows.n_rows == 0
+    assert live.solver.n_rows == 0
 
 
 def test_an_earlier_time_expires_nothing():
@@ -257,7 +257,7 @@ def test_a_wiped_model_has_no_row():
     live = live_rows(KeepAll())
     live.learn(live.arrivals(*data(5), None, None))
     live.wipe()
-    assert live.solver.rows.n_rows == len(live.index) == 0
+    assert live.solver.n_rows == len(live.index) == 0
 
 
 def test_rows_in_order_are_one_run_with_their_schedule():

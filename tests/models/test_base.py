@@ -131,7 +131,7 @@ def test_a_loaded_model_continues_bit_for_bit(kind, window, tmp_path):
     model.save(tmp_path / "a")
     again = load(tmp_path / "a")
     assert type(again) is kind
-    assert (again._live.solver.rows.weights == model._live.solver.rows.weights).all()
+    assert (again._live.solver.weights == model._live.solver.weights).all()
     assert again.get_params() == model.get_params()
     assert continued_outputs(again) == continued_outputs(model)
     model.save(tmp_path / "b")

@@ -173,7 +173,7 @@ def test_weights_are_passed_as_w():
     assert whole.weights == pytest.approx({**single.weights, "c": 0.0})
     alike = Regressor(Ridge())
     alike.learn_many(frame, y, 2)
-    assert alike._live.solver.rows.weights.tolist() == [2.0, 2.0, 2.0]
+    assert alike._live.solver.weights.tolist() == [2.0, 2.0, 2.0]
 
 
 def test_rows_fade_while_features_come_and_go():
@@ -196,7 +196,7 @@ def test_rows_fade_while_features_come_and_go():
 def test_a_weight_passes_through_a_pipeline():
     model = compose.Select("a") | Regressor(Ridge())
     model.learn_one({"a": 1.0, "b": 2.0}, 1.0, w=3.0)
-    assert model["Regressor"]._live.solver.rows.weights.tolist() == [3.0]
+    assert model["Regressor"]._live.solver.weights.tolist() == [3.0]
 
 
 def test_a_regressor_without_rows_predicts_0():

@@ -77,19 +77,21 @@ class Design:
 
     @cached_property
     def _units(self) -> Array | None:
-        """The lengths of the columns, if they have full rank once divided by them."""
+        """The lengths of the columns, 1 for those of zeros, if the others then have full rank."""
         lengths = np.linalg.norm(self._rows, axis=0)
-        if len(self._rows) - self.intercept <= self.d or not lengths.all():
+        if len(self._rows) - self.intercept <= self.d or not lengths.any():
             return None
-        return lengths if spectrum(self._rows / lengths).rank == self.d else None
+        units = np.where(lengths > 0.0, lengths, 1.0)
+        return units if spectrum(self._rows / units).rank == np.count_nonzero(lengths) else None
 
     @property
     def rank(self) -> int:
         """The rank, by the rule of ``numpy.linalg.matrix_rank``.
 
-        With more rows than unknowns, full rank does not depend on the units of the features.
+        With more rows than unknowns, the rank of independent features does not depend on their units.
         """
-        return self.d if self._units is not None else int(np.count_nonzero(self._values))
+        counted = self._values if self._units is None else np.linalg.norm(self._rows, axis=0)
+        return int(np.count_nonzero(counted))
 
     @property
     def eigenvalues(self) -> tuple[float, float]:

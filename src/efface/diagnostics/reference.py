@@ -167,8 +167,8 @@ class _Solver(NamedTuple):
 
     Without a penalty it is the pseudo-inverse. The rows of A are the ``deviations`` from the mean,
     each times the square root of its weight. With more rows than unknowns, the columns are divided
-    by ``units``, their lengths, if they have full rank then. A penalty is appended to A before, as
-    further rows. Elsewhere units are 1.
+    by ``units``, their lengths, if those that are not 0 have full rank then. A penalty is appended to
+    A before, as further rows. Elsewhere units are 1.
     """
 
     deviations: Array
@@ -185,9 +185,11 @@ class _Solver(NamedTuple):
         matrix, (n, d) = np.sqrt(weights)[:, np.newaxis] * rows, rows.shape
         augmented = np.vstack([matrix, math.sqrt(penalty) * np.eye(d)]) if penalty else matrix
         lengths = np.linalg.norm(augmented, axis=0)
-        if n - intercept > d and lengths.all():
+        present = np.count_nonzero(lengths)
+        if n - intercept > d and present:
+            lengths[lengths == 0.0] = 1.0
             factors = _decomposed(augmented / lengths)
-            if factors[1].size == d:
+            if factors[1].size == present:
                 return _Solver(rows, weights, matrix, *factors, lengths, penalty)
         return _Solver(rows, weights, matrix, *_decomposed(matrix), np.ones(d), penalty)
 
