@@ -93,8 +93,10 @@ class measures {
   }
   /// Of row i and response r, after `respond`, without its weight.
   Real residual(const weighted_rows& rows, index i, index r) {
-    place(rows.x + i * d_, work_[0]);
-    return distance(rows.y[i * rows.k + r], d_ + r) - inner(work_[0], theta_[r], d_);
+    Real rest = distance(rows.y[i * rows.k + r], d_ + r);
+    const double* x = rows.x + i * d_;
+    for (index j = 0; j < d_; ++j) rest = mulsub(distance(x[j], j) * scale_[j], theta_[r][j], rest);
+    return rest;
   }
 
   // -- the window ------------------------------------------------------------------------------
@@ -143,12 +145,13 @@ class measures {
   /// Of coefficient j, in units of the noise variance.
   double variance(index j) {
     const double s = value(scale_[j]);
-    if constexpr (precise) {
-      const dd* half = half_of(j);
-      return value(inner(half, half, d_)) * s * s;
-    } else {
-      return solver_.diagonal(j) * s * s;
-    }
+    return diagonal(j) * s * s;
+  }
+  /// tr H^-1 Phi: the degrees of freedom of the coefficients.
+  double unknowns() {
+    double count = double(d_);
+    for (index j = 0; j < d_ && penalty_ > 0.0; ++j) count -= penalty_ * diagonal(j);
+    return count;
   }
   /// Of the intercept: the leverage of x = 0.
   double intercept_variance() {
@@ -161,6 +164,15 @@ class measures {
   double mean(index j) const { return m_->centred ? m_->centre[j] + value(m_->mean[j]) : 0.0; }
 
  private:
+  /// Entry (j, j) of H^-1.
+  double diagonal(index j) {
+    if constexpr (precise) {
+      const dd* half = half_of(j);
+      return value(inner(half, half, d_));
+    } else {
+      return solver_.diagonal(j);
+    }
+  }
   double* zeros() { return reinterpret_cast<double*>(work_[2]); }
   double base() const { return intercept_ ? value(Real(1.0) / m_->weight) : 0.0; }
   double square_of_mean(index r) const {

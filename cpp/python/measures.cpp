@@ -55,18 +55,20 @@ nb::tuple gauge(const_matrix x, const_matrix y, const_vector w, const_matrix row
   return nb::make_tuple(gauges, rank);
 }
 
-/// Variances (ranges, d) and that of the intercept (ranges); squared residuals and responses (ranges, k).
+/// Variances (ranges, d) and that of the intercept (ranges); squared residuals and responses (ranges, k);
+/// degrees of freedom of the coefficients (ranges).
 nb::tuple infer(const_matrix x, const_matrix y, const_vector w, const_places lo, const_places hi,
-                bool intercept) {
+                bool intercept, double power, double penalty) {
   const row_ranges ranges = ranges_of(x, y, w, lo, hi);
   const std::size_t m = ranges.count, d = ranges.rows.d, k = ranges.rows.k;
   auto variance = new_array<double>({m, d}), base = new_array<double>({m});
-  auto unexplained = new_array<double>({m, k}), total = new_array<double>({m, k});
+  auto unexplained = new_array<double>({m, k}), total = new_array<double>({m, k}), unknowns = new_array<double>({m});
   {
     nb::gil_scoped_release unlocked;
-    infer_ranges(ranges, intercept, {variance.data(), base.data(), unexplained.data(), total.data()});
+    infer_ranges(ranges, {intercept, power, fixed{0.0}}, penalty,
+                 {variance.data(), base.data(), unexplained.data(), total.data(), unknowns.data()});
   }
-  return nb::make_tuple(variance, base, unexplained, total);
+  return nb::make_tuple(variance, base, unexplained, total, unknowns);
 }
 
 /// Variances (ranges, k, d) and those of the intercepts (ranges, k). Kinds 0 to 3 are HC0 to HC3, 4 is HAC.
@@ -91,7 +93,7 @@ void bind_measures(nb::module_& m) {
   m.def("gauge_rows", &gauge, nb::arg("x"), nb::arg("y"), nb::arg("w"), nb::arg("rows"), nb::arg("penalty"),
         nb::arg("intercept") = true, nb::arg("power") = 0.0);
   m.def("infer_ranges", &infer, nb::arg("x"), nb::arg("y"), nb::arg("w"), nb::arg("lo"), nb::arg("hi"),
-        nb::arg("intercept") = true);
+        nb::arg("intercept") = true, nb::arg("power") = 0.0, nb::arg("penalty") = 0.0);
   m.def("robust_ranges", &robust, nb::arg("x"), nb::arg("y"), nb::arg("w"), nb::arg("lo"), nb::arg("hi"),
         nb::arg("intercept") = true, nb::arg("kind") = 0, nb::arg("lags") = -1);
 }

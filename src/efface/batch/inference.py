@@ -53,7 +53,7 @@ def infer_windows(rows: RowArrays, starts: Ints, ends: Ints, intercept: bool) ->
     (array([0.25]), np.float64(14.0))
     """
     ranges = starts[ends], ends + 1
-    variance, base, unexplained, total = core.infer_ranges(*_arrays(rows), *ranges, intercept)
+    variance, base, unexplained, total, _ = core.infer_ranges(*_arrays(rows), *ranges, intercept)
     found = variance, base, unexplained[:, 0], total[:, 0]
     return Inference(*(_spread(values, ends, len(rows.y)) for values in found))
 
