@@ -5,10 +5,9 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
-#include "memory/arena.hpp"
 #include "linalg/cholesky.hpp"
+#include "memory/arena.hpp"
 #include "linalg/dense.hpp"
 
 namespace efface {
@@ -69,9 +68,8 @@ void add_product(matrix_view out, const_view a, const_view b) {
   detail::add_product_rows<Sign, 1>(out, a, b, i);
 }
 
-/// a <- a b for at most 16 columns, eight rows at a time.
-inline void multiply_in_place(matrix_view a, const_view b) {
-  alignas(64) double before[8 * 16];
+/// a <- a b for at most 16 columns, eight rows at a time. `before` has room for 128 numbers.
+inline void multiply_in_place(matrix_view a, const_view b, double* before) {
   for (index i = 0; i < a.rows; i += 8) {
     const index m = std::min<index>(8, a.rows - i), n = a.columns;
     for (index r = 0; r < m; ++r) std::copy_n(a[i + r], n, before + r * n);
@@ -93,10 +91,9 @@ inline void square(matrix_view out, const_view a, double* scratch) {
 /// A = L L', by panels of 16 columns. Of L, the inverses W of the diagonal blocks are kept.
 class blocked_cholesky {
  public:
-  explicit blocked_cholesky(index n)
-      : n_(n), own_(n * n + 2 * panel * (n + panel)), transposed_(own_.data()), corners_(transposed_ + n * n) {}
   blocked_cholesky(arena& a, index n)
-      : n_(n), transposed_(a.take<double>(n * n)), corners_(a.take<double>(2 * panel * (n + panel))) {}
+      : n_(n), transposed_(a.take<double>(n * n)), corners_(a.take<double>(2 * panel * (n + panel))),
+        scratch_(a.take<double>(2 * panel * panel)) {}
 
   /// The lower triangle of `rows` has A in its first n rows, U below: rows <- U L'^-1. Returns
   /// whether all pivots are sound. With `triangular`, U is n rows of the identity.
@@ -110,11 +107,25 @@ class blocked_cholesky {
       if (j > 0) add_product<-1>(target, ahead, {transposed_ + j, j, width, n_});
       invert_corner(target, scale + j, width, corner(j), v);
       const auto below = rows.at(j + width, j, end - j - width, width);
-      multiply_in_place(below, {corner(j) + panel * panel, width, width, panel});
+      multiply_in_place(below, {corner(j) + panel * panel, width, width, panel}, scratch_);
       for (index i = j + width; i < n_; ++i)
         for (index c = 0; c < width; ++c) transposed_[(j + c) * n_ + i] = rows[i][j + c];
     }
+    wipe(scratch_, 2 * panel * panel * sizeof(double));
     return v;
+  }
+
+  /// rows <- rows L'^-1
+  void divide_transposed(matrix_view rows) const {
+    for (index j = 0; j < n_; j += panel) {
+      const index width = std::min(panel, n_ - j), rest = n_ - j - width;
+      const auto part = rows.at(0, j, rows.rows, width);
+      multiply_in_place(part, {corner(j) + panel * panel, width, width, panel}, scratch_);
+      if (rest > 0)
+        add_product<-1>(rows.at(0, j + width, rows.rows, rest), part,
+                        {transposed_ + j * n_ + j + width, width, rest, n_});
+    }
+    wipe(scratch_, 2 * panel * panel * sizeof(double));
   }
 
   /// rows <- rows L^-1; `factor` is what `factorise` left.
@@ -122,9 +133,14 @@ class blocked_cholesky {
     for (index j = (n_ - 1) / panel * panel; j >= 0; j -= panel) {
       const index width = std::min(panel, n_ - j);
       const auto part = rows.at(0, j, rows.rows, width);
-      multiply_in_place(part, {corner(j), width, width, panel});
+      multiply_in_place(part, {corner(j), width, width, panel}, scratch_);
       if (j > 0) add_product<-1>(rows.at(0, 0, rows.rows, j), part, factor.at(j, 0, width, j));
     }
+    wipe(scratch_, 2 * panel * panel * sizeof(double));
+  }
+
+  void clear() {
+    wipe(transposed_, n_ * n_ * sizeof(double)), wipe(corners_, 2 * panel * (n_ + panel) * sizeof(double));
   }
 
  private:
@@ -133,9 +149,9 @@ class blocked_cholesky {
   const double* corner(index j) const { return corners_ + 2 * panel * j; }
 
   /// W and W' of a diagonal block, by elimination on (A | I) along whole rows.
-  static void invert_corner(const_view a, const double* scale, index width, double* w,
-                            verdict<double>& v) {
-    alignas(64) double wide[panel][2 * panel] = {};
+  void invert_corner(const_view a, const double* scale, index width, double* w, verdict<double>& v) const {
+    const rows_of<double> wide{scratch_, 2 * panel};
+    std::fill_n(scratch_, 2 * panel * panel, 0.0);
     for (index i = 0; i < width; ++i) {
       for (index j = 0; j <= i; ++j) wide[i][j] = wide[j][i] = a[i][j];
       wide[i][panel + i] = 1.0;
@@ -143,7 +159,7 @@ class blocked_cholesky {
     for (index p = 0; p < width; ++p) {
       const double pivot = wide[p][p];
       v.sound &= pivot > safe * scale[p];
-      v.certain &= pivot > clear * scale[p];
+      v.certain &= pivot > efface::clear * scale[p];
       const double inverse = pivot > 0.0 ? 1.0 / pivot : 0.0, root = std::sqrt(inverse);
       for (index i = p + 1; i < width; ++i) {
         const lanes factor = wide[i][p] * inverse;
@@ -158,8 +174,7 @@ class blocked_cholesky {
   }
 
   index n_;
-  std::vector<double> own_;
-  double *transposed_, *corners_;
+  double *transposed_, *corners_, *scratch_;
 };
 
 }  // namespace efface

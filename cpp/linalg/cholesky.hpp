@@ -10,6 +10,10 @@
 namespace efface {
 
 inline constexpr double safe = 1e-4;   // the least share of a diagonal entry that a pivot may have
+template <class T>
+inline constexpr double safe_in = safe;
+template <class F>
+inline constexpr double safe_in<twofold<F>> = 1e-16;  // what stays are 16 digits either way
 inline constexpr double clear = 0.3;   // with more in every pivot, no far smaller margin is possible
 
 /// Rows `step` numbers apart.
@@ -70,7 +74,7 @@ struct tile {
   EFFACE_INLINE void factorise(const T* scale, verdict<T>& v) {
     EFFACE_UNROLL for (int c = 0; c < C; ++c) {
       T& pivot = at[c][c];
-      const auto good = pivot > T(safe) * scale[c];
+      const auto good = pivot > T(safe_in<T>) * scale[c];
       v.sound &= good;
       v.certain &= pivot > T(clear) * scale[c];
       pivot = select(good, T(1.0) / sqrt(select(good, pivot, T(1.0))), T(0.0));

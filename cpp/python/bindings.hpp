@@ -37,6 +37,9 @@ inline model model_of(bool intercept, double power, int rule, double a, double b
 }
 
 void bind_fit(nb::module_& m);
+void bind_many(nb::module_& m);
+void bind_ranges(nb::module_& m);
 void bind_window(nb::module_& m);
+void bind_measures(nb::module_& m);
 
 }  // namespace efface

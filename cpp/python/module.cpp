@@ -3,5 +3,8 @@
 
 NB_MODULE(EFFACE_MODULE, m) {
   efface::bind_fit(m);
+  efface::bind_many(m);
+  efface::bind_ranges(m);
   efface::bind_window(m);
+  efface::bind_measures(m);
 }

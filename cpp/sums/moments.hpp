@@ -59,6 +59,11 @@ struct block_gram {
   V* data;
   V* operator[](index i) const { return data + i * blocks; }
   void clear() const { wipe(data, 8 * blocks * blocks * sizeof(V)); }
+  /// Numbers side by side, of a row of lanes.
+  const double* numbers(index i) const
+    requires std::is_same_v<V, lanes> {
+    return reinterpret_cast<const double*>((*this)[i]);
+  }
   auto operator()(index i, index j) const {
     const V& block = (*this)[i][j / 8];
     if constexpr (std::is_same_v<V, lanes>) return block[j % 8];
@@ -79,13 +84,14 @@ class staged_rows {
 
   /// out += the rows [lo, hi)
   void add(const weighted_rows& rows, index lo, index hi, const double* centre, block_gram<V> out) {
+    const index used = std::min(most, std::max<index>(hi - lo, 0));
     for (; lo < hi; lo += most) {
       const index count = std::min(most, hi - lo);
       for (index i = 0; i < count; ++i) put(rows, lo + i, i, centre);
       add_products(count, out);
     }
-    wipe(high_, 2 * most * step_ * sizeof(double));
-    if (precise) wipe(low_, 2 * most * step_ * sizeof(double));
+    wipe(high_, 2 * used * step_ * sizeof(double));
+    if (precise) wipe(low_, 2 * used * step_ * sizeof(double));
   }
 
  private:
@@ -152,11 +158,17 @@ bool set_moments(block_gram<V> total, moments<Real>& m) {
   for (index i = 0; i < p; ++i) {
     const Real linear = i < d ? total(d, i) : total(i + 1, d);
     m.mean[i] = linear / m.weight;
-    for (index j = 0; j <= i; ++j) {
+    index j = 0;
+    if constexpr (std::is_same_v<V, lanes>) {
+      const double *row = total.numbers(place(i)), *sums = total.numbers(d);
+      const double mean = m.centred ? m.mean[i] : 0.0;
+      for (double* out = m.gram[i]; j < std::min(d, i + 1); ++j) out[j] = row[j] - mean * sums[j];
+    }
+    for (; j <= i; ++j) {
       const Real other = j < d ? total(d, j) : total(j + 1, d), raw = total(place(i), place(j));
       m.gram[i][j] = m.centred ? raw - m.mean[i] * other : raw;
     }
-    near &= !m.centred || !(value(m.mean[i] * linear) > 32.0 * value(m.gram[i][i]));
+    near &= !m.centred || (i < d && m.constant(i)) || !(value(m.mean[i] * linear) > 32.0 * value(m.gram[i][i]));
   }
   m.spread = true;
   for (index r = 0; r < m.k; ++r) {

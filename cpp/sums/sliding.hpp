@@ -15,10 +15,43 @@ class sliding {
  public:
   using Real = std::conditional_t<std::is_same_v<V, lanes>, double, dd>;
 
-  sliding(arena& a, index d, index k, index window, bool centred)
-      : staged_(a, d + k + 1), total_(a, d, k), recent_(a, d, k), m_(a, d, k) {
+  /// The sums of `part`: of rows (x - c, 1, y - c), and the bounds of the features.
+  struct part {
+    part(arena& a, index d, index k) : gram(a, d + k + 1), bounds(a.take<double>(2 * (d + k))), d(d), k(k) {}
+    block_gram<V> gram;
+    double* bounds;
+    index d, k, count = 0;  // rows with weight
+
+    void clear() {
+      gram.clear();
+      wipe(bounds, 2 * (d + k) * sizeof(double));
+      count = 0;
+    }
+    void add(staged_rows<V>& staged, const weighted_rows& rows, index lo, index hi, const double* centre) {
+      for (index i = lo; i < hi; ++i)
+        if (rows.weight(i) > 0.0) widen(bounds, rows, i, count++ == 0);
+      staged.add(rows, lo, hi, centre, gram);
+    }
+    void set_sum(const part& a, const part* b) {
+      count = a.count + (b ? b->count : 0);
+      if (!b || a.count == 0 || b->count == 0) {
+        const part& only = b && a.count == 0 ? *b : a;
+        for (index i = 0; i < 8 * gram.blocks; ++i) std::copy_n(only.gram[i], i / 8 + 1, gram[i]);
+        std::copy_n(only.bounds, 2 * (d + k), bounds);
+        return;
+      }
+      for (index i = 0; i < 8 * gram.blocks; ++i)
+        for (index j = 0; j <= i / 8; ++j) gram[i][j] = a.gram[i][j] + b->gram[i][j];
+      widen(bounds, a.bounds, d, k, true), widen(bounds, b->bounds, d, k, false);
+    }
+  };
+
+  /// `unit`: by how many rows ranges move at least, or nearly always.
+  sliding(arena& a, index d, index k, index window, bool centred, index unit = 1)
+      : staged_(a, d + k + 1), total_(a, d, k), recent_(a, d, k), unit_(unit), fan_(d < 256 ? 32 : 8),
+        m_(a, d, k) {
     index most = 2;
-    for (index n = window; n > 1; n = (n + fan - 1) / fan) most += fan + 1;
+    for (index n = window; n > unit; n = step_for(n)) most += fan_ + 1;
     for (index i = 0; i < most; ++i) stack_.emplace_back(a, d, k);
     starts_ = a.take<index>(most);
     m_.centred = centred;
@@ -27,21 +60,35 @@ class sliding {
   /// The moments of the rows [a, b). When turns happen does not depend on values, so that no row
   /// that has left decides how the others are summed.
   const moments<Real>& gather(const weighted_rows& rows, index a, index b) {
-    if (a > turn_ || b < seen_) turn_over(rows, b);
-    near_ = sum_to(rows, a, b);
+    const part& total = sum(rows, a, b);
+    std::copy_n(total.bounds, 2 * (m_.d + m_.k), m_.bounds);
+    m_.count = total.count;
+    near_ = set_moments(total.gram, m_);
     return m_;
   }
+  /// The sums of the rows [a, b), around `centre()`, which is one of them.
+  const part& sum(const weighted_rows& rows, index a, index b) {
+    if (a > anchor_ || a < first_ || b < seen_) turn_over(rows, a, b);
+    first_ = from_ = a;
+    recent_.add(staged_, rows, seen_, b, m_.centre);
+    seen_ = b;
+    reach_back(rows, a);
+    total_.set_sum(recent_, depth_ > 0 ? &stack_[depth_ - 1] : nullptr);
+    return total_;
+  }
+  /// Start again around the mean of [a, b): for arrays, of which no row leaves.
+  void recentre(const weighted_rows& rows, index a, index b) {
+    turn_over(rows, a, b);
+    if (m_.centred) describe(rows, a, b, m_);
+  }
+  const double* centre() const { return m_.centre; }
   /// Is the centre so near to the mean that the moments have their digits?
   bool near() const { return near_; }
 
   /// Overwrite what contains a row before `head`.
   void release(index head) {
     while (depth_ > 0 && starts_[depth_ - 1] < head) pop();
-    total_.clear();
-    wipe(m_.gram.data, (m_.d + m_.k) * (m_.d + m_.k) * sizeof(Real));
-    wipe(m_.mean, (m_.d + m_.k) * sizeof(Real)), wipe(m_.scatter, m_.k * sizeof(Real));
-    wipe(m_.bounds, 2 * (m_.d + m_.k) * sizeof(double));
-    m_.weight = Real(0.0);
+    if (head > from_) clear_moments();
     if (seen_ == never || head <= anchor_) return;  // the centre is a live row
     recent_.clear();
     wipe(m_.centre, (m_.d + m_.k) * sizeof(double));
@@ -50,6 +97,7 @@ class sliding {
   /// Overwrite everything.
   void clear() {
     while (depth_ > 0) pop();
+    clear_moments();
     release(never);
   }
   /// Are all sums, to the last bit, those of the rows that they declare?
@@ -72,57 +120,31 @@ class sliding {
   }
   void shift(index by) {
     if (seen_ != never) seen_ -= by;
-    turn_ -= by, anchor_ -= by;
+    if (from_ != never) from_ -= by;
+    first_ -= by, turn_ -= by, anchor_ -= by;
     for (index i = 0; i < depth_; ++i) starts_[i] -= by;
   }
 
  private:
-  static constexpr index fan = 32, never = index(1) << 62;
+  static constexpr index never = index(1) << 62;
 
-  struct part {
-    part(arena& a, index d, index k) : gram(a, d + k + 1), bounds(a.take<double>(2 * (d + k))), d(d), k(k) {}
-    block_gram<V> gram;
-    double* bounds;
-    index d, k, count = 0;  // rows with weight
-
-    void clear() {
-      gram.clear();
-      wipe(bounds, 2 * (d + k) * sizeof(double));
-      count = 0;
-    }
-    void add(staged_rows<V>& staged, const weighted_rows& rows, index lo, index hi, const double* centre) {
-      for (index i = lo; i < hi; ++i)
-        if (rows.weight(i) > 0.0) widen(bounds, rows, i, count++ == 0);
-      staged.add(rows, lo, hi, centre, gram);
-    }
-    void set_sum(const part& a, const part* b) {
-      const index n = 8 * gram.blocks * gram.blocks;
-      count = a.count + (b ? b->count : 0);
-      if (!b || a.count == 0 || b->count == 0) {
-        const part& only = b && a.count == 0 ? *b : a;
-        std::copy_n(only.gram.data, n, gram.data), std::copy_n(only.bounds, 2 * (d + k), bounds);
-        return;
-      }
-      for (index i = 0; i < n; ++i) gram.data[i] = a.gram.data[i] + b->gram.data[i];
-      widen(bounds, a.bounds, d, k, true), widen(bounds, b->bounds, d, k, false);
-    }
-  };
-
-  void pop() { stack_[--depth_].clear(), starts_[depth_] = 0; }
-  bool sum_to(const weighted_rows& rows, index a, index b) {
-    recent_.add(staged_, rows, seen_, b, m_.centre);
-    seen_ = b;
-    reach_back(rows, a);
-    total_.set_sum(recent_, depth_ > 0 ? &stack_[depth_ - 1] : nullptr);
-    std::copy_n(total_.bounds, 2 * (m_.d + m_.k), m_.bounds);
-    m_.count = total_.count;
-    return set_moments(total_.gram, m_);
+  void clear_moments() {
+    total_.clear();
+    wipe(m_.gram.data, (m_.d + m_.k) * (m_.d + m_.k) * sizeof(Real));
+    wipe(m_.mean, (m_.d + m_.k) * sizeof(Real)), wipe(m_.scatter, m_.k * sizeof(Real));
+    wipe(m_.bounds, 2 * (m_.d + m_.k) * sizeof(double));
+    m_.weight = Real(0.0), m_.count = 0, from_ = never;
   }
-  /// Start anew at the row b, around the newest row: a mean would outlive rows that leave.
-  void turn_over(const weighted_rows& rows, index b) {
+  index step_for(index rows) const { return (rows + fan_ * unit_ - 1) / (fan_ * unit_) * unit_; }
+  void pop() { stack_[--depth_].clear(), starts_[depth_] = 0; }
+  /// Start again at the row b, around the newest row that has weight: a mean would outlive rows that
+  /// leave, and a row without weight counts for nothing.
+  void turn_over(const weighted_rows& rows, index a, index b) {
     recent_.clear();
     while (depth_ > 0) pop();
     turn_ = seen_ = b, anchor_ = b - 1;
+    while (anchor_ > a && !(rows.weight(anchor_) > 0.0)) --anchor_;
+    if (!(rows.weight(anchor_) > 0.0)) anchor_ = b - 1;
     for (index j = 0; m_.centred && j < m_.d + m_.k; ++j) m_.centre[j] = rows.value(anchor_, j);
   }
   /// Extend the stack until its top starts at `a`.
@@ -130,7 +152,7 @@ class sliding {
     while (depth_ > 0 && starts_[depth_ - 1] < a) pop();
     index top = depth_ > 0 ? starts_[depth_ - 1] : turn_, step = top - a;
     while (top > a) {
-      if (top - a <= step) step = (top - a + fan - 1) / fan;
+      if (top - a <= step) step = step_for(top - a);
       const index start = a + (top - a - 1) / step * step;
       if (depth_ > 0) stack_[depth_].set_sum(stack_[depth_ - 1], nullptr);
       stack_[depth_].add(staged_, rows, start, top, m_.centre);
@@ -143,7 +165,8 @@ class sliding {
   std::vector<part> stack_;
   index* starts_;
   bool near_ = false;
-  index depth_ = 0, turn_ = 0, seen_ = never, anchor_ = 0;
+  index unit_, fan_, first_ = 0, depth_ = 0, turn_ = 0, seen_ = never, anchor_ = 0;
+  index from_ = never;  // the first row in the moments
   moments<Real> m_;
 };
 

@@ -12,6 +12,7 @@
 #include "fit/extreme_rows.hpp"
 #include "sums/sliding.hpp"
 #include "sums/tree.hpp"
+#include "window/outside_rows.hpp"
 
 namespace efface {
 
@@ -31,6 +32,16 @@ struct sliding_store {
         sums(memory, d, k, rows, centred) {}
   arena memory;
   sliding<V> sums;
+};
+
+/// The fast way of a fixed penalty with many features, made when first needed.
+struct outside_store {
+  outside_store(index d, index k, index rows, double alpha, bool intercept)
+      : memory(bytes_of([&](arena& a) { outside_rows(a, d, k, rows, alpha, intercept); }) +
+               bytes_of([&](arena& a) { sliding<lanes>::part(a, d, k); })),
+        core(memory, d, k, rows, alpha, intercept) {}
+  arena memory;
+  outside_rows core;
 };
 
 class window {
@@ -64,7 +75,7 @@ class window {
     if (rows_) move_rows(*rows_, head_, size(), *block, 0);
     if (rows_) wipe_rows(*rows_, 0, rows_->places());
     follow(head_);
-    sliding_.reset(), precise_sliding_.reset();
+    sliding_.reset(), precise_sliding_.reset(), outside_.reset();
     rows_ = std::move(block), end_ -= head_, head_ = 0, most_ = most;
   }
   /// Learn the newest row, its weight multiplied by `fade`; then the oldest `leaving` rows leave.
@@ -108,6 +119,7 @@ class window {
     if (head_ == end_) return clear_sums(), void(head_ = end_ = 0);
     if (sliding_) sliding_->sums.release(head_);
     if (precise_sliding_) precise_sliding_->sums.release(head_);
+    if (outside_) outside_->core.release(head_);
     trees_.release_before(head_), precise_trees_.release_before(head_);
     unsolve();
   }
@@ -201,6 +213,7 @@ class window {
     if (sliding_ && !sliding_->sums.follows(rows, sliding_->memory)) found.push_back("sums");
     if (precise_sliding_ && !precise_sliding_->sums.follows(rows, precise_sliding_->memory))
       found.push_back("precise sums");
+    if (outside_ && !outside_->core.follows(rows, outside_->memory)) found.push_back("core");
     if (!same_tree(trees_, work_.fast())) found.push_back("tree");
     if (!precise_trees_.empty() && !same_tree(precise_trees_, work_.precise())) found.push_back("precise tree");
     return found;
@@ -214,11 +227,12 @@ class window {
     vector(trees_.memory()), vector(precise_trees_.memory());
     if (sliding_) from(sliding_->memory);
     if (precise_sliding_) from(precise_sliding_->memory);
+    if (outside_) from(outside_->memory);
     work_.each(from);
   }
 
  private:
-  static constexpr index least = 64, widest_slides = 128;
+  static constexpr index least = 64, widest_slides = 128, widest_plain = 32;
 
   weighted_rows view() const { return {rows_->x.data(), rows_->y.data(), rows_->w.data(), end_, d_, k_}; }
   solution solution_in(wiped<double>& words) const {
@@ -254,6 +268,7 @@ class window {
     if (by == 0) return;
     if (sliding_) sliding_->sums.shift(by);
     if (precise_sliding_) precise_sliding_->sums.shift(by);
+    if (outside_) outside_->core.shift(by);
     trees_.shift(by), precise_trees_.shift(by);
     shifted_ += by;
   }
@@ -269,6 +284,7 @@ class window {
   void restart() {
     if (sliding_) sliding_->sums.clear();
     if (precise_sliding_) precise_sliding_->sums.clear();
+    if (outside_) outside_->core.clear();
     solves_ = 0;
     unsolve();
   }
@@ -276,7 +292,16 @@ class window {
     restart();
     trees_.clear(), precise_trees_.clear();
   }
-  bool slides() const { return d_ <= widest_slides && solves_ > 16 + size() / 32; }
+  bool steady() const { return solves_ > 16 + size() / 32; }
+  bool slides() const { return d_ <= widest_slides && steady(); }
+  /// From a factored core and the rows outside it, for the model's own fixed penalty.
+  bool solve_outside(const weighted_rows& rows, const model& f, solution& out) {
+    const auto* rule = std::get_if<fixed>(&f.rule);
+    if (&f != &f_ || !rule || d_ <= widest_plain || f.power != 0.0 || f.ratio || f.unit != 1.0 || !steady()) return false;
+    if (!outside_)
+      outside_ = std::make_unique<outside_store>(d_, k_, rows_->places(), rule->alpha, f.intercept);
+    return outside_->core.solve(rows, head_, end_, out);
+  }
 
   void refresh() {
     if (solved_) return;
@@ -289,6 +314,7 @@ class window {
     const weighted_rows rows = view();
     if (weighted_ == 0) return set_empty(f, d_, k_, out);
     if (few(weighted_, d_, f)) return fit_rows(rows, head_, end_, f, out, work_);
+    if (solve_outside(rows, f, out)) return;
     slides() ? solve_sliding(rows, f, out) : solve_tree(rows, f, out);
   }
   void solve_sliding(const weighted_rows& rows, const model& f, solution& out) {
@@ -365,6 +391,7 @@ class window {
   tree<dd> precise_trees_;
   std::unique_ptr<sliding_store<lanes>> sliding_;
   std::unique_ptr<sliding_store<dd_lanes>> precise_sliding_;
+  std::unique_ptr<outside_store> outside_;
   wall_source walls_;
   index head_ = 0, end_ = 0, most_ = 0, weighted_ = 0, shifted_ = 0, rank_ = -1, solves_ = 0;
   int path_ = 0;

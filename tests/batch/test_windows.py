@@ -15,13 +15,7 @@ from twins import regression as naive
 from twins import scaling as naive_scaling
 
 from efface import FIFD, AddDrop, KeepAll, KeepFor, rolling
-from efface.batch import windows as batch_windows
-
-
-@pytest.fixture
-def always_threads(monkeypatch):
-    """Use threads for short groups too."""
-    monkeypatch.setattr(batch_windows, "_FEW_ROWS", 0)
+from efface.batch.varying_windows import Regression
 
 
 def test_outputs_that_are_not_requested_are_not_computed(monkeypatch):
@@ -32,13 +26,13 @@ def test_outputs_that_are_not_requested_are_not_computed(monkeypatch):
     assert rolling(X, y, 5).rank is not None
 
     calls = []
-    original = batch_windows.slide_windows
+    original = Regression.solve
 
-    def counted(*arguments, **options):
-        calls.append(arguments[3])
-        return original(*arguments, **options)
+    def counted(regression, *arguments, **options):
+        calls.append(regression.alpha)
+        return original(regression, *arguments, **options)
 
-    monkeypatch.setattr(batch_windows, "slide_windows", counted)
+    monkeypatch.setattr(Regression, "solve", counted)
     rolling(X, y, 5, alpha=1.0)
     assert calls == [1.0]
     rolling(X, y, 5, alpha=1.0, outputs=["rank"])
@@ -162,16 +156,9 @@ def test_calendar_durations():
 
 def test_a_row_leaves_when_its_age_reaches_the_duration():
     X, y = np.ones((3, 1)), np.array([1.0, 3.0, 8.0])
-    assert rolling(X, y, KeepFor(2), fit_intercept=False, at=[0, 1, 2]).coef.ravel().tolist() == [
-        1.0,
-        2.0,
-        5.5,
-    ]
-    assert rolling(X, y, KeepFor(2.5), fit_intercept=False, at=[0, 1, 2]).coef.ravel().tolist() == [
-        1.0,
-        2.0,
-        4.0,
-    ]
+    for duration, expected in ((2, [1.0, 2.0, 5.5]), (2.5, [1.0, 2.0, 4.0])):
+        found = rolling(X, y, KeepFor(duration), fit_intercept=False, at=[0, 1, 2])
+        assert found.coef.ravel() == pytest.approx(expected, rel=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +175,6 @@ def test_a_row_leaves_when_its_age_reaches_the_duration():
     ],
 )
 @pytest.mark.parametrize("threads", [None, 1, 2, 5])
-@pytest.mark.usefixtures("always_threads")
 def test_groups_with_labels_of_any_type_are_independent(labels, threads):
     X, y = data(60, 2)
     result = rolling(X, y, 5, groups=labels, threads=threads)
@@ -198,7 +184,6 @@ def test_groups_with_labels_of_any_type_are_independent(labels, threads):
             assert np.array_equal(getattr(result, name)[k::3], getattr(alone, name), equal_nan=True)
 
 
-@pytest.mark.usefixtures("always_threads")
 def test_many_small_groups():
     X, y = data(5_000, 3)
     labels = np.random.default_rng(0).integers(0, 2_000, size=5_000)
@@ -240,7 +225,6 @@ def test_many_short_groups_equal_single_groups(window, alpha, intercept, kind):
             close(result.stats.rsquared[rows], alone.stats.rsquared)
 
 
-@pytest.mark.usefixtures("always_threads")
 def test_threads_change_no_bit():
     X, y = data(400, 3)
     labels = np.arange(400) % 7
@@ -248,7 +232,6 @@ def test_threads_change_no_bit():
     assert np.array_equal(one.coef, four.coef, equal_nan=True)
 
 
-@pytest.mark.usefixtures("always_threads")
 def test_threads_change_no_bit_of_windows_of_a_duration():
     (X, y), at = data(300, 2), np.arange(300.0)
     y[::17] = np.nan
@@ -271,19 +254,18 @@ def test_threads_change_no_bit_of_windows_of_a_duration():
     assert np.array_equal(one.stats.bse, three.stats.bse, equal_nan=True)
 
 
-@pytest.mark.usefixtures("always_threads")
 def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
     def fail(*_, **__):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(batch_windows, "slide_windows", fail)
+    monkeypatch.setattr(Regression, "solve", fail)
     with pytest.raises(MemoryError, match="no room"):
         rolling(*data(30, 2), 5, groups=np.arange(30) % 3, threads=2)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.7])
 @pytest.mark.parametrize("intercept", [False, True])
-def test_standardised_windows_of_groups_with_gaps_equal_a_refit(alpha, intercept, always_threads):
+def test_standardised_windows_of_groups_with_gaps_equal_a_refit(alpha, intercept):
     X, y = data(90, 3)
     X = X * [1.0, 100.0, 1e-3] + [0.0, 1e3, 1.0]
     X[[20, 41], 1], y[33] = np.nan, np.nan

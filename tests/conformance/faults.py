@@ -37,7 +37,6 @@ FOREIGN = Fault("6: foreign exceptions", ("foreign",))
 EXTREMES = Fault(
     "7: values near the ends of the range", ("rank", "penalty", "bits", "error", *WRONG)
 )
-LAGS = Fault("7: a row of weight 0 stretches HAC's lags", ("lags",))
 
 
 def seeds(pinned: int) -> range:

@@ -109,14 +109,12 @@ def check_errors(seeds: Sequence[int]) -> Tally:
             answer = solve(X[part], y[part], Spec(intercept=intercept), weights[part])
             if not window.full or answer.condition > 1e6:
                 continue
-            gaps = bool((weights[part] == 0.0).any())
             for kind, stats in found.items():
                 got = [*stats.bse[t], stats.intercept_bse[t]][: window.p]
                 told = f"{kind}, {design}, weights {weights[part]}, window {size}, row {t}"
-                label = "lags" if gaps and kind == "HAC" else "standard error"
                 tally.states += 1
                 for error, text in _errors(window, answer, kind, got):
-                    tally.close(label, error, f"{text}; {told}")
+                    tally.close("standard error", error, f"{text}; {told}")
 
     return run_seeds(once, seeds)
 

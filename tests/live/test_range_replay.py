@@ -34,6 +34,11 @@ def ranges(seed, d=2, keys=3, n=12, s=7, weights=False):
     return RowRanges(X, y, w, np.maximum(hi // n * n, hi - s), hi)
 
 
+def rows_of(windows, k):
+    rows = slice(windows.lo[k], windows.hi[k])
+    return windows.X[rows], windows.y[rows], windows.weights[rows]
+
+
 def solver(kind, d, intercept, standardize=False):
     model = MODELS[kind](window=KeepAll(), fit_intercept=intercept, standardize=standardize)
     return model._start(d).solver
@@ -58,7 +63,8 @@ def test_a_replay_equals_the_solver_row_by_row(kind, intercept, weights, standar
     trace = RangeReplay(mine).replay(windows, EVERYTHING, [20, 35])
     own = solver(kind, 2, intercept, standardize)
     none = np.zeros(1, np.int64)
-    for k, (X, y, w) in enumerate(windows):
+    for k in range(windows.lo.size):
+        X, y, w = rows_of(windows, k)
         own.replace(X, y, w)
         at = windows.hi[k]
         row = windows.X[at : at + 1], windows.y[at : at + 1], none, none
@@ -67,11 +73,10 @@ def test_a_replay_equals_the_solver_row_by_row(kind, intercept, weights, standar
             close(getattr(trace, name)[k], getattr(right, name)[0])
         assert trace.n_rows[k] == right.n_rows[0]
         assert trace.rank[k] == right.rank[0]
-        for name in MEASURES if right.gauges.n_rows[0] > intercept else ():
+        for name in MEASURES if right.gauges.n_rows[0] > 2 + intercept else ():
             close(getattr(trace.gauges, name)[k], getattr(right.gauges, name)[0])
     assert np.flatnonzero(~np.isnan(trace.condition)).tolist() in ([20, 35], [35])
-    assert mine.rows.n_rows == 0
-    assert mine.residues() == []
+    assert mine.n_rows == 0
 
 
 @pytest.mark.parametrize("kind", sorted(MODELS))
@@ -80,13 +85,14 @@ def test_fits_and_gauges_equal_the_solver(kind):
     mine, own = solver(kind, 2, True), solver(kind, 2, True)
     fits = RangeReplay(mine, workers=2).fit(windows)
     prediction, gauges = RangeReplay(mine).gauge(windows, rows, np.arange(36))
-    for k, (X, y, w) in enumerate(windows):
+    for k in range(windows.lo.size):
+        X, y, w = rows_of(windows, k)
         own.replace(X, y, w)
         close(fits.coef[k], own.coef)
         close(fits.intercept[k], own.intercept)
         close(fits.penalty[k], own.penalty_value)
         close(prediction[k], rows[k] @ own.coef + own.intercept)
-        if len(y) > 1:
+        if len(y) > 3:  # rows that are fitted exactly have no spread
             right = own.gauge(rows[k : k + 1])
             for name in MEASURES:
                 close(getattr(gauges, name)[k], getattr(right, name)[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from twins.inference import infer
 
 from efface import OLS, AutoRidge, Ridge
 from efface.models.coefficient_errors import coefficient_errors
@@ -57,3 +58,14 @@ def test_a_selected_penalty_applies_to_features_divided_by_roots_of_deviations(i
     scale = residual @ residual / (60 - intercept - np.trace(Z @ inverse @ Z.T))
     expected = np.sqrt(scale * np.diag(inverse)) / root
     np.testing.assert_allclose(model.standard_errors().coef, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_powers_of_a_time_have_exact_errors(intercept):
+    t = 1000.0 + np.arange(60.0)
+    powers = np.column_stack([t, t**2, t**3])  # a condition number of 1e9 beside a constant
+    found = OLS(fit_intercept=intercept).fit(powers, Y).standard_errors()
+    right = infer(powers, Y, intercept).bse
+    np.testing.assert_allclose(found.coef, right[:3], rtol=1e-7)
+    if intercept:
+        assert found.intercept == pytest.approx(right[3], rel=1e-7)

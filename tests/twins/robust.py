@@ -6,8 +6,12 @@ import numpy as np
 
 
 def sandwich(X, y, intercept, kind, lags=None, weights=None):
-    """Variances of the unknowns (the features, then the intercept) of rows of full rank."""
+    """Variances of the unknowns (the features, then the intercept) of rows of full rank.
+
+    Rows of weight 0 are left out.
+    """
     w = np.ones(len(y)) if weights is None else weights
+    X, y, w = X[w > 0], y[w > 0], w[w > 0]
     roots = np.sqrt(w.astype(np.longdouble))  # scores of many lags nearly cancel: more digits
     A = np.column_stack([X, np.ones((len(y), int(intercept)))]) * roots[:, np.newaxis]
     b = y * roots

@@ -50,23 +50,25 @@ def fit_fading(
     rows: RowArrays,
     starts: Ints,
     halflife: HalfLife,
-    found: WindowFits,
-    fit: Callable[[RowArrays], WindowFits],
+    fit: Callable[[RowArrays, Ints, Vector], WindowFits],
 ) -> WindowFits:
-    """Fill ``found`` with the fits of all windows; ``fit`` solves windows of weighted rows."""
-    ages = halflife.halvings(len(rows.y), rows.times)
+    """The fits of all windows; ``fit`` solves windows of weighted rows with units."""
+    ages, parts = halflife.halvings(len(rows.y), rows.times), []
     for first, start, stop in blocks(ages, starts):
-        fits = fit(_weighted(rows.at(slice(first, stop)), ages[first:stop] - ages[stop - 1]))
-        _scale_back(fits, np.exp2(ages[stop - 1] - ages[first:stop]))
-        for target, values in zip(found.arrays, fits.arrays, strict=True):
-            target[start:stop] = values[start - first :]
-    return found
+        fades = np.exp2(ages[first:stop] - ages[stop - 1])
+        some = _weighted(rows.at(slice(first, stop)), fades)
+        fits = fit(some, np.maximum(starts[first:stop] - first, 0), fades)
+        _scale_back(fits, 1.0 / fades)
+        parts.append([values[start - first :] for values in fits.arrays])
+    if not parts:
+        return fit(rows, starts, np.ones(0))
+    whole = [np.concatenate(values) for values in zip(*parts, strict=True)]
+    return fits.with_arrays(whole)
 
 
-def _weighted(rows: RowArrays, halvings: Vector) -> RowArrays:
-    """Rows whose weights are halved so many times, as a negative number."""
-    weights = np.exp2(halvings)
-    return rows._replace(weights=weights if rows.weights is None else weights * rows.weights)
+def _weighted(rows: RowArrays, fades: Vector) -> RowArrays:
+    """Rows whose weights are multiplied by fades."""
+    return rows._replace(weights=fades if rows.weights is None else fades * rows.weights)
 
 
 def _scale_back(fits: WindowFits, factor: Vector) -> None:

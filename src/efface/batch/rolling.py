@@ -10,12 +10,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from efface.batch.groups import GroupedRows, RowArrays, group_rows, take_or_missing
+from efface.batch.inference import Inference, RobustErrors, RobustVariances
 from efface.batch.results import Rolling
 from efface.batch.statistics import Statistics, statistics
 from efface.batch.varying_windows import Regression, WindowFits, interval_after
 from efface.batch.windows import Task, fit_windows, window_starts
-from efface.engine.windows.inference import Inference
-from efface.engine.windows.robust_errors import RobustErrors, RobustVariances
 from efface.errors import invalid
 from efface.inputs.arrays import as_matrix, as_vector, as_weights, refuse_heavy
 from efface.inputs.parameters import boolean, choice, non_negative, whole

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from efface.engine.windows.inference import Inference
-from efface.engine.windows.robust_errors import RobustVariances
+from efface.batch.inference import Inference, RobustVariances
 from efface.inputs.types import Ints, Matrix, Vector
 
 

@@ -1,26 +1,27 @@
-"""Windows of varying length, such as durations, and the intervals of all rolling regressions.
+"""The regression that is fitted to windows, and the prediction intervals of rolling regressions.
 
-Windows of a fixed number of rows have kernels of their own (``efface.engine.windows``). All others
-are replayed: each row is learned, then the rows leave that its window does not contain.
+For intervals, rows are replayed: each row is predicted, then learned, then the rows leave that its
+window does not contain.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from efface.batch.groups import RowArrays
-from efface.engine.windows.inference import Inference
-from efface.engine.windows.robust_errors import RobustVariances
+from efface.batch.inference import Inference, RobustVariances
 from efface.inputs.times import Times
 from efface.inputs.types import Ints, Matrix, Vector
 from efface.live.half_life import HalfLife
 from efface.live.live_rows import LiveRows
 from efface.live.penalties import Fixed, Penalty, Selected
 from efface.live.policies import KeepAll, Policy, Schedule
+from efface.live.range_replay import RangeReplay, RowRanges
 from efface.live.replays import replay_rows
 from efface.models.intervals import Method
 
@@ -45,6 +46,14 @@ class WindowFits(NamedTuple):
         found = *self[:-2], *(self.inference or ()), *(self.robust or ())
         return [each for each in found if each is not None]
 
+    def with_arrays(self, arrays: list[NDArray[Any]]) -> WindowFits:
+        """The same with others in the place of ``arrays``."""
+        left = iter(arrays)
+        plain = [None if each is None else next(left) for each in self[:-2]]
+        inference = None if self.inference is None else Inference(*islice(left, 4))
+        robust = None if self.robust is None else RobustVariances(*islice(left, 2))
+        return WindowFits(*plain, inference, robust)
+
 
 class Regression(NamedTuple):
     """The regression that is fitted to every window."""
@@ -57,6 +66,13 @@ class Regression(NamedTuple):
     def penalised(self) -> bool:
         """Is there a penalty, so that the rank is not known?"""
         return self.alpha is None or self.alpha > 0.0
+
+    def solve(
+        self, ranges: RowRanges, unit: Vector | None, *, coef: bool = True
+    ) -> tuple[Matrix | None, Vector, Ints]:
+        """Coefficients, intercept and rank of each range; see ``RangeReplay.fit_in_units``."""
+        solver = self.start(ranges.X.shape[1], KeepAll()).solver
+        return RangeReplay(solver).fit_in_units(ranges, unit, coef=coef)
 
     def start(self, width: int, policy: Policy, halflife: HalfLife | None = None) -> LiveRows:
         """A model of ``width`` features without rows."""
@@ -84,39 +100,22 @@ class PlannedDepartures(Policy):
         return Schedule(np.zeros(arrivals, dtype=np.int64), self.leaving[phase:last], last)
 
 
-def fit_varying_windows(
-    X: Matrix,
-    y: Vector,
+def window_intervals(
+    rows: RowArrays,
     starts: Ints,
     regression: Regression,
-    method: Method | None = None,
-    weights: Vector | None = None,
-    fading: tuple[HalfLife | None, Times | None] = (None, None),
-) -> WindowFits:
-    """Fit the rows ``starts[t]`` to t, for every row t; ``starts`` must not decrease.
-
-    The rank is None if there is a penalty. ``fading`` is a half-life with the times of the rows.
-
-    >>> X, y = np.ones((3, 1)), np.array([1.0, 3.0, 7.0])
-    >>> fit_varying_windows(X, y, np.array([0, 0, 1]), Regression(0.0, False)).coef.ravel()
-    array([1., 2., 5.])
-    """
-    (n, d), (halflife, times) = X.shape, fading
+    method: Method | None,
+    halflife: HalfLife | None = None,
+) -> tuple[Vector, Vector]:
+    """The bounds of each row t by the rows ``starts[t - 1]`` to t - 1; starts must not decrease."""
+    d = rows.X.shape[1]
     live = regression.start(d, PlannedDepartures(np.diff(starts, prepend=0)), halflife)
-    arrivals = replace(live.arrivals(X, y, None, None, weights), times=times)
-    trace = replay_rows(live, arrivals, coef=True, diagnostics=False, intervals=method)
-    if not n:
-        none = np.zeros(0)
-        return WindowFits(np.zeros((0, d)), none, np.zeros(0, dtype=np.int64), none, none)
-    assert trace.coef is not None
-    solver = live.solver
-    return WindowFits(
-        np.vstack([trace.coef[1:], solver.coef]),
-        np.append(trace.intercept[1:], solver.intercept),
-        None if trace.rank is None else np.append(trace.rank[1:], solver.rank),
-        trace.lower,
-        trace.upper,
-    )
+    arrivals = live.arrivals(rows.X, rows.y, None, None, rows.weights)
+    arrivals = replace(arrivals, times=rows.times if halflife is not None else None)
+    trace = replay_rows(live, arrivals, coef=False, diagnostics=False, intervals=method)
+    assert trace.lower is not None
+    assert trace.upper is not None
+    return trace.lower, trace.upper
 
 
 def interval_after(

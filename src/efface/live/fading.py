@@ -14,13 +14,11 @@ from typing import Any, final
 
 import numpy as np
 
-from efface.engine.jit.views import Ints, Matrix, Vector
 from efface.inputs.times import Time, Times
-from efface.live.arrivals import Arrivals
+from efface.inputs.types import Matrix, Vector
 from efface.live.half_life import HalfLife
 from efface.live.index import RowIndex
 from efface.live.solver import Solver
-from efface.live.trace import Asked, Trace, joined
 
 _LEAST = -64.0  # halvings of the newest row when weights are made anew
 
@@ -119,41 +117,6 @@ class Fading:
         found = np.exp2(np.minimum(self._next_halvings(count, times), 0.0))
         self._came += count
         return np.asarray(found)
-
-    def start_part(self, leaving: int, ahead: Times | None, past: Times | None) -> None:
-        """Make room for the weight of the next row; the ``leaving`` oldest rows leave before it."""
-        n = self.solver.n_rows
-        if n == leaving:
-            self._begin(None if ahead is None else ahead[0].item(), -1)
-        elif not self.ahead(1, ahead):
-            self.renew_at(None if past is None else past[len(past) - n :])
-
-
-@final
-class FadingReplay:
-    """A replay of rows whose weights fade; ``times`` are those of the rows that are alive."""
-
-    def __init__(self, fading: Fading, asked: Asked, times: Times | None) -> None:
-        self._fading, self._asked, self._past = fading, asked, times
-
-    def replay(self, new: Arrivals, before: Ints, after: Ints) -> Trace:
-        """Predict, then learn, row by row; see ``Solver.replay``.
-
-        Weights are made anew between parts of the rows.
-        """
-        fading, n, first = self._fading, len(new), 0
-        traces: list[Trace] = []
-        while first < n or not traces:
-            ahead = None if new.times is None else new.times[first:]
-            if first < n:
-                fading.start_part(int(before[first]), ahead, self._past)
-            last = min(n, first + max(1, fading.ahead(n - first, ahead)))
-            part, at = new.part(first, last), slice(first, last)
-            fades = fading.coming(len(part), ahead)
-            rows = part.X, part.y, before[at], after[at]
-            traces.append(fading.solver.replay(*rows, self._asked, part.weights, fades))
-            self._past, first = _after(self._past, part.times), last
-        return joined(traces)
 
 
 def _after(past: Times | None, times: Times | None) -> Times | None:

@@ -64,7 +64,6 @@ class LiveRows:
         self.policy = policy
         self.timed = policy.needs_time
         self.phase = 0
-        self.replayed = 0  # rows, since the last rebuild
         self.solver: Solver = self._fresh()
         self.index = RowIndex()
         self.solver.use_walls(self.index.walls)
@@ -331,7 +330,6 @@ class LiveRows:
         self.solver.keep(self.index.occupied())
         self.index.close_gaps()
         self._renew_weights()
-        self.replayed = 0
 
     def wipe(self) -> None:
         """All rows leave."""
@@ -345,7 +343,6 @@ class LiveRows:
         index, solver = self.index, self.solver
         if self.marks.some:
             self.marks.remove(index.ids_at(positions))
-        self.replayed = 0
         kept = len(index) - positions.size
         if self.fading is not None or solver.gaps_from is None or kept < solver.gaps_from:
             solver.keep(np.setdiff1d(index.occupied(), positions, assume_unique=True))

@@ -1,84 +1,80 @@
-"""Regressions on ranges of rows, many at once: the windows of many keys.
+"""Regressions on ranges of rows, many at once: the windows of a replay, or of many keys.
 
-Ranges are solved in compiled batches (see ``efface.engine.windows.ranges``). Those for which that
-is not safe, and all ranges of a penalty without such a kernel, are handed to a solver, one after
-the other, or go through it (``Solver.walk``). The solver holds no row afterwards.
+The core solves and measures all ranges (``core.solve_ranges``, ``core.measure_ranges``). Where the
+weights of rows fade, ranges are solved in blocks, so that no weight becomes too small or too large.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, final
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from efface.engine.jit.views import Ints, Matrix, Vector, weighed
-from efface.engine.linalg.dense import SAFE
-from efface.engine.linalg.spectrum import numerical_rank
-from efface.engine.windows.lane_fits import LaneFits
-from efface.engine.windows.ranges import ALONE, Ranges, solve_ranges
-from efface.engine.windows.systems import MOST_UNKNOWNS
-from efface.live.batches import unsafe_runs
-from efface.live.penalties import Fixed, Lemma3
+from efface.core import core
+from efface.engine.linalg.spectrum import conditioning
+from efface.inputs.types import Ints, Matrix, Vector
+from efface.live.penalties import Fixed
+from efface.live.row_measures import ScaledRows
 from efface.live.solver import Solver
 from efface.live.threads import share_out
-from efface.live.trace import Asked, Gauges, Trace, joined
+from efface.live.trace import Asked, Gauges, Trace
 
 _SHARE = 4096  # ranges that a thread takes at once
+_SPAN = 64.0  # half-lives between the newest rows of the ranges of a block
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class RowRanges:
-    """Ranges lo..hi of rows; neither end moves back within a key."""
+    """Ranges lo..hi of rows; neither end moves back within a key.
+
+    ``halvings`` says how often each row is halved, less those of another row. None: none fade.
+    """
 
     X: Matrix
     y: Vector
     weights: Vector
     lo: Ints
     hi: Ints
-
-    def __iter__(self) -> Iterator[tuple[Matrix, Vector, Vector]]:
-        for a, b in zip(self.lo.tolist(), self.hi.tolist(), strict=True):
-            yield self.X[a:b], self.y[a:b], self.weights[a:b]
+    halvings: Vector | None = None
 
     @property
-    def empty(self) -> NDArray[np.bool_]:
-        """Which ranges have no row."""
-        return np.asarray(self.lo == self.hi)
+    def arrays(self) -> tuple[Matrix, Matrix, Vector, Ints, Ints]:
+        """Rows and ranges as the core takes them: a column per response."""
+        rows = self.X, self.y[:, np.newaxis], self.weights
+        X, y, weights = map(np.ascontiguousarray, rows)
+        lo, hi = (np.ascontiguousarray(ends, np.int64) for ends in (self.lo, self.hi))
+        return X, y, weights, lo, hi
 
     @property
     def weighted(self) -> Ints:
         """How many rows of each range have weight."""
-        return self._count(self.weights > 0.0)
+        upto = np.concatenate([[0], np.cumsum(self.weights > 0.0)])
+        return np.asarray(upto[self.hi] - upto[self.lo])
 
     @property
-    def uneven(self) -> Ints:
-        """How many rows of each range have another weight than 1."""
-        return self._count(self.weights != 1.0)
+    def counted(self) -> Ints | Vector:
+        """How many rows of each range have weight, where each counts by its fade."""
+        if self.halvings is None:
+            return self.weighted
+        shares = np.where(self.weights > 0.0, np.exp2(self.halvings - self.halvings.max()), 0.0)
+        upto = np.concatenate([[0.0], np.cumsum(shares)])
+        newest = shares[np.maximum(self.hi - 1, 0)] if shares.size else np.ones(self.lo.size)
+        unit = np.where(self.hi > self.lo, newest, 1.0)
+        return np.asarray((upto[self.hi] - upto[self.lo]) / unit)
 
-    @property
-    def follows(self) -> NDArray[np.bool_]:
-        """Which ranges, from the second on, end one row later than the range before them."""
-        later = (self.hi[1:] == self.hi[:-1] + 1) & (self.lo[1:] <= self.hi[:-1])
-        return np.asarray(later)
-
-    @property
-    def chain(self) -> Ints:
-        """The same number for all ranges that follow each other."""
-        return np.concatenate([[0], np.cumsum(~self.follows)])
+    def part(self, first: int, last: int) -> RowRanges:
+        """Some of the ranges."""
+        return replace(self, lo=self.lo[first:last], hi=self.hi[first:last])
 
     def shares(self) -> Ints:
         """Bounds of shares for threads: none divides ranges that follow each other."""
-        starts = np.concatenate([[0], 1 + np.flatnonzero(~self.follows), [self.lo.size]])
+        apart = (self.lo[1:] >= self.hi[:-1]) | (self.lo[1:] < self.lo[:-1])
+        starts = np.concatenate([[0], 1 + np.flatnonzero(apart), [self.lo.size]])
         wanted = np.arange(0, self.lo.size, _SHARE)
         return np.unique(np.append(starts[np.searchsorted(starts, wanted)], self.lo.size))
-
-    def _count(self, rows: NDArray[np.bool_]) -> Ints:
-        upto = np.concatenate([[0], np.cumsum(rows)])
-        return np.asarray(upto[self.hi] - upto[self.lo])
 
 
 class KeyFits(NamedTuple):
@@ -89,12 +85,21 @@ class KeyFits(NamedTuple):
     penalty: Vector
 
 
+class _Fits(NamedTuple):
+    """What the core returns for some ranges."""
+
+    coef: Matrix | None
+    intercept: Vector
+    penalty: Vector
+    rank: Ints
+    prediction: Vector | None
+
+
 @final
 @dataclass(frozen=True)
 class RangeReplay:
-    """Solves ranges of rows on up to ``workers`` threads.
+    """Solves ranges of rows on up to ``workers`` threads, as the regression of a solver.
 
-    >>> from efface.live.solver import Solver
     >>> solver = Solver(1, Fixed(1.0), intercept=False)
     >>> rows, ends = (np.ones((3, 1)), np.arange(3.0), np.ones(3)), np.array([0, 1, 2])
     >>> windows = RowRanges(*rows, np.array([0, 0, 1]), ends)
@@ -106,164 +111,203 @@ class RangeReplay:
     solver: Solver
     workers: int = 1
 
-    @property
-    def _compiled(self) -> bool:
-        solver = self.solver
-        few = solver.width + solver.intercepts <= MOST_UNKNOWNS
-        return few and solver.batched and isinstance(solver.penalty, Fixed | Lemma3)
-
-    def replay(self, windows: RowRanges, asked: Asked, marks: Sequence[int] = ()) -> Trace:
-        """What predicts row hi of each range, and the prediction.
+    def replay(
+        self,
+        windows: RowRanges,
+        asked: Asked,
+        marks: Sequence[int] = (),
+        new: tuple[Matrix, Ints] | None = None,
+    ) -> Trace:
+        """What predicts row hi of each range, or rows[at] of the ``new`` ones, and the prediction.
 
         phi2 and condition are given for the ranges ``marks``.
         """
-        if self.solver.walks:
-            trace = self._walk(windows, windows.X, windows.hi, asked)
-        else:
-            fits = self._solve(windows, windows.X, windows.hi, asked, unit=1)
-            trace = self._trace(windows, fits, asked)
-            margin = np.where(windows.empty, np.inf, fits.margin)
-            for run in unsafe_runs(margin, windows.chain):
-                self._correct(windows, trace, asked, *run)
-        if asked.diagnostics:
-            trace = self._conditioned(windows, trace, marks)
-        self._wipe()
-        return trace
+        new = (windows.X, windows.hi) if new is None else new
+        fits = self._solve(windows, coef=asked.coef, new=new)
+        assert fits.prediction is not None
+        shown = asked.diagnostics or self.solver.penalty.unpenalised
+        trace = Trace(
+            fits.prediction,
+            fits.penalty,
+            fits.intercept,
+            windows.hi - windows.lo,
+            rank=fits.rank if shown else None,
+            coef=fits.coef,
+        )
+        if asked.diagnostics or asked.gauges:
+            trace = self._measured(windows, trace, fits, asked, new)
+        return self._conditioned(windows, trace, marks) if asked.diagnostics else trace
 
     def fit(self, windows: RowRanges) -> KeyFits:
         """The regression on each range."""
-        asked = Asked(coef=True, diagnostics=False, gauges=False)
-        first = np.minimum(windows.lo, len(windows.y) - 1)  # any row: its prediction is not used
-        if self.solver.walks:
-            trace = self._walk(windows, windows.X, first, asked)
-            assert trace.coef is not None
-            return KeyFits(trace.coef, trace.intercept, trace.penalty)
-        fits = self._solve(windows, windows.X, first, asked, unit=1)
-        found = KeyFits(fits.coef, fits.states[2], fits.states[1])
-        for k in np.flatnonzero(~(fits.margin >= SAFE)).tolist():
-            solver = self._holding(windows, k)
-            found.coef[k], found.intercept[k] = solver.coef, solver.intercept
-            found.penalty[k] = solver.penalty_value
-        self._wipe()
-        return found
+        coef, intercept, penalty = self._solve(windows, coef=True)[:3]
+        assert coef is not None
+        return KeyFits(coef, intercept, penalty)
+
+    def fit_in_units(
+        self, windows: RowRanges, unit: Vector | None, *, coef: bool = True
+    ) -> tuple[Matrix | None, Vector, Ints]:
+        """Coefficients, intercepts and ranks of ranges; a rank is -1 where a penalty hides it.
+
+        ``unit`` is the weight that counts as one row in each range.
+        """
+        found = self._solve(windows, coef=coef, unit=unit)
+        return found.coef, found.intercept, found.rank
 
     def gauge(self, windows: RowRanges, rows: Matrix, at: Ints) -> tuple[Vector, Gauges]:
         """The predictions of rows[at[k]] by range k, and what an interval around it needs."""
-        asked, d = Asked(coef=False, diagnostics=False, gauges=True), self.solver.width
-        if self.solver.walks:
-            trace = self._walk(windows, rows, at, asked)
-            assert trace.gauges is not None
-            return trace.prediction, trace.gauges
-        fits = self._solve(windows, rows, at, asked)
-        prediction, penalty = fits.states[0], fits.states[1]
-        rank = np.where(penalty == 0.0, d, -1)
-        gauges = Gauges(windows.weighted, rank, penalty, *fits.gauges)
-        for k in np.flatnonzero(~(fits.margin >= SAFE)).tolist():
-            solver, x = self._holding(windows, k), rows[at[k]]
-            prediction[k] = x @ solver.coef + solver.intercept
-            for target, source in zip(gauges, solver.gauge(x[np.newaxis]), strict=True):
-                target[k] = source[0]
-        self._wipe()
-        return prediction, gauges
+        asked = Asked(coef=False, diagnostics=False, gauges=True)
+        trace = self.replay(windows, asked, (), (rows, at))
+        assert trace.gauges is not None
+        return trace.prediction, trace.gauges
 
-    # -- compiled batches ------------------------------------------------------------------------
+    # -- by the core -----------------------------------------------------------------------------
 
     def _solve(
-        self, windows: RowRanges, rows: Matrix, at: Ints, asked: Asked, *, unit: int = ALONE
-    ) -> LaneFits:
-        solver, n = self.solver, windows.lo.size
-        wanted = {"coef": asked.coef, "gauges": asked.gauges, "rank": asked.diagnostics}
-        found = LaneFits.empty(n, solver.width, **wanted)
-        if not self._compiled or not n:
-            return found
-        penalty, responses = solver.penalty, weighed(windows.y, windows.weights)
-        rule, measured = penalty.pilot or penalty.rule, asked.diagnostics or asked.gauges
+        self,
+        windows: RowRanges,
+        *,
+        coef: bool,
+        new: tuple[Matrix, Ints] | None = None,
+        unit: Vector | None = None,
+    ) -> _Fits:
+        solver, d = self.solver, self.solver.width
+        kind = solver.intercepts, solver.power, *solver.penalty.code
+        rows = None if new is None else np.ascontiguousarray(new[0])
 
-        def work(bounds: Sequence[int]) -> None:
-            first, last = bounds[0], bounds[-1]
-            part, here = found.part(first, last), slice(first, last)
-            ends = windows.lo[here], windows.hi[here]
-            ranges = Ranges(windows.X, responses, *ends, rows, at[here])
-            solve_ranges(ranges, rule, solver.intercepts, part, unit=unit, measured=measured)
+        def solve(block: _Block) -> Any:
+            at = None if new is None else new[1][block.places]
+            units = block.unit if unit is None else unit[block.places]
+            return core.solve_ranges(*block.ranges.arrays, *kind, units, coef, rows, at)
 
-        share_out(work, windows.shares(), self.workers if n > _SHARE else 1)
-        if penalty.adapts:
-            found.margin[windows.uneven > 0] = 0.0
-        return found
-
-    def _trace(self, windows: RowRanges, fits: LaneFits, asked: Asked) -> Trace:
-        """The trace of the ranges that were solved; for a range without rows, of zeros."""
-        solver, empty = self.solver, windows.empty
-        states = fits.states
-        if asked.diagnostics:
-            states = np.concatenate([states, np.full((2, empty.size), np.nan)])
-        states[:3, empty] = 0.0
-        states[1, empty] = 0.0 if solver.penalty.adapts else solver.penalty.rule.alpha
-        fits.coef[empty[: len(fits.coef)]] = 0.0
-        rank = np.where(states[1] == 0.0, solver.width, -1)
-        rank[empty] = 0
-        if asked.diagnostics:
-            self._rank(windows, fits, rank)
-        shown, gauges = asked.diagnostics or solver.penalty.unpenalised, None
-        if asked.gauges:
-            gauges = Gauges(windows.weighted, rank, states[1], *fits.gauges)
-        return Trace.of(
-            states,
-            windows.hi - windows.lo,
-            asked,
-            rank=rank if shown else None,
-            coef=fits.coef if asked.coef else None,
-            gauges=gauges,
+        found = self._each_block(windows, solve)
+        theta, level, penalty, rank, prediction = (
+            None if parts[0] is None else np.concatenate(parts)
+            for parts in zip(*found, strict=True)
+        )
+        return _Fits(
+            None if theta is None else theta.reshape(-1, d),
+            level[:, 0],
+            penalty[:, 0],
+            rank,
+            None if prediction is None else prediction[:, 0],
         )
 
-    def _rank(self, windows: RowRanges, fits: LaneFits, rank: Ints) -> None:
-        """Fill in the rank of ranges whose penalty hides it."""
-        hidden = (rank < 0) & (fits.margin >= SAFE)
-        rank[hidden & (fits.unpenalised >= SAFE)] = self.solver.width
-        for k in np.flatnonzero(hidden & ~(fits.unpenalised >= SAFE)).tolist():
-            rows = slice(windows.lo[k], windows.hi[k])
-            rank[k] = numerical_rank(windows.X[rows], windows.weights[rows], self.solver.intercepts)
+    def _each_block(self, windows: RowRanges, work: Callable[[_Block], Any]) -> list[Any]:
+        """What ``work`` returns for blocks of the ranges, in their order."""
+        found: dict[int, Any] = {}
+        n = windows.lo.size
 
-    # -- by a solver -----------------------------------------------------------------------------
+        def share(bounds: Sequence[int]) -> None:
+            first, last = bounds[0], bounds[-1]
+            for block in _blocks(windows.part(first, last)):
+                here = block._replace(first=first + block.first)
+                found[here.first] = work(here)
 
-    def _walk(self, windows: RowRanges, rows: Matrix, at: Ints, asked: Asked) -> Trace:
-        """All ranges by a solver that goes through them; each share of them has its own."""
-        solver, n = self.solver, windows.lo.size
-        responses, found = weighed(windows.y, windows.weights), {}
+        bounds = windows.shares() if n > _SHARE else np.array([0, n])
+        share_out(share, bounds, self.workers if n > _SHARE else 1)
+        return [found[first] for first in sorted(found)]
 
-        def work(bounds: Sequence[int]) -> None:
-            here = slice(bounds[0], bounds[-1])
-            ends = windows.lo[here], windows.hi[here]
-            ranges = Ranges(windows.X, responses, *ends, rows, at[here])
-            mine = Solver(solver.width, solver.penalty, intercept=solver.intercepts)
-            found[bounds[0]] = mine.walk(ranges, asked)
+    def _measured(
+        self,
+        windows: RowRanges,
+        trace: Trace,
+        fits: _Fits,
+        asked: Asked,
+        new: tuple[Matrix, Ints],
+    ) -> Trace:
+        """The trace with leverages and the like, gauges, or both."""
+        solver, rows = self.solver, np.ascontiguousarray(new[0])
 
-        share_out(work, windows.shares(), self.workers if n > _SHARE else 1)
-        return joined([found[first] for first in sorted(found)])
+        def measure(block: _Block) -> Any:
+            here, count = block.places, block.ranges.lo.size
+            unit = np.ones(count) if block.unit is None else block.unit
+            lam = np.ascontiguousarray((fits.penalty[here] * unit)[:, np.newaxis])
+            kind, wanted = (solver.intercepts, solver.power), (asked.diagnostics, asked.diagnostics)
+            gauges, terms, rank = core.measure_ranges(
+                *block.ranges.arrays, rows, new[1][here], lam, *kind, *wanted
+            )
+            return *gauges[:, :, 0], *terms[:, :, 0], rank, unit
 
-    def _correct(
-        self, windows: RowRanges, trace: Trace, asked: Asked, first: int, last: int
-    ) -> None:
-        """Overwrite the trace of a run by a replay of its rows one by one."""
-        solver, came = self._holding(windows, first), windows.hi[first:last]
-        after = np.diff(windows.lo[first:last], append=windows.lo[last - 1])
-        rows = windows.X[came], windows.y[came], np.zeros_like(after), after
-        right = solver.replay(*rows, asked, windows.weights[came])
-        for target, source in zip(trace.arrays, right.arrays, strict=True):
-            target[first:last] = source
+        found = self._each_block(windows, measure)
+        columns = [np.concatenate(parts) for parts in zip(*found, strict=True)]
+        gauges, (new_leverage, old, frt), rank, unit = columns[:6], columns[6:9], *columns[9:]
+        if asked.diagnostics:
+            # FRT = old (apart + 1), where apart grows with the unit, as the new row's leverage.
+            frt = frt * unit + old * (1.0 - unit)
+            terms = {"leverage_new": new_leverage * unit, "leverage_old": old, "frt": frt}
+            trace = trace._replace(rank=self._ranks(windows, fits), **terms)
+        if not asked.gauges:
+            return trace
+        known = np.where((fits.rank < 0) & (fits.penalty == 0.0), rank, fits.rank)
+        measured = Gauges(windows.counted, known, fits.penalty, *gauges)
+        return trace._replace(gauges=measured.in_units(unit))
 
-    def _holding(self, windows: RowRanges, k: int) -> Solver:
-        """The solver, with the rows of range k."""
-        rows = slice(windows.lo[k], windows.hi[k])
-        self.solver.replace(windows.X[rows], windows.y[rows], windows.weights[rows])
-        return self.solver
-
-    def _wipe(self) -> None:
-        self.solver.replace(np.zeros((0, self.solver.width)), np.zeros(0))
+    def _ranks(self, windows: RowRanges, fits: _Fits) -> Ints:
+        """The rank of each range, also where a penalty hides it."""
+        if not (fits.rank < 0).any():
+            return fits.rank
+        plain = Solver(self.solver.width, Fixed(), intercept=self.solver.centred)
+        return RangeReplay(plain, self.workers)._solve(windows, coef=False).rank
 
     def _conditioned(self, windows: RowRanges, trace: Trace, marks: Sequence[int]) -> Trace:
         found = np.full((2, windows.lo.size), np.nan)
         for k in marks:
-            if windows.hi[k] > windows.lo[k]:
-                found[:, k] = self._holding(windows, k).conditioning()
+            found[:, k] = _conditioning(windows, k, self.solver)
         return trace._replace(phi2=found[0], condition=found[1])
+
+
+def _conditioning(ranges: RowRanges, k: int, solver: Solver) -> tuple[float, float]:
+    """phi2 and condition of range k, by singular values."""
+    rows = slice(ranges.lo[k], ranges.hi[k])
+    weights = ranges.weights[rows]
+    if ranges.halvings is not None:
+        halved = ranges.halvings[rows]
+        weights = weights * np.exp2(halved - halved[-1:])
+    if not weights.any():
+        return np.nan, np.nan
+    kind: Any = {"centred": solver.centred, "power": solver.power}
+    scaled = ScaledRows.of(ranges.X[rows], weights, **kind)
+    return conditioning(scaled.rows, weights, solver.centred)
+
+
+class _Block(NamedTuple):
+    """Ranges that are solved with the same weights."""
+
+    first: int  # of the ranges
+    ranges: RowRanges  # of the block, and the rows that they need
+    unit: Vector | None  # the fade of the newest row of each range
+
+    @property
+    def places(self) -> slice:
+        """The places of its ranges among all."""
+        return slice(self.first, self.first + self.ranges.lo.size)
+
+
+def _blocks(ranges: RowRanges) -> Iterator[_Block]:
+    """All ranges; those of rows that fade in blocks whose newest rows are few half-lives apart."""
+    n = ranges.lo.size
+    if ranges.halvings is None or not n:
+        yield _Block(0, ranges, None)
+        return
+    filled = ranges.hi > ranges.lo
+    newest = ranges.halvings[np.maximum(ranges.hi - 1, 0)]
+    first = 0
+    while first < n:
+        far = np.flatnonzero(np.abs(newest[first:] - newest[first]) > _SPAN)
+        last = first + int(far[0]) if far.size else n
+        at, top = slice(first, last), newest[first:last].max()
+        unit = np.where(filled[at], np.exp2(newest[at] - top), 1.0)
+        yield _Block(first, _faded(ranges, at, top), unit)
+        first = last
+
+
+def _faded(ranges: RowRanges, at: slice, top: float) -> RowRanges:
+    """Some ranges and their rows, with weights that have faded since ``top`` halvings."""
+    assert ranges.halvings is not None
+    lo, hi = ranges.lo[at], ranges.hi[at]
+    start, stop = int(lo.min()), int(max(hi.max(), lo.min()))
+    rows = slice(start, stop)
+    fades = np.exp2(np.minimum(ranges.halvings[rows] - top, 0.0))
+    weights = ranges.weights[rows] * fades
+    return RowRanges(ranges.X[rows], ranges.y[rows], weights, lo - start, hi - start)

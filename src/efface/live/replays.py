@@ -1,21 +1,20 @@
 """Replays: predict, then learn, row by row, with the live rows as they are at each row.
 
-Rows that come in order of time are replayed by compiled code; a late row by a copy of the solver.
+The live rows and those that come lie in one array: the rows that predict a row are a range of it.
+All ranges are solved at once. Then the rows are learned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 
-from efface.engine.jit.views import Ints, Vector
+from efface.inputs.types import Vector
 from efface.live.arrivals import Arrivals
-from efface.live.batches import LONG, SlidingReplay
-from efface.live.fading import FadingReplay
 from efface.live.live_rows import LiveRows
 from efface.live.policies import Schedule
+from efface.live.range_replay import RangeReplay, RowRanges
 from efface.live.trace import Asked, Gauges, RowWindows, Trace, joined
 
 _PART = 1 << 14  # rows whose coefficients are kept at a time, if only intervals need them
@@ -102,34 +101,35 @@ class _Bounded:
 def _replay_in_order(
     live: LiveRows, new: Arrivals, plan: Schedule, asked: Asked, bounded: _Bounded | None
 ) -> Trace:
-    """Replay rows that come in order of time; a long stream in batches of windows."""
-    live.replayed += len(new)
-    live.solver.use_walls(None)  # the index follows at the end: until then rows have no ids
-    step, parts = _steps(live, asked), []
+    """Replay rows that come in order of time."""
+    windows, solver = _windows(live, new, plan), live.solver
+    marks = np.array(solver.marks(len(new)) if asked.diagnostics and len(new) else [], np.int64)
+    replay, parts = RangeReplay(solver), []
     size = max(1, len(new)) if bounded is None else bounded.size
     for first in range(0, max(1, len(new)), size):
-        some, at = new.part(first, first + size), slice(first, first + size)
-        trace = step(some, plan.before[at], plan.after[at])
+        last = first + size
+        here = marks[(marks >= first) & (marks < last)] - first
+        trace = replay.replay(windows.part(first, last), asked, here.tolist())
         parts.append(trace if bounded is None else bounded.part(trace, first))
-    live.settle(new, plan)
-    live.solver.use_walls(live.index.walls)
+    live.learn(new, plan)
     return joined(parts)
 
 
-def _steps(live: LiveRows, asked: Asked) -> Callable[[Arrivals, Ints, Ints], Trace]:
-    """What replays some rows after the other."""
-    if live.fading is not None:
-        return FadingReplay(live.fading, asked, live.index.times).replay
-    replay = SlidingReplay(live.solver, asked)
-    step = replay.batched if live.replayed >= LONG else replay.one_by_one
-    return lambda new, before, after: step(new.X, new.y, before, after, new.weights)
+def _windows(live: LiveRows, new: Arrivals, plan: Schedule) -> RowRanges:
+    """The rows that are alive as each new row is predicted."""
+    pairs = zip(live.values(), (new.X, new.y, new.weights), strict=True)
+    X, y, weights = (np.concatenate(pair) for pair in pairs)
+    hi = np.arange(len(y) - len(new), len(y))
+    lo = np.cumsum(plan.before) + np.cumsum(plan.after) - plan.after
+    halvings = None if live.fading is None else live.fading.halvings(len(new), new.times)
+    return RowRanges(X, y, weights, lo, hi, halvings)
 
 
 def _replay_late(live: LiveRows, new: Arrivals, asked: Asked) -> Trace:
-    """Replay a single row at its place in time, by a copy of the solver."""
-    solver, none = live.twin(), np.zeros(1, dtype=np.int64)
-    fades = np.full(1, solver.unit) if solver.fades else None
-    trace = solver.replay(new.X, new.y, none, none, asked, new.weights, fades)
-    solver.drop(solver.n_rows)
+    """Replay a single row at its place in time: all live rows predict it."""
+    rows, none = live.values(), np.zeros(1, np.int64)
+    halvings = None if live.fading is None else live.fading.halvings()
+    windows = RowRanges(*rows, none, none + len(rows[1]), halvings)
+    trace = RangeReplay(live.solver).replay(windows, asked, [0], (new.X, none))
     live.learn_single(new)
     return trace

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from efface.inputs.types import Matrix, Vector
+from efface.core import core
+from efface.inputs.types import Vector
 from efface.live.live_rows import LiveRows
 
 
@@ -36,7 +37,7 @@ def coefficient_errors(live: LiveRows, *, power: float = 0.0) -> CoefficientErro
     array([0.57735])
     """
     X, y, w = live.views()
-    solver, d = live.solver, X.shape[1]
+    solver, d, ends = live.solver, X.shape[1], (np.zeros(1, np.int64), np.full(1, len(y)))
     counted = float(np.count_nonzero(w))
     if live.fading is not None:
         shares = live.fading.shares()
@@ -44,25 +45,16 @@ def coefficient_errors(live: LiveRows, *, power: float = 0.0) -> CoefficientErro
     missing = CoefficientErrors(np.full(d, np.nan), np.nan)
     if not w.sum() > 0.0 or (solver.penalty_value == 0.0 and solver.rank < d):
         return missing
-    mean = np.average(X, axis=0, weights=w) if live.intercept else np.zeros(d)
-    units = _deviation(X, w, live.intercept or power == 1.0) ** power if power else np.ones(d)
-    if not units.all():  # a constant feature has the coefficient 0, and no error
-        return missing
-    Z = (X - mean) / units
-    gram = Z.T @ (w[:, np.newaxis] * Z)
-    inverse = np.linalg.pinv(gram + solver.penalty_value * np.eye(d), hermitian=True)
-    residual = y - X @ solver.coef - solver.intercept
-    freedom = counted - float(np.sum(inverse * gram)) - live.intercept
+    away = X[w > 0.0] - (X[w > 0.0][0] if live.intercept or power == 1.0 else 0.0)
+    if power and not away.any(axis=0).all():
+        return missing  # a constant feature has the coefficient 0, and no error
+    rows = map(np.ascontiguousarray, (X, y[:, np.newaxis], w))
+    way = live.intercept, power, solver.penalty_value
+    found = [values[0] for values in core.infer_ranges(*rows, *ends, *way)]
+    variance, base, unexplained, _, unknowns = found
+    freedom = counted - unknowns - live.intercept
     if not freedom > 0.5e-9 * len(y):
         return missing
-    scale = float(w @ residual**2) / freedom
-    at_zero = mean / units
-    base = 1.0 / w.sum() + at_zero @ inverse @ at_zero if live.intercept else np.nan
-    return CoefficientErrors(
-        np.sqrt(scale * np.diagonal(inverse)) / units, float(np.sqrt(scale * base))
-    )
-
-
-def _deviation(X: Matrix, w: Vector, centred: bool) -> Vector:
-    mean = np.average(X, axis=0, weights=w) if centred else 0.0
-    return np.asarray(np.sqrt(np.average((X - mean) ** 2, axis=0, weights=w)))
+    scale = unexplained.item() / freedom
+    base = base if live.intercept else np.nan
+    return CoefficientErrors(np.sqrt(scale * variance), float(np.sqrt(scale * base)))
