@@ -32,8 +32,12 @@ struct moments {
   Real *mean, *scatter;     // relative to the centre; of every response, squares around its mean
   rows_of<Real> gram;       // lower triangle, around centre + mean; around 0 if not centred
 
+  /// Has a feature one value, or does it vary by no more than the rounding of its mean?
   bool constant(index j) const {
-    return centred ? bounds[j] == bounds[d + j] : bounds[j] == 0.0 && bounds[d + j] == 0.0;
+    if (!centred) return bounds[j] == 0.0 && bounds[d + j] == 0.0;
+    const double rest = value(mean[j]), from = centre[j];
+    const double reach = std::max(bounds[d + j] - from - rest, from - bounds[j] + rest);
+    return bounds[j] == bounds[d + j] || reach <= 16.0 * std::numeric_limits<double>::epsilon() * std::abs(from + rest);
   }
   bool constant_response(index r) const { return bounds[2 * d + r] == bounds[2 * d + k + r]; }
 

@@ -21,7 +21,7 @@ from efface.live.half_life import HalfLife
 from efface.live.live_rows import LiveRows
 from efface.live.penalties import Fixed, Penalty, Selected
 from efface.live.policies import KeepAll, Policy, Schedule
-from efface.live.range_replay import KeyFits, RangeReplay, RowRanges
+from efface.live.range_replay import RangeReplay, RowRanges
 from efface.live.replays import replay_rows
 from efface.models.intervals import Method
 
@@ -67,10 +67,12 @@ class Regression(NamedTuple):
         """Is there a penalty, so that the rank is not known?"""
         return self.alpha is None or self.alpha > 0.0
 
-    def solve(self, ranges: RowRanges, unit: Vector | None = None) -> KeyFits:
-        """The regression on each range; ``unit``: the weight that counts as one row in it."""
+    def solve(
+        self, ranges: RowRanges, unit: Vector | None, *, coef: bool = True
+    ) -> tuple[Matrix | None, Vector, Ints]:
+        """Coefficients, intercept and rank of each range; see ``RangeReplay.fit_in_units``."""
         solver = self.start(ranges.X.shape[1], KeepAll()).solver
-        return RangeReplay(solver).fit(ranges, unit)
+        return RangeReplay(solver).fit_in_units(ranges, unit, coef=coef)
 
     def start(self, width: int, policy: Policy, halflife: HalfLife | None = None) -> LiveRows:
         """A model of ``width`` features without rows."""

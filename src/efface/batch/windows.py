@@ -105,9 +105,10 @@ def _fit_ranges(task: Task, rows: RowArrays, starts: Ints, unit: Vector | None) 
     stops = np.where(ends - starts < task.min_rows, starts, ends)  # too few rows: not solved
     given = np.ones(len(y)) if weights is None else weights
     ranges = RowRanges(X, y, given, starts, stops)
-    coef, level, _, rank = task.regression.solve(ranges, unit)
+    coef, level, rank = task.regression.solve(ranges, unit)
+    assert coef is not None
     if task.rank and task.regression.penalised:
-        rank = task.regression._replace(alpha=0.0).solve(ranges, unit).rank
+        rank = task.regression._replace(alpha=0.0).solve(ranges, unit, coef=False)[2]
     return _with_statistics(task, rows, starts, WindowFits(coef, level, rank, None, None))
 
 

@@ -90,12 +90,11 @@ def marked(n: int, width: int) -> list[int]:
 
 
 class KeyFits(NamedTuple):
-    """The regression on each of some ranges; the rank is -1 where a penalty hides it."""
+    """The regression on each of some ranges."""
 
     coef: Matrix
     intercept: Vector
     penalty: Vector
-    rank: Ints
 
 
 class _Fits(NamedTuple):
@@ -151,11 +150,21 @@ class RangeReplay:
             trace = self._measured(windows, trace, fits, asked, new)
         return self._conditioned(windows, trace, marks) if asked.diagnostics else trace
 
-    def fit(self, windows: RowRanges, unit: Vector | None = None) -> KeyFits:
-        """The regression on each range; ``unit``: the weight that counts as one row in it."""
-        coef, intercept, penalty, rank, _ = self._solve(windows, coef=True, unit=unit)
+    def fit(self, windows: RowRanges) -> KeyFits:
+        """The regression on each range."""
+        coef, intercept, penalty = self._solve(windows, coef=True)[:3]
         assert coef is not None
-        return KeyFits(coef, intercept, penalty, rank)
+        return KeyFits(coef, intercept, penalty)
+
+    def fit_in_units(
+        self, windows: RowRanges, unit: Vector | None, *, coef: bool = True
+    ) -> tuple[Matrix | None, Vector, Ints]:
+        """Coefficients, intercepts and ranks of ranges; a rank is -1 where a penalty hides it.
+
+        ``unit`` is the weight that counts as one row in each range.
+        """
+        found = self._solve(windows, coef=coef, unit=unit)
+        return found.coef, found.intercept, found.rank
 
     def gauge(self, windows: RowRanges, rows: Matrix, at: Ints) -> tuple[Vector, Gauges]:
         """The predictions of rows[at[k]] by range k, and what an interval around it needs."""
