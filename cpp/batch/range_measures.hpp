@@ -21,7 +21,8 @@ struct row_ranges {
   }
 };
 
-/// Moments and measures in one precision, in memory of their own. One range needs no sliding sums.
+/// Moments and measures in one precision, in memory of their own. One range needs no sliding sums;
+/// nor does a range far from the centre of these, which has no other precision to turn to.
 template <class V>
 class precision {
   using Real = typename sliding<V>::Real;
@@ -34,10 +35,10 @@ class precision {
   bool gather(const row_ranges& ranges, index i) {
     if (parts_.sums) {
       m_ = &parts_.sums->gather(ranges.rows, ranges.lo[i], ranges.hi[i]);
-      return parts_.sums->near();
+      if (parts_.sums->near() || std::is_same_v<Real, double>) return parts_.sums->near();
     }
-    set_moments(ranges.rows, ranges.lo[i], ranges.hi[i], *parts_.alone, memory_);
-    m_ = &*parts_.alone;
+    set_moments(ranges.rows, ranges.lo[i], ranges.hi[i], parts_.alone, memory_);
+    m_ = &parts_.alone;
     return true;
   }
   const moments<Real>& gathered() const { return *m_; }
@@ -45,20 +46,18 @@ class precision {
 
  private:
   struct parts {
-    parts(arena& a, const row_ranges& r, bool centred) : measured(a, r.rows.d, r.rows.k) {
+    parts(arena& a, const row_ranges& r, bool centred)
+        : measured(a, r.rows.d, r.rows.k), alone(a, r.rows.d, r.rows.k) {
       const index d = r.rows.d, k = r.rows.k;
-      if (r.count > 1) {
-        sums.emplace(a, d, k, r.longest(), centred);
-        return;
-      }
-      alone.emplace(a, d, k).centred = centred;
+      alone.centred = centred;
+      if (r.count > 1) sums.emplace(a, d, k, r.longest(), centred);
       arena::scope s(a);  // what set_moments takes
       block_gram<V> total(a, d + k + 1);
       staged_rows<V> staged(a, d + k + 1);
     }
     measures<Real> measured;
+    moments<Real> alone;
     std::optional<sliding<V>> sums;
-    std::optional<moments<Real>> alone;
   };
   arena memory_;
   parts parts_;

@@ -193,3 +193,18 @@ def test_a_row_that_is_gone_leaves_no_rounding(name):
         right = measures(X[rows], y[rows], np.ones(15), X[hi[k]], 0.5)
         assert found["leverage"][k] == pytest.approx(right.leverage, rel=1e-9)
         assert found["unexplained"][k] == pytest.approx(right.unexplained, rel=1e-9)
+
+
+def test_a_giant_row_that_has_left_does_not_hide_a_dependence():
+    rng = np.random.default_rng(7)
+    X, y = rng.integers(-9, 10, size=(80, 4)).astype(float), rng.normal(size=80)
+    X[:, 3] = X[:, 0] - 2.0 * X[:, 1]
+    lo, hi = sliding(80, 10)
+    for giant in range(10, 30):  # one of them is where sums are centred
+        Z = X.copy()
+        Z[giant, :3] = 1e8 + np.arange(3.0)
+        found, rank = measured(Z, y, np.ones(80), lo, hi, Z[hi], 0.0)
+        plain, right = measured(X, y, np.ones(80), lo, hi, X[hi], 0.0)
+        gone = lo > giant
+        assert rank[gone].tolist() == right[gone].tolist()
+        np.testing.assert_allclose(found["leverage"][gone], plain["leverage"][gone], rtol=1e-10)

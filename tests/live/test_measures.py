@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 from twins.measures import measures
 
-from efface.live.measures import Ranges, Way, conditioning, gauge, measured
-from efface.live.trace import Asked
-
-EVERYTHING = Asked(coef=False, diagnostics=True, gauges=True)
+from efface.live.measures import Way, conditioning, gauge
 
 
 def rows(n, d, seed=0):
@@ -17,42 +14,22 @@ def rows(n, d, seed=0):
 
 
 @pytest.mark.parametrize("way", [Way(True), Way(False), Way(True, 0.5), Way(False, 1.0)])
-def test_ranges_are_measured_as_one_window_is(way):
-    X, y, w = rows(40, 3)
+def test_new_rows_are_gauged_by_the_live_rows(way):
+    X, y, w = rows(20, 3)
     w[5] = 0.0
-    lo, hi = np.arange(28), np.arange(12, 40)
-    found = measured(Ranges(X, y, w, lo, hi, X, hi), np.full(28, 0.6), way, EVERYTHING, [27])
-    assert found.rank.tolist() == [3] * 28
-    assert found.gauges.n_rows.tolist() == [11] * 6 + [12] * 22
-    for k in range(28):
-        part = slice(lo[k], hi[k])
-        one = gauge(X[part], y[part], w[part], 0.6, way, X[hi[k] : hi[k] + 1])
-        for name in ("leverage", "unexplained", "scatter", "size", "total_weight", "penalty"):
-            each = getattr(found.gauges, name)[k]
-            assert each == pytest.approx(getattr(one, name)[0], rel=1e-12), name
-    assert np.isnan(found.phi2[:27]).all()
-    assert (found.phi2[27], found.condition[27]) == conditioning(X[27:39], w[27:39], way)
+    found = gauge(X[:15], y[:15], w[:15], 0.6, way, X[15:])
+    assert found.n_rows.tolist() == [14] * 5
+    assert found.rank.tolist() == [-1] * 5  # hidden by the penalty
+    for k in range(5):
+        right = measures(X[:15], y[:15], w[:15], X[15 + k], 0.6, *way)
+        for name in ("leverage", "image_square", "unexplained", "scatter", "size", "total_weight"):
+            assert getattr(found, name)[k] == pytest.approx(getattr(right, name), rel=1e-10), name
 
 
-def test_nothing_that_was_not_asked_for_is_given():
-    X, y, w = rows(10, 2)
-    ranges = Ranges(X, y, w, np.zeros(1, int), np.array([8]), X, np.array([8]))
-    found = measured(ranges, np.ones(1), Way(True), Asked(False, False, True))
-    assert found.rank.tolist() == [-1]  # hidden by the penalty
-    assert found[2:] == (None,) * 5
-    assert measured(ranges, np.ones(1), Way(True), Asked(False, True, False)).gauges is None
-
-
-def test_columns_of_responses_are_measured_one_by_one():
-    X, y, w = rows(30, 2)
-    Y, lo, hi = np.column_stack([y, np.sin(y)]), np.arange(10), np.arange(20, 30)
-    penalty = np.column_stack([np.full(10, 0.5), np.full(10, 2.0)])
-    both = measured(Ranges(X, Y, w, lo, hi, X, hi), penalty, Way(True), EVERYTHING)
-    for r in range(2):
-        ranges = Ranges(X, Y[:, r], w, lo, hi, X, hi)
-        one = measured(ranges, penalty[:, r], Way(True), EVERYTHING)
-        np.testing.assert_allclose(both.gauges.unexplained[:, r], one.gauges.unexplained)
-        np.testing.assert_allclose(both.frt[:, r], one.frt)
+def test_no_rows_give_no_gauges():
+    X, y, w = rows(4, 2)
+    assert np.isnan(gauge(X[:0], y[:0], w[:0], 0.0, Way(True), X).leverage).all()
+    assert gauge(X, y, w, 0.0, Way(True), X[:0]).leverage.size == 0
 
 
 def test_faded_weights_are_divided_by_the_unit():
