@@ -30,6 +30,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("suites", nargs="*", choices=(*SUITES, "all"), default="all")
     parser.add_argument("--quick", action="store_true", help="fewer rows and fewer rounds")
     parser.add_argument("--threads", type=int, default=1, help="threads and cores per contender")
+    parser.add_argument("--seed", type=int, help="seed of the streams of 'intervals'")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all measurements")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write tables for the README")
     parser.add_argument("--strict", action="store_true", help="fail if a goal is missed")
@@ -41,7 +42,7 @@ def measure(suites: list[str] | tuple[str, ...], options: argparse.Namespace) ->
     report = import_module("benchmarks.report")
     console = report.Console()
     where = report.machine(options.threads, options.quick)
-    settings = Settings(options.quick, options.threads)
+    settings = Settings(options.quick, options.threads, options.seed)
     reports = []
     for suite in suites:
         reports.append(import_module(f"benchmarks.{suite}").run(settings))

@@ -2,184 +2,182 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from benchmarks.interval_streams import (
+    FAMILIES,
+    REAL,
+    UNEVEN,
+    Family,
+    IntervalStream,
+    others,
+    real,
+    trial,
+)
 from benchmarks.report import Goal, Report, Table, figure
 from benchmarks.settings import Settings
 from benchmarks.subject import efface, missing
 from benchmarks.timing import Run, interleave
 from benchmarks.workloads import SEED, Array
 
-LEVEL = 0.9
+LEVELS = (0.8, 0.9, 0.95, 0.99)
+SHOWN = 0.95  # the level of the tables
+# Every method, on plain noise.
+PLAIN_LEVEL = 0.9
 METHODS = ("gaussian", "self-normalized", "conformal", "local")
-MODELS = ("OLS", "Ridge", "AutoRidge")
-SIZES = ((5, 50), (5, 200), (20, 100), (20, 200))
-THIRDS = ("gaussian", "conformal", "local")  # the methods that are compared by level of noise
-LARGE = ((5, 200), (20, 500))  # a spread that varies is learned from at least 25 rows per feature
+SIZES = ((5, 50), (5, 200), (20, 200))
+# Cost: rows, features, window, and how often a replay may take the time of a plain one.
+COST = (12_000, 20, 500)
+FEW = 700  # rows for conformal intervals
+COST_MODELS = ("Ridge", "AutoRidge")
+LIMIT = 3.5
+COLUMNS = ("stream, s", "local", "thirds", "gaussian", "thirds", "width", "largest")
 NOTE = (
-    f"Share of responses inside, in percent, and median width; level {LEVEL:g}, "
-    "noise of variance 1, coefficients from N(0, 1), Ridge with alpha 1."
-)
-THIRDS_NOTE = (
-    "Share of responses inside, in percent: over all, and in the third of the rows with the least, "
-    f"the middle and the most noise; median width; level {LEVEL:g}."
+    f"Level {100 * SHOWN:g} %, AutoRidge. Share of the next responses inside, in percent; in the "
+    "third of the rows with the least, the middle and the most noise; the mean and the largest "
+    "width of local intervals over those of gaussian ones."
 )
 
 
 @dataclass(frozen=True)
 class Source:
-    """The distribution of responses: the noise, and the random walk of the coefficients."""
+    """Normal features with coefficients from N(0, 1), and noise of variance 1."""
 
     name: str
     degrees: float | None = None
     drift: float = 0.0
-    spread: str = "constant"
 
-    def draw(self, n: int, d: int) -> tuple[Array, Array, Array]:
-        """Rows, responses and the spread of their noise, the same for every model and method."""
+    def draw(self, n: int, d: int) -> tuple[Array, Array]:
+        """Rows and responses, the same for every method."""
         rng = np.random.default_rng([SEED, n, d])
         X = rng.standard_normal((n, d))
         theta = rng.standard_normal(d) + np.cumsum(self.drift * rng.standard_normal((n, d)), axis=0)
-        mean = np.einsum("ij,ij->i", X, theta)
-        spread = self.spreads(X, mean)
-        return X, mean + spread * self.noise(rng, n), spread
-
-    def spreads(self, X: Array, mean: Array) -> Array:
-        """The standard deviation of the noise of each row."""
-        if self.spread == "feature":
-            return np.asarray(np.exp(0.7 * X[:, 0]))
-        if self.spread == "response":
-            return np.asarray(0.1 + 0.3 * np.abs(mean))
-        return np.ones(len(X))
+        return X, np.einsum("ij,ij->i", X, theta) + self.noise(rng, n)
 
     def noise(self, rng: np.random.Generator, n: int) -> Array:
-        """Noise of variance 1."""
         if self.degrees is None:
             return rng.standard_normal(n)
         return rng.standard_t(self.degrees, size=n) * np.sqrt(1 - 2 / self.degrees)
 
 
-SOURCES = (
-    Source("Gaussian"),
-    Source("Student t(3)", degrees=3.0),
-    Source("drift", drift=0.02),
-    Source("fast drift", drift=0.05),
-)
-UNEVEN = (
-    Source("spread grows with a feature", spread="feature"),
-    Source("spread grows with the response", spread="response"),
-    Source("spread grows with a feature, drift", drift=0.01, spread="feature"),
-)
-# For each method: the sources on which it should cover, and the allowed deviation in points.
-GOALS = {
-    "gaussian": (("Gaussian",), 1.5),
-    "conformal": (("Gaussian", "Student t(3)", "drift"), 2.0),
-    "local": (("Gaussian", "Student t(3)", "drift", *(source.name for source in UNEVEN)), 1.5),
-}
-THIRDS_LIMIT = 4.0
-# Cost: rows, features, window, and how often a replay may take the time of a plain one.
-COST = (12_000, 20, 500)
-FEW = 700  # rows for conformal intervals
-COST_MODELS = ("Ridge", "AutoRidge")
-LIMIT = 4.0
+SOURCES = (Source("Gaussian"), Source("Student t(3)", degrees=3.0), Source("drift", drift=0.02))
 
 
 def run(settings: Settings) -> Report:
-    """A table for each source, the cost, and the goals."""
+    """Local beside gaussian intervals on all streams, every method on some, the cost, the goals."""
     report = Report("intervals")
-    if missing("replay", *MODELS):
+    if missing("replay", "OLS", "AutoRidge"):
         return report
+    seed = SEED if settings.seed is None else settings.seed
+    rows = 1_000 if settings.quick else 16_000
+    lines = []
+    for stream in (*trial(seed, rows), *others(seed, rows), *real()):
+        found = measure(stream)
+        report.measurements.extend(found)
+        lines.append((stream.family, line(stream, found[LEVELS.index(SHOWN)])))
+    for name in (*(family.name for family in FAMILIES), REAL):
+        title = f"{name}: coverage over {rows} rows, seed {seed}"
+        chosen = [cells for family, cells in lines if family == name]
+        report.tables.append(Table(title, COLUMNS, chosen, NOTE))
+    for family in FAMILIES:
+        report.goals.extend(goals(family, report.measurements))
     steps = 1_000 if settings.quick else 5_000
-    for source in SOURCES:
-        rows = [line(source, name, d, s, steps, report) for d, s in SIZES for name in MODELS]
-        columns = ("d, s, model", *METHODS)
-        report.tables.append(
-            Table(f"Coverage over {steps} rows: {source.name}", columns, rows, NOTE)
-        )
-    for source in UNEVEN:
-        rows = [thirds(source, name, d, s, steps, report) for d, s in LARGE for name in MODELS]
-        title = f"Coverage by level of noise over {steps} rows: {source.name}"
-        report.tables.append(Table(title, ("d, s, model", *THIRDS), rows, THIRDS_NOTE))
+    report.tables.extend(plain(source, steps, report) for source in SOURCES)
     report.tables.append(cost(settings, report))
-    report.goals.extend(worst(report, method) for method in GOALS)
-    report.goals.append(worst_third(report))
     return report
 
 
-def line(source: Source, name: str, d: int, s: int, steps: int, report: Report) -> tuple[str, ...]:
-    """The table row of one model on one stream, with every method."""
-    found = measure(source, name, d, s, steps, METHODS, report)
-    return (
-        f"{d}, {s}, {name}",
-        *(f"{each['coverage']:.1f} ({figure(each['width'])})" for each in found),
-    )
+# -- streams ---------------------------------------------------------------------------------------
 
 
-def thirds(
-    source: Source, name: str, d: int, s: int, steps: int, report: Report
-) -> tuple[str, ...]:
-    """The same with coverage by level of noise."""
-    found = measure(source, name, d, s, steps, THIRDS, report)
-    cells = []
-    for each in found:
-        parts = " ".join(f"{part:.1f}" for part in each["thirds"])
-        cells.append(f"{each['coverage']:.1f}: {parts} ({figure(each['width'])})")
-    return (f"{d}, {s}, {name}", *cells)
-
-
-def measure(
-    source: Source, name: str, d: int, s: int, steps: int, methods: tuple[str, ...], report: Report
-) -> list[dict[str, Any]]:
-    """The coverage of each method, which the report gets too."""
-    X, y, spread = source.draw(s + steps, d)
+def measure(stream: IntervalStream) -> list[dict[str, Any]]:
+    """Coverage and widths at each level."""
     found = []
-    for method in methods:
-        covered = cover(efface(name)(window=s), X, y, s, method, spread)
-        where = {"source": source.name, "model": name, "d": d, "s": s, "method": method}
-        report.measurements.append({**where, **covered})
-        found.append(covered)
+    for level in LEVELS:
+        each = {"family": stream.family, "stream": f"{stream.name}, s {stream.s}", "level": level}
+        for method in ("local", "gaussian"):
+            each[method] = covered(stream, level, method)
+        found.append(each)
     return found
 
 
-def cover(model: Any, X: Array, y: Array, s: int, method: str, spread: Array) -> dict[str, Any]:
-    """Coverage and width once the window is full; coverage in each third of the noise."""
-    result = efface("replay")(model, X, y, interval=LEVEL, method=method)
-    inside = ((result.lower <= y) & (y <= result.upper))[s:]
-    width = float(np.median((result.upper - result.lower)[s:]))
-    third = np.argsort(np.argsort(spread[s:])) * 3 // inside.size
-    parts = [100 * float(inside[third == k].mean()) for k in range(3)]
-    return {"coverage": 100 * float(inside.mean()), "width": width, "thirds": parts}
+def covered(stream: IntervalStream, level: float, method: str) -> dict[str, Any]:
+    """Coverage over all and by third of the noise, mean and largest width, of full windows."""
+    model, s, y = efface("AutoRidge")(window=stream.s, **stream.options), stream.s, stream.y
+    given = {"interval": level, "method": method, "sample_weight": stream.weights}
+    result = efface("replay")(model, stream.X, y, **given)
+    inside = 100.0 * ((result.lower <= y) & (y <= result.upper))[s:]
+    width = (result.upper - result.lower)[s:]
+    thirds = np.array_split(inside[np.argsort(stream.spread[s:], kind="stable")], 3)
+    return {
+        "coverage": float(inside.mean()),
+        "thirds": [float(part.mean()) for part in thirds],
+        "width": float(width.mean()),
+        "widest": float(width.max()),
+    }
 
 
-def worst(report: Report, method: str) -> Goal:
-    """The largest deviation from the level on the sources of the method's goal."""
-    sources, limit = GOALS[method]
-    misses = [
-        abs(entry["coverage"] - 100 * LEVEL)
-        for entry in report.measurements
-        if entry.get("method") == method
-        and entry["source"] in sources
-        and (method == "local" or entry["model"] != "AutoRidge")
-    ]
-    what = f"{method}: largest deviation in points ({', '.join(sources)})"
-    return Goal(what, max(misses, default=None), "at most", limit)
+def line(stream: IntervalStream, found: dict[str, Any]) -> tuple[str, ...]:
+    """The table row of one stream."""
+    cells = [f"{stream.name}, {stream.s}"]
+    for method in ("local", "gaussian"):
+        uneven = stream.family == UNEVEN.name
+        thirds = " ".join(f"{part:.1f}" for part in found[method]["thirds"]) if uneven else ""
+        cells += [f"{found[method]['coverage']:.1f}", thirds]
+    return (*cells, f"{over(found, 'width'):.2f}", f"{over(found, 'widest'):.2f}")
 
 
-def worst_third(report: Report) -> Goal:
-    """The largest deviation of local intervals in a third of the noise."""
-    uneven = {source.name for source in UNEVEN}
-    misses = [
-        abs(part - 100 * LEVEL)
-        for entry in report.measurements
-        if entry.get("method") == "local" and entry["source"] in uneven
-        for part in entry["thirds"]
-    ]
-    what = "local: largest deviation in points in a third of the noise"
-    return Goal(what, max(misses, default=None), "at most", THIRDS_LIMIT)
+def over(found: dict[str, Any], what: str) -> float:
+    """Local over gaussian."""
+    return float(found["local"][what] / found["gaussian"][what])
+
+
+def goals(family: Family, measurements: list[dict[str, Any]]) -> Iterator[Goal]:
+    """The largest deviations of local intervals on the streams of a family, at any level."""
+    chosen = [each for each in measurements if each.get("family") == family.name]
+
+    def away(each: dict[str, Any], value: float) -> float:
+        return abs(value - 100.0 * each["level"])
+
+    deviations = {each["stream"]: 0.0 for each in chosen}
+    for each in chosen:
+        found = away(each, each["local"]["coverage"])
+        deviations[each["stream"]] = max(deviations[each["stream"]], found)
+    worst = max(deviations, key=lambda name: deviations[name])
+    what = f"{family.name}: points from the level, {worst}"
+    yield Goal(what, deviations[worst], "at most", family.points)
+    if family.thirds is not None:
+        thirds = max(away(each, part) for each in chosen for part in each["local"]["thirds"])
+        yield Goal(f"{family.name}: points in a third", thirds, "at most", family.thirds)
+    for what, limit in (("width", family.width), ("widest", family.widest)):
+        if limit is not None:
+            value = max(over(each, what) for each in chosen)
+            yield Goal(f"{family.name}: {what} over gaussian's", value, "at most", limit, "x")
+
+
+def plain(source: Source, steps: int, report: Report) -> Table:
+    """Coverage and median width of every method for least squares."""
+    rows = []
+    for d, s in SIZES:
+        X, y = source.draw(s + steps, d)
+        cells = []
+        for method in METHODS:
+            told = efface("replay")(
+                efface("OLS")(window=s), X, y, interval=PLAIN_LEVEL, method=method
+            )
+            inside = float(100 * ((told.lower <= y) & (y <= told.upper))[s:].mean())
+            width = float(np.median((told.upper - told.lower)[s:]))
+            about = {"source": source.name, "d": d, "s": s, "method": method}
+            report.measurements.append({**about, "coverage": inside, "width": width})
+            cells.append(f"{inside:.1f} ({figure(width)})")
+        rows.append((f"{d}, {s}", *cells))
+    note = f"Share inside, in percent, and median width; OLS, level {PLAIN_LEVEL:g}, {steps} rows."
+    return Table(f"Every method: {source.name}", ("d, s", *METHODS), rows, note)
 
 
 # -- cost ------------------------------------------------------------------------------------------
@@ -209,7 +207,7 @@ def cost(settings: Settings, report: Report) -> Table:
 def micros(name: str, settings: Settings) -> dict[str, float]:
     """The time per row of each way, interleaved, after one call of each that compiles."""
     n, d, s = COST
-    X, y, _ = Source("Gaussian").draw(n, d)
+    X, y = Source("Gaussian").draw(n, d)
     asked: dict[str, dict[str, Any]] = {"plain": {}, "gaussian": {"method": "gaussian"}}
     asked |= {"local": {"method": "local"}, "conformal": {"method": "conformal"}}
     rows = {way: FEW if way == "conformal" else n for way in asked}

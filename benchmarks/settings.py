@@ -11,6 +11,7 @@ class Settings:
 
     quick: bool = False
     threads: int = 1
+    seed: int | None = None  # of the streams of a suite that lets the caller choose
 
     @property
     def rounds(self) -> int:

@@ -130,16 +130,17 @@ class local_spread {
 
   /// Errors in units of their mean; the columns beside the features; all columns around their mean.
   void set_columns() {
+    const double share = 1.0 / total_, per_error = 1.0 / usual_;
     double newer = 0.0;
     for (index i = n_ - 1; i >= 0; --i) {
-      age_[i] = newer / total_;
+      age_[i] = newer * share;
       newer += weight_[i];
     }
     running_ = 1.0;
     double *level = columns_[d_ + level_column], *running = columns_[d_ + running_column];
     for (index i = 0; i < n_; ++i) {
-      error_[i] /= usual_;
-      level[i] = std::abs(g_[i] - middle_) / usual_;
+      error_[i] *= per_error;
+      level[i] = std::abs(g_[i] - middle_) * per_error;
       running[i] = running_;
       running_ = muladd(memory_share, running_, (1.0 - memory_share) * error_[i]);
     }
@@ -191,7 +192,7 @@ class local_spread {
     unit_ = trace / double(p_);
     if (unit_ > 0.0) grid_.factorise(t_, unit_);
     const evidence e{total_, std::max(total_ - 1.0, 0.0), 0.0, p_};
-    set_prior(e, prior());
+    if (priors_of_ != total_) set_prior(e, prior()), priors_of_ = total_;
     for (int k = 0; k < exponents; ++k) free()[k] = e.freedom - double(p_) + grid_.lam[k] * grid_.trace[k];
   }
 
@@ -250,8 +251,8 @@ class local_spread {
   /// The target of the next step of Fisher scoring: gamma errors, log link, weights 1.
   void set_ratios() {
     set_score();
-    const double mean = weighted_mean(score_);
-    for (index i = 0; i < n_; ++i) target_[i] = g_[i] + std::min(score_[i] / mean, largest_ratio) - 1.0;
+    const double share = 1.0 / weighted_mean(score_);
+    for (index i = 0; i < n_; ++i) target_[i] = g_[i] + std::min(score_[i] * share, largest_ratio) - 1.0;
   }
 
   /// Errors in units of their spread, each by the regression without the row itself.
@@ -260,8 +261,9 @@ class local_spread {
     std::fill(g_ + n_, g_ + size8(), std::numeric_limits<double>::infinity());
     low_ = order_statistic(g_, weight_, size8(), cut + 1.0 - 1e-9, memory_);
     high_ = order_statistic(g_, weight_, size8(), total_ - cut - 1e-9, memory_);
+    const double more = 1.0 / left;
     for (index i = 0; i < n_; ++i)
-      g_[i] = std::min(std::max(target_[i] - (target_[i] - g_[i]) / left, low_), high_);
+      g_[i] = std::min(std::max(target_[i] - (target_[i] - g_[i]) * more, low_), high_);
     for (index i = n_; i < size8(); ++i) g_[i] = 0.0;
     set_score();
   }
@@ -274,10 +276,10 @@ class local_spread {
 
   /// Where coefficients drift, errors grow towards the ends of the window: divide the scores by it.
   void set_drift() {
-    const double usual = weighted_mean(score_);
+    const double share = 1.0 / weighted_mean(score_);
     for (index i = 0; i < n_; ++i) {
       age_[i] = (1.0 - 2.0 * age_[i]) * (1.0 - 2.0 * age_[i]);
-      target_[i] = std::min(score_[i] / usual, largest_ratio);
+      target_[i] = std::min(score_[i] * share, largest_ratio);
     }
     const double ends = weighted_mean(age_), ratios = weighted_mean(target_);
     for (index i = 0; i < n_; ++i) {
@@ -301,6 +303,7 @@ class local_spread {
   index d_, p_, wide_, size_, n_ = 0;
   double total_ = 0.0, usual_ = 0.0, middle_ = 0.0, running_ = 0.0, unit_ = 0.0, base_ = 0.0;
   double low_ = 0.0, high_ = 0.0, growth_ = 0.0, quantile_ = 0.0, largest_ = 0.0;
+  double priors_of_ = 0.0;  // the weight of all rows that the priors are for
   arena& memory_;
   rows_of<double> columns_;
   double *error_, *weight_, *age_, *target_, *g_, *score_;
