@@ -1,6 +1,6 @@
 """Deviations from the mean and scaled rows, rounded once, for the checks of a model.
 
-``efface.engine`` computes the same quantities. These functions are independent of it on purpose: an
+``efface.core`` computes the same quantities. These functions are independent of it on purpose: an
 audit must not trust the code that it checks.
 """
 

@@ -4,7 +4,7 @@ A window is an array X with one row per observation. Phi = X'X is its Gram matri
 Phi_lam = Phi + lam I, and ||v||_A^2 = v'Av. No function forms Phi: all results come from the
 singular values of X, which keep twice as many digits as the eigenvalues of X'X would.
 
-``efface.engine.linalg`` has functions for the same quantities. These here are independent of it on
+``efface.core`` has functions for the same quantities. These here are independent of it on
 purpose: ``efface.audit`` uses them to check the engine.
 """
 
