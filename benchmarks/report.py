@@ -22,7 +22,6 @@ PACKAGES = (
     "efface",
     "numpy",
     "scipy",
-    "numba",
     "scikit-learn",
     "polars",
     "polars-ds",

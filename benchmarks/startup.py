@@ -1,64 +1,41 @@
 """The time until the first answer, each in a new process.
 
-Processes that take about a second run several times, those that compile for many seconds once.
+Each call is made twice in a process: the first may take hardly longer than the second.
 """
 
 from __future__ import annotations
 
-import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
 from benchmarks.report import Goal, Report, Table, figure
 from benchmarks.settings import Settings
 from benchmarks.subject import missing
 
-STACK = "import numpy, scipy, numba, sklearn.base"
+STACK = "import numpy, scipy, sklearn.base"
 IMPORT = "import efface"
 HELP = "import sys; sys.argv[1:] = ['--help']; from efface.cli.main import run; run()"
 MODEL = "from efface import OLS"
-CLOCK = "from time import perf_counter; start = perf_counter(); "
-STOP = "; print(perf_counter() - start)"
-ROLLING = (
-    "import numpy as np; from efface import rolling; "
-    "X = np.random.default_rng(0).standard_normal((300, 5)); "
-    f"{CLOCK}rolling(X, X.sum(axis=1), 50, fit_intercept=False){STOP}"
+TWICE = (
+    "from time import perf_counter; import numpy as np; from efface import *; "
+    "from efface import tune\n"
+    "rng = np.random.default_rng(0); X = rng.standard_normal((500, 5)); y = X.sum(axis=1) + rng.standard_normal(500)\n"
+    "def events(model):\n"
+    "    for x in X[:100]: model.learn_one(x, float(x.sum())); model.predict_one(x)\n"
+    "for _ in range(2):\n"
+    "    start = perf_counter(); {call}; print(perf_counter() - start)"
 )
-EVENTS = (
-    "import numpy as np; from efface import {model}; "
-    "m = {model}(window=50); X = np.random.default_rng(0).standard_normal(({rows}, 5)); "
-    f"{CLOCK}[(m.learn_one(x, float(x.sum())), m.predict_one(x)) for x in X]{STOP}"
-)
-FITTED = (
-    "import numpy as np; from efface import {model}; "
-    "X = np.random.default_rng(0).standard_normal((50, 5)); "
-    f"{CLOCK}{{model}}(window=50).fit(X, X.sum(axis=1)).predict_one(X[0]){STOP}"
-)
-REPLAY = (
-    "import numpy as np; from efface import AdaptiveRidge, replay; "
-    "rng = np.random.default_rng(0); X = rng.standard_normal(({rows}, 5)); "
-    f"{CLOCK}replay(AdaptiveRidge(window=50), X, X.sum(axis=1) + rng.standard_normal(len(X))){STOP}"
-)
-FIRST = {
-    "rolling": ROLLING,
-    "AutoRidge, learn_one and predict_one": EVENTS.format(model="AutoRidge", rows=1),
-    "AutoRidge, fit and predict_one": FITTED.format(model="AutoRidge"),
-    "Ridge, learn_one and predict_one": EVENTS.format(model="Ridge", rows=1),
-    "Ridge, fit and predict_one": FITTED.format(model="Ridge"),
-    "AdaptiveRidge, learn_one and predict_one": EVENTS.format(model="AdaptiveRidge", rows=1),
-    "AdaptiveRidge, fit and predict_one": FITTED.format(model="AdaptiveRidge"),
+CALLS = {
+    "rolling": "rolling(X, y, 50)",
+    "AutoRidge, replay": "replay(AutoRidge(window=50), X, y)",
+    "AutoRidge, fit and predict_one": "AutoRidge(window=50).fit(X, y).predict_one(X[0])",
+    "Ridge, fit and predict_one": "Ridge(window=50).fit(X, y).predict_one(X[0])",
+    "AdaptiveRidge, 100 events": "events(AdaptiveRidge(window=50))",
+    "tune": "tune(X, y, windows=[50, 100])",
 }
-# A window with more rows than features uses further kernels, compiled when it is first reached.
-ALL = {
-    "AutoRidge, 100 events": EVENTS.format(model="AutoRidge", rows=100),
-    "Ridge, 100 events": EVENTS.format(model="Ridge", rows=100),
-    "AdaptiveRidge, 100 events": EVENTS.format(model="AdaptiveRidge", rows=100),
-    "AdaptiveRidge, replay of 500 rows": REPLAY.format(rows=500),
-    "AdaptiveRidge, replay of 20,000 rows": REPLAY.format(rows=20_000),
-}
+LATER = 0.1  # seconds by which the first call may exceed the second
 PEERS = (
     "import polars_ds",
     "import polars_ols",
@@ -72,7 +49,7 @@ class ChildError(RuntimeError):
 
 
 def run(settings: Settings) -> Report:
-    """Imports, then first calls with an empty and a filled cache."""
+    """Imports, then first and second calls."""
     report = Report("startup")
     repeats = 1 if settings.quick else 3
     imports(report, repeats)
@@ -89,7 +66,7 @@ def run(settings: Settings) -> Report:
 
 
 def imports(report: Report, repeats: int) -> None:
-    """Import times, with compiled code in the cache."""
+    """Import times."""
     note(report, "python -c pass", [elapsed("pass") for _ in range(repeats)])
     for peer in PEERS:
         note(report, peer, several(peer, repeats))
@@ -104,49 +81,39 @@ def imports(report: Report, repeats: int) -> None:
 
 
 def first_calls(report: Report, repeats: int) -> None:
-    """A call that compiles into an empty cache, and the same call in the next process."""
-    for name, code in (FIRST | ALL).items():
-        with tempfile.TemporaryDirectory() as cache:
-            cold, call = first_call(code, cache)
-            warm = several(code, repeats, warm_up=False, cache=cache)
-        note(report, f"{name}: empty cache", cold)
-        value = note(report, f"{name}: empty cache, the call", call)
-        note(report, f"{name}: next process", warm)
-        if name in FIRST:
-            report.goals.append(Goal(f"{name}: first call", value, "at most", 10.0, " s"))
+    """The first call in a process, and the second."""
+    for name, call in CALLS.items():
+        pairs = [twice(call) for _ in range(repeats)]
+        first = note(report, f"{name}: first call", [a for a, _ in pairs])
+        second = note(report, f"{name}: second call", [b for _, b in pairs])
+        above = None if first is None or second is None else first - second
+        report.goals.append(Goal(f"{name}: first call over second", above, "at most", LATER, " s"))
 
 
-def first_call(code: str, cache: str) -> tuple[list[float], list[float]]:
-    """Seconds of a process that compiles and of the call in it; empty if it fails."""
-    try:
-        took, said = timed(code, cache)
-    except ChildError:
-        return [], []
-    return [took], [float(said)]
+def twice(call: str) -> tuple[float, float]:
+    """Seconds of a call in a new process, and of the same call again."""
+    first, second = timed(TWICE.format(call=call))[1].split()
+    return float(first), float(second)
 
 
-def several(code: str, repeats: int, warm_up: bool = True, cache: str = "") -> list[float]:
+def several(code: str, repeats: int) -> list[float]:
     """Seconds of each repeat; empty if the code fails."""
     try:
-        if warm_up:
-            elapsed(code, cache)
-        return [elapsed(code, cache) for _ in range(repeats)]
+        elapsed(code)
+        return [elapsed(code) for _ in range(repeats)]
     except ChildError:
         return []
 
 
-def elapsed(code: str, cache: str = "") -> float:
+def elapsed(code: str) -> float:
     """Wall seconds of a process that runs `code`."""
-    return timed(code, cache)[0]
+    return timed(code)[0]
 
 
-def timed(code: str, cache: str = "") -> tuple[float, str]:
+def timed(code: str) -> tuple[float, str]:
     """Wall seconds of a process that runs `code`, and its output."""
-    environment = {**os.environ, **({"NUMBA_CACHE_DIR": cache} if cache else {})}
     start = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     took = time.perf_counter() - start
     if done.returncode:
         raise ChildError(done.stderr)

@@ -10,10 +10,9 @@ VARIABLES = (
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
     "POLARS_MAX_THREADS",
-    "NUMBA_NUM_THREADS",
     "RAYON_NUM_THREADS",
 )
-STARTED_BY = ("numpy", "polars", "numba", "scipy")
+STARTED_BY = ("numpy", "polars", "scipy")
 
 
 def confine(count: int) -> None:
