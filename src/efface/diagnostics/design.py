@@ -88,7 +88,7 @@ class Design:
     def rank(self) -> int:
         """The rank, by the rule of ``numpy.linalg.matrix_rank``.
 
-        With more rows than unknowns, the rank of independent features does not depend on their units.
+        With more rows than unknowns, the rank of independent features ignores their units.
         """
         counted = self._values if self._units is None else np.linalg.norm(self._rows, axis=0)
         return int(np.count_nonzero(counted))

@@ -167,8 +167,8 @@ class _Solver(NamedTuple):
 
     Without a penalty it is the pseudo-inverse. The rows of A are the ``deviations`` from the mean,
     each times the square root of its weight. With more rows than unknowns, the columns are divided
-    by ``units``, their lengths, if those that are not 0 have full rank then. A penalty is appended to
-    A before, as further rows. Elsewhere units are 1.
+    by ``units``, their lengths, if those that are not 0 have full rank then. A penalty is appended
+    to A before, as further rows. Elsewhere units are 1.
     """
 
     deviations: Array
