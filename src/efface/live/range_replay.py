@@ -13,10 +13,9 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from efface.core import core
-from efface.engine.linalg.spectrum import conditioning
 from efface.inputs.types import Ints, Matrix, Vector
+from efface.live.measures import conditioning
 from efface.live.penalties import Fixed
-from efface.live.row_measures import ScaledRows
 from efface.live.solver import Solver
 from efface.live.threads import share_out
 from efface.live.trace import Asked, Gauges, Trace
@@ -264,11 +263,7 @@ def _conditioning(ranges: RowRanges, k: int, solver: Solver) -> tuple[float, flo
     if ranges.halvings is not None:
         halved = ranges.halvings[rows]
         weights = weights * np.exp2(halved - halved[-1:])
-    if not weights.any():
-        return np.nan, np.nan
-    kind: Any = {"centred": solver.centred, "power": solver.power}
-    scaled = ScaledRows.of(ranges.X[rows], weights, **kind)
-    return conditioning(scaled.rows, weights, solver.centred)
+    return conditioning(ranges.X[rows], weights, solver.way)
 
 
 class _Block(NamedTuple):

@@ -16,8 +16,8 @@ from efface.core import core
 from efface.engine.windows.local_widths import Penalisation
 from efface.inputs.types import Matrix, Vector
 from efface.live.departures import departures
+from efface.live.measures import Ranges, Way, conditioning, gauge, measured
 from efface.live.penalties import Penalty
-from efface.live.row_measures import Measures
 from efface.live.trace import Asked, Gauges, Trace, in_units
 
 Ints = NDArray[np.int64]
@@ -47,7 +47,6 @@ class Solver:
     """
 
     gaps_from: int | None = _GAPS_FROM
-    walks = False
     learn: Callable[..., None]  # (x, y, leaving, weight=1, fade=1): the newest row; then some leave
     predict: Callable[[Vector], float]
 
@@ -64,13 +63,10 @@ class Solver:
         self.standardizes, self.fades = standardize, fades
         self.power = 1.0 if standardize else penalty.power
         self.centred = intercept or standardize
+        self.way = Way(intercept, self.power)
         self.window = core.Window(width, 1, intercept, self.power, *penalty.code)
         self.learn, self.predict = self.window.learn, self.window.predict
         self._walls: Walls | None = None
-
-    @property
-    def batched(self) -> bool:
-        return not self.standardizes and self.penalty.power == 0.0
 
     # -- rows come and leave ---------------------------------------------------------------------
 
@@ -199,28 +195,21 @@ class Solver:
         return int(self.window.rank())
 
     @property
-    def refits(self) -> bool:
-        """Do the live rows need double-double precision?"""
-        return self.window.path() in (2, 4)
-
-    @property
     def penalisation(self) -> Penalisation:
         """How the regression is penalised."""
         return Penalisation(self.intercepts, self.centred, round(2 * self.power))
 
     def gauge(self, X: Matrix) -> Gauges:
         """How far the live rows lie from their regression, and rows of X from them."""
-        measures = Measures.of(self)
-        columns = np.array([measures.gauge(x) for x in X]).reshape(len(X), 6)
-        counted = float(self.row_fades.sum()) / self.unit if self.fades else self.window.weighted
-        penalty = float(self.window.penalty(0))
-        n_rows, rank = (np.full(len(X), value) for value in (counted, measures.rank))
-        gauges = Gauges(n_rows, rank, np.full(len(X), penalty / self.unit), *columns.T)
-        return gauges.in_units(self.unit) if self.fades else gauges
+        rows, penalty = self._arrays()[:3], float(self.window.penalty(0))
+        found = gauge(*rows, penalty, self.way, X, self.unit)
+        if not self.fades:
+            return found
+        return found._replace(n_rows=np.full(len(X), float(self.row_fades.sum()) / self.unit))
 
     def conditioning(self) -> tuple[float, float]:
         """phi2 and condition of the live rows, by their singular values."""
-        return Measures.of(self).conditioning()
+        return conditioning(self.features, self.weights, self.way)
 
     # -- replay ----------------------------------------------------------------------------------
 
@@ -241,50 +230,36 @@ class Solver:
         """
         past = np.zeros(0) if fades is None else np.append(self.row_fades, self.unit)
         own = np.ones(y.size) if weights is None else weights
-        first = int(before[0]) if before.size else 0
-        self.drop(min(first, self.n_rows))
-        leaving = departures(before, after)
-        trace = self._replay(_plain(X), _column(y), _plain(own), fades, leaving, asked)
+        self.drop(int(before[:1].sum()))
+        kept = tuple(part.copy() for part in self._arrays()[:3])
+        leaving, fade = departures(before, after), np.ones(y.size) if fades is None else fades
+        coming = map(_plain, (X, _column(y), own, fade))
+        none = np.zeros(y.size, np.int64)
+        found = self.window.replay(*coming, none, leaving, asked.coef)
+        ranges = _ranges(kept, (X, y, own * fade), leaving)
+        trace = self._trace_of(found, ranges, asked)
         if fades is None:
             return trace
         return in_units(trace, past, fades, own > 0.0, self.penalty.constant)
 
-    def _replay(
-        self, X: Matrix, y: Matrix, own: Vector, fades: Vector | None, leaving: Ints, asked: Asked
-    ) -> Trace:
-        fade, none = np.ones(len(y)) if fades is None else _plain(fades), np.zeros(len(y), np.int64)
-        measured = asked.diagnostics or asked.gauges
-        if not measured:
-            found = self.window.replay(X, y, own, fade, none, leaving, asked.coef)
-            return self._trace_of(found, asked, None)
-        step, measures = 1, np.full((len(y), 13), np.nan)
-        marks = set(self.marks(len(y)))
-        parts = []
-        for t in range(0, len(y), step):
-            measures[t] = Measures.of(self).row(X[t], asked.diagnostics, t in marks)
-            here = slice(t, t + step)
-            rows = X[here], y[here], own[here], fade[here], none[here], leaving[here]
-            parts.append(self.window.replay(*rows, asked.coef))
-        if not parts:
-            parts = [self.window.replay(X, y, own, fade, none, leaving, asked.coef)]
-        joined = [np.concatenate(field) for field in zip(*parts, strict=True)]
-        return self._trace_of(joined, asked, measures)
-
-    def _trace_of(self, found: Any, asked: Asked, measures: Matrix | None) -> Trace:
+    def _trace_of(self, found: Any, ranges: Ranges, asked: Asked) -> Trace:
         prediction, penalty, intercept, counts, rank, coef = found
-        states = np.full((8, len(counts)), np.nan)
-        states[:3] = prediction[:, 0], penalty[:, 0], intercept[:, 0]
-        gauges = None
-        if measures is not None:
-            states[3:] = measures.T[:5]
-            if asked.diagnostics:
-                rank = measures[:, 5].astype(np.int64)
-            if asked.gauges:
-                weighted = measures[:, 6].astype(np.int64)
-                gauges = Gauges(weighted, rank, penalty[:, 0], *measures.T[7:])
         shown = asked.diagnostics or self.penalty.unpenalised
-        more = {"coef": coef[:, 0] if asked.coef else None, "gauges": gauges}
-        return Trace.of(states, counts, asked, rank=rank if shown else None, **more)
+        trace = Trace(
+            prediction[:, 0],
+            penalty[:, 0],
+            intercept[:, 0],
+            counts,
+            rank if shown else None,
+            coef[:, 0] if asked.coef else None,
+        )
+        if not (asked.diagnostics or asked.gauges):
+            return trace
+        marks = self.marks(len(counts)) if len(counts) else []
+        measures = measured(ranges, penalty[:, 0], self.way, asked, marks)._asdict()
+        if not asked.diagnostics:
+            measures["rank"] = trace.rank
+        return trace._replace(**measures)
 
     def marks(self, n: int) -> list[int]:
         """The rows of a replay of n at which phi2 and condition are given: every m-th and the last.
@@ -323,6 +298,14 @@ class Solver:
     def working_store(self) -> int:
         """Bytes kept beside the live rows."""
         return self.nbytes - self.n_rows * (self.width + 3) * 8
+
+
+def _ranges(kept: Any, new: Any, leaving: Ints) -> Ranges:
+    """The rows that predict each new row: those that were kept, and new ones."""
+    X, y, weights = (np.concatenate(pair) for pair in zip(kept, new, strict=True))
+    n, came = len(kept[1]), np.arange(leaving.size)
+    gone = np.cumsum(leaving) - leaving
+    return Ranges(X, y, weights, gone, n + came, new[0], came)
 
 
 def _plain(values: NDArray[np.float64]) -> NDArray[np.float64]:
