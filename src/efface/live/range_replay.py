@@ -14,7 +14,7 @@ import numpy as np
 
 from efface.core import core
 from efface.inputs.types import Ints, Matrix, Vector
-from efface.live.measures import Way, conditioning
+from efface.live.measures import conditioning
 from efface.live.penalties import Fixed
 from efface.live.solver import Solver
 from efface.live.threads import share_out
@@ -275,7 +275,7 @@ def _conditioning(ranges: RowRanges, k: int, solver: Solver) -> tuple[float, flo
     if ranges.halvings is not None:
         halved = ranges.halvings[rows]
         weights = weights * np.exp2(halved - halved[-1:])
-    return conditioning(ranges.X[rows], weights, Way(solver.intercepts, solver.power))
+    return conditioning(ranges.X[rows], weights, solver.way)
 
 
 class _Block(NamedTuple):

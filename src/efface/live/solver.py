@@ -198,7 +198,7 @@ class Solver:
     def gauge(self, X: Matrix) -> Gauges:
         """How far the live rows lie from their regression, and rows of X from them."""
         rows, unit = self._arrays()[:3], self.unit if self.fades else 1.0
-        found = gauge(*rows, float(self.window.penalty(0)), self._way, X, unit)
+        found = gauge(*rows, float(self.window.penalty(0)), self.way, X, unit)
         if not self.fades:
             return found
         return found._replace(n_rows=np.full(len(X), float(self.row_fades.sum()) / unit))
@@ -206,10 +206,11 @@ class Solver:
     def conditioning(self) -> tuple[float, float]:
         """phi2 and condition of the live rows, by their singular values."""
         X, _, weights, _ = self._arrays()
-        return conditioning(X, weights, self._way)
+        return conditioning(X, weights, self.way)
 
     @property
-    def _way(self) -> Way:
+    def way(self) -> Way:
+        """How rows are regressed on."""
         return Way(self.intercepts, self.power)
 
     # -- memory ----------------------------------------------------------------------------------

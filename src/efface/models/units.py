@@ -30,10 +30,11 @@ def warn_of_uneven_features(model: str, X: Matrix, depth: int = 4) -> bool:
     low, high = (int(varying[place(spreads[varying])]) for place in (np.argmin, np.argmax))
     if spreads[high] < RATIO * spreads[low]:
         return False
+    times = float(spreads[high]) / float(spreads[low])  # may be beyond the range: infinite
     text = (
         f"'{model}' shrinks features by their units: the spread of feature {high} is "
-        f"{float(spreads[high]) / float(spreads[low]):.1g} times that of feature {low}; "
-        "pass standardize=True, or use AutoRidge, which scales features by itself."
+        f"{times:.1g} times that of feature {low}; pass standardize=True, "
+        "or use AutoRidge, which scales features by itself."
     )
     warnings.warn(text, UnevenFeatures, stacklevel=depth)
     return True
