@@ -49,10 +49,10 @@ class WindowFits(NamedTuple):
     def with_arrays(self, arrays: list[NDArray[Any]]) -> WindowFits:
         """The same with others in the place of ``arrays``."""
         left = iter(arrays)
-        plain = [None if each is None else next(left) for each in self[:-2]]
+        plain: Any = [None if each is None else next(left) for each in self[:5]]
         inference = None if self.inference is None else Inference(*islice(left, 4))
         robust = None if self.robust is None else RobustVariances(*islice(left, 2))
-        return WindowFits(*plain, inference, robust)
+        return WindowFits._make([*plain, inference, robust])
 
 
 class Regression(NamedTuple):
