@@ -38,7 +38,7 @@ class lane_systems {
         kept_{a.take<V>(several() ? m_ * (m_ + 1) : 0), m_ + 1}, target_{a.take<V>(k * m_), m_},
         linear_(a.take<V>(m_)), mean_(a.take<V>(m_)), square_(a.take<V>(m_)), scale_(a.take<V>(m_)),
         response_(a.take<V>(k)), response_square_(a.take<V>(k)), flat_(a.take<lanes>(m_)),
-        bounds_(a.take<lanes>(2 * m_)), centre_(a.take<lanes>(m_ + k)), lam_(a.take<lanes>(k)),
+        flat_response_(a.take<lanes>(k)), bounds_(a.take<lanes>(2 * m_)), centre_(a.take<lanes>(m_ + k)), lam_(a.take<lanes>(k)),
         own_{a.take<lanes>(precise ? 0 : (m_ + k + 1) * lane_ranges::most_own), lane_ranges::most_own},
         shadow_{a.take<lanes>(precise ? m_ * (m_ + 1) : 0), m_ + 1}, scratch_(a.take<lanes>(2 * m_)),
         answers_(a.take<double>(lanes::size * (k * (m_ + 2)))), sound_(a.take<lanes::mask>(k)),
@@ -58,6 +58,8 @@ class lane_systems {
     for (index r = 0; r < k_; ++r) {
       put(response_[r], lane, total(d_ + 1 + r, d_)), put(centre_[m_ + r], lane, centre[d_ + r]);
       put(response_square_[r], lane, total(d_ + 1 + r, d_ + 1 + r));
+      const double* bounds = part.bounds + 2 * d_ + r;
+      put(flat_response_[r], lane, bounds[0] == bounds[k_] ? 1.0 : 0.0);
     }
     put(*weight_, lane, total(d_, d_)), put(*unit_, lane, unit);
   }
@@ -142,7 +144,7 @@ class lane_systems {
     }
     for (index r = 0; r < k_; ++r) {
       response_[r] = total(d_ + 1 + r, d_), centre_[m_ + r] = centre[d_ + r];
-      response_square_[r] = total(d_ + 1 + r, d_ + 1 + r);
+      response_square_[r] = total(d_ + 1 + r, d_ + 1 + r), flat_response_[r] = 0.0;
     }
     *weight_ = total(d_, d_);
     for (int i = 0; i < lanes::size; ++i) put(*unit_, i, ranges.unit[std::min(i, ranges.count - 1)]);
@@ -307,8 +309,8 @@ class lane_systems {
     const lanes scatter = value(response_square_[r] - offset), square = value(response_square_[r]);
     for (int i = 0; i < lanes::size; ++i) {
       const double unit = (*unit_)[i], weight = value(*weight_)[i];
-      const double variance = std::max(scatter[i], 0.0) / (weight - unit);
-      const bool near = precise || scatter[i] > 0.03 * square[i];
+      const bool flat = flat_response_[r][i] != 0.0, near = precise || flat || scatter[i] > 0.03 * square[i];
+      const double variance = flat ? 0.0 : std::max(scatter[i], 0.0) / (weight - unit);
       const double lam = unit * rule(weight / unit, d_, std::sqrt(variance), extent[i]);
       put(lam_[r], i, near ? lam : std::numeric_limits<double>::quiet_NaN());
     }
@@ -368,7 +370,7 @@ class lane_systems {
   model f_;
   rows_of<V> matrix_, kept_, target_;
   V *linear_, *mean_, *square_, *scale_, *response_, *response_square_;
-  lanes *flat_, *bounds_, *centre_, *lam_;
+  lanes *flat_, *flat_response_, *bounds_, *centre_, *lam_;
   rows_of<lanes> own_, shadow_;
   lanes* scratch_;
   double* answers_;

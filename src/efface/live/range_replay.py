@@ -193,9 +193,7 @@ class RangeReplay:
             return core.solve_ranges(*block.ranges.arrays, *kind, units, coef, rows, at)
 
         found = self._each_block(windows, solve)
-        parts = zip(*found, strict=True)
-        joined: list[Any] = [None if each[0] is None else np.concatenate(each) for each in parts]
-        theta, level, penalty, rank, prediction = joined
+        theta, level, penalty, rank, prediction = map(_joined, zip(*found, strict=True))
         return _Fits(
             None if theta is None else theta.reshape(-1, d),
             level[:, 0],
@@ -266,6 +264,11 @@ class RangeReplay:
         for k in marks:
             found[:, k] = _conditioning(windows, k, self.solver)
         return trace._replace(phi2=found[0], condition=found[1])
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    """Arrays one after the other; None if they were not asked for."""
+    return None if parts[0] is None else np.concatenate(parts)
 
 
 def _conditioning(ranges: RowRanges, k: int, solver: Solver) -> tuple[float, float]:
