@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
 from importlib.resources import files
 
 import numpy as np
 import polars as pl
 import pytest
+from command_line import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins import intervals as naive
 
 from efface import OLS, AutoRidge, Fleet, KeepFor, Ridge, load, replay, rolling
 from efface.errors import InvalidValue
+from efface.files.streaming import Outputs
+from efface.live.trace import RowWindows
+from efface.models.intervals import DEFAULT_METHOD, Local
+from efface.service.bodies import Questions
+from efface.service.client import Client
+from efface.store import Store
 
-LEVEL = 0.9  # 20 degrees of freedom are enough
+LEVEL = 0.9  # 15 degrees of freedom are enough
 MODELS = {"OLS": {}, "Ridge": {"alpha": 0.7}}
 
 
@@ -143,11 +151,11 @@ def test_repeated_rows_and_a_constant_response():
 
 
 def test_few_rows_have_gaussian_intervals():
-    X, y, _ = uneven(24, 3, 8)
-    model = OLS().fit(X[:23], y[:23])  # 19 degrees of freedom
+    X, y, _ = uneven(19, 3, 8)
+    model = OLS().fit(X[:18], y[:18])  # 14 degrees of freedom
     few, plain = (model.predict_interval(X, LEVEL, method) for method in ("local", "gaussian"))
     assert all((a == b).all() for a, b in zip(few, plain, strict=True))
-    model.learn_one(X[23], y[23])
+    model.learn_one(X[18], y[18])
     few, plain = (model.predict_interval(X, LEVEL, method) for method in ("local", "gaussian"))
     assert (few.upper != plain.upper).all()
 
@@ -245,3 +253,88 @@ def test_coverage_where_coefficients_drift():
         covered[method] = 100 * ((result.lower <= y) & (y <= result.upper))[200:].mean()
     assert covered["local"] == pytest.approx(90.0, abs=1.5)
     assert covered["gaussian"] < 87.5
+
+
+# -- what the method promises ----------------------------------------------------------------------
+
+
+def test_weights_count_rows_in_units_of_their_mean():
+    """Any unit of the weights gives the same widths; rows of weight 0 are not there."""
+    X, y, weights = uneven(90, 2, 5)
+    models = [OLS().fit(X, y, sample_weight=unit * weights) for unit in (1.0, 64.0)]
+    kept = weights > 0.0
+    models.append(OLS().fit(X[kept], y[kept], sample_weight=weights[kept]))
+    halves = []
+    for model in models:
+        windows = RowWindows.alike(*model._live.values(), X[:5])
+        coef, level = np.tile(model.coef_, (5, 1)), np.full(5, model.intercept_)
+        windows = windows._replace(coef=coef, intercept=level)
+        halves.append(Local(LEVEL)._spreads(windows, np.ones(5))[0])
+    assert halves[1] == pytest.approx(halves[0], rel=1e-12)
+    assert halves[2] == pytest.approx(halves[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_half_lives_are_weights(seed):
+    X, y, weights = uneven(120, 2, 2 * seed + 1)
+    model = OLS(halflife=40).fit(X, y, sample_weight=weights)
+    halvings = (np.arange(120) - 119) / 40
+    windows = RowWindows.alike(X, y, weights, X[:3])._replace(halvings=halvings)
+    coef, level = np.tile(model.coef_, (3, 1)), np.full(3, model.intercept_)
+    found = Local(LEVEL)._spreads(windows._replace(coef=coef, intercept=level), np.full(3, 1.1))
+    kept = weights > 0.0
+    rows = X[kept], y[kept], weights[kept], 2.0 ** halvings[kept]
+    for t in range(3):
+        want = naive.local_half(*rows, coef[0], level[0], 1.1, X[t], 1.0 - LEVEL)
+        assert (found[0][t], found[1][t]) == pytest.approx(want, rel=1e-9)
+    assert np.isfinite(model.predict_interval(X[:3], LEVEL).upper).all()
+
+
+def test_of_a_large_window_the_newest_rows_are_used():
+    X, y, _ = uneven(1_500, 2, 9)
+    model = OLS().fit(X, y)
+    before = model.predict_interval(X[:4], LEVEL)
+    windows = RowWindows.alike(X, y, np.ones(1_500), X[:4])
+    coef, level = np.tile(model.coef_, (4, 1)), np.full(4, model.intercept_)
+    newest = RowWindows.alike(X[500:], y[500:], np.ones(1_000), X[:4])
+    halves = [
+        Local(LEVEL)._spreads(each._replace(coef=coef, intercept=level), np.ones(4))[0]
+        for each in (windows, newest)
+    ]
+    assert (halves[0] == halves[1]).all()
+    assert np.isfinite(before.upper).all()
+
+
+def test_a_row_far_from_the_live_rows_has_a_reason():
+    X, y, _ = uneven(100, 2, 11)
+    found = OLS().fit(X, y).predict_interval([[0.0, 0.0], [1e4, 0.0]], LEVEL)
+    assert "of row 1 of X" in found.reason
+    assert "leverage" in found.reason
+    assert OLS().fit(X, y).predict_interval(X[:5], LEVEL).reason is None
+
+
+@pytest.mark.parametrize("features", ["binary", "slow", "one level"])
+def test_widths_of_equal_noise_stay_near_those_of_gaussian_intervals(features):
+    rng = np.random.default_rng(12)
+    X = {
+        "binary": rng.integers(0, 2, size=(2_000, 1)).astype(float),
+        "slow": np.cumsum(rng.normal(size=(2_000, 1)), axis=0) / 50,
+        "one level": np.ones((2_000, 1)),
+    }[features]
+    y = rng.normal(size=2_000)
+    local, plain = (
+        replay(AutoRidge(window=200), X, y, interval=0.95, method=method)
+        for method in ("local", "gaussian")
+    )
+    widths = [(each.upper - each.lower)[200:] for each in (local, plain)]
+    assert widths[0].mean() < 1.08 * widths[1].mean()
+    assert widths[0].max() < 2.5 * widths[1].max()
+
+
+def test_the_default_is_one_everywhere():
+    calls = (OLS.predict_interval, replay, rolling, Fleet.replay, Fleet.predict_interval)
+    calls += (Store.predict_interval, Client.predict_interval)
+    assert {inspect.signature(call).parameters["method"].default for call in calls} == {"local"}
+    body = Questions(rows=[{"x": [1.0]}], interval=0.9)
+    assert body.method == Outputs().method == DEFAULT_METHOD == "local"
+    assert "[default: local]" in run("replay", "--help").stdout

@@ -131,27 +131,28 @@ def quantile(scores, level):
     return float(np.interp((len(scores) + 1) * (1 - level), ranks, sorted(scores)))
 
 
-def local(window, x, level, shares=None):
-    """A quantile of the errors over their spread, which is a second regression of the errors.
-
-    ``shares``: what is left of the weight of each row with weight; 1 if none fade.
-    """
+def local(window, x, level):
+    """A quantile of the errors over their spread, which is a second regression of the errors."""
     alpha = 1 - level
-    if window.n == 0 or window.freedom() < 2 / alpha - 1e-6:
+    if window.n == 0 or window.freedom() < 1.5 / alpha - 1e-6:
         return gaussian(window, x, level)
     most = max(1000, 10 * window.d, math.ceil(round(20 / alpha, 9)))
-    shares = np.ones(window.n) if shares is None else shares
     newest = window.places >= window.n_all - most
-    X, y, shares, weights = (
-        each[newest] for each in (window.X, window.y, shares, shares * window.weights)
-    )
-    omega = weights * shares.sum() / weights.sum()
-    total = omega.sum()
-    fitted, prediction = X @ window.coef + window.level, window.predict(x)
-    error = np.abs(y - fitted) / math.sqrt(1 - window.used() / window.n)
+    rows = window.X[newest], window.y[newest], window.weights[newest], np.ones(newest.sum())
+    factor = 1 / math.sqrt(1 - window.used() / window.n)
+    half, largest = local_half(*rows, window.coef, window.level, factor, x, alpha)
+    return min(half, 10 * largest) * math.sqrt(1 + window.leverage(x))
+
+
+def local_half(X, y, weights, shares, coef, intercept, factor, x, alpha):
+    """Half the interval for a leverage of 0, and the largest error; rows have faded to shares."""
+    omega = shares * weights * shares.sum() / (shares * weights).sum()
+    total, d = omega.sum(), X.shape[1]
+    fitted, prediction = X @ coef + intercept, x @ coef + intercept
+    error = np.abs(y - fitted) * factor
     usual, middle = np.average(error, weights=omega), np.average(y, weights=omega)
     if usual == 0:
-        return 0.0
+        return 0.0, 0.0
     largest, error = error.max(), error / usual
     age = (np.cumsum(omega[::-1])[::-1] - omega) / total
     running = [1.0]
@@ -160,7 +161,7 @@ def local(window, x, level, shares=None):
     of_level = np.sqrt(np.abs(fitted - middle) / usual)
     columns = np.column_stack([X, of_level, age, np.sqrt(running[:-1])])
     new = np.array([*x, math.sqrt(abs(prediction - middle) / usual), 0.0, math.sqrt(running[-1])])
-    smooth = _Smoother(columns, omega, window.d)
+    smooth = _Smoother(columns, omega, d)
 
     target = np.minimum(error, 4) - 1
     g = smooth(target)[0]
@@ -183,8 +184,8 @@ def local(window, x, level, shares=None):
         doubt = np.average(ratio**2, weights=omega) / square / slope**2
         drift = min(slope * max(0.0, 1 - doubt), 1.5)
     q = _order(score / (1 + drift * away), omega, (total + 1) * (1 - alpha))
-    half = q * usual * _spread(np.clip(at, low, high)) * (1 + drift * (1 - middle_end))
-    return min(half, 10 * largest) * math.sqrt(1 + window.leverage(x))
+    spread = usual * _spread(np.clip(at, low, high)) * (1 + drift * (1 - middle_end))
+    return q * spread, largest
 
 
 class _Smoother:

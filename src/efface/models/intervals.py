@@ -47,6 +47,7 @@ _SHARE = 3  # the newest third of the rows give scores; the older rows are learn
 _ROWS = 1_000
 _PER_FEATURE = 10  # so many per feature,
 _PER_TAIL = 20  # and so many per 1 - level
+_LEAST_FREEDOM = 1.5  # degrees of freedom per 1 - level; with fewer, gaussian intervals
 _WIDEST = 10.0  # largest errors of a live row: what is wider has a reason
 # Student quantiles by interpolation: its relative error is at most 1e-12 in this range.
 _MANY = 256  # quantiles, from which on interpolation is faster
@@ -385,7 +386,7 @@ class Local(Method):
 
     Assumes: errors divided by their spreads that are alike, in distribution, for the live rows and
     the new one. Of more than 1,000 rows (or 20 / (1 - level), or 10 per feature) the newest are
-    used. A row of weight w counts w times; half-lives are weights. With less than 2 / (1 - level)
+    used. A row of weight w counts w times; half-lives are weights. With less than 1.5 / (1 - level)
     degrees of freedom the interval is ``Gaussian``.
     """
 
@@ -394,7 +395,7 @@ class Local(Method):
 
     def widths(self, gauges: Gauges, live: LiveRows, windows: RowWindows) -> Vector:
         half, freedom = Gaussian(self.level).widths(gauges, live, windows), _freedom(gauges, live)
-        at = np.flatnonzero(freedom >= round(2.0 / self.alpha, 9) - 1e-6)
+        at = np.flatnonzero(freedom >= round(_LEAST_FREEDOM / self.alpha, 9) - 1e-6)
         if at.size:
             share = 1.0 - _used(gauges, live)[at] / gauges.n_rows[at]
             found, largest = self._spreads(windows.at(at), 1.0 / np.sqrt(share))
