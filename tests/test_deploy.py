@@ -19,7 +19,7 @@ from efface.service.connections import MOST, RESERVED
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
 INSTRUCTIONS = {
-    *("FROM", "RUN", "COPY", "ENV", "USER", "WORKDIR", "VOLUME", "EXPOSE", "STOPSIGNAL"),
+    *("FROM", "RUN", "COPY", "USER", "WORKDIR", "VOLUME", "EXPOSE", "STOPSIGNAL"),
     *("HEALTHCHECK", "ENTRYPOINT", "CMD"),
 }
 
@@ -59,8 +59,11 @@ def test_the_image_runs_an_existing_command_as_an_own_user():
 def test_the_image_copies_files_that_exist_and_installs_extras_that_exist():
     for word, rest in dockerfile():
         if word == "COPY":
-            assert all((ROOT / name).exists() for name in rest.split()[:-1])
-    extras = re.search(r"/src\[([\w,]+)\]", (DEPLOY / "Dockerfile").read_text("utf-8"))[1]
+            names = [name for name in rest.split()[:-1] if "--from=build" not in rest]
+            assert all((ROOT / name).exists() for name in names)
+    extras = re.search(
+        r"\[([\w,]+)\]\"$", (DEPLOY / "Dockerfile").read_text("utf-8"), re.MULTILINE
+    )[1]
     assert {"cli", "service"} <= set(extras.split(","))
 
 

@@ -7,7 +7,6 @@ import types
 
 import numpy as np
 import pytest
-from numba.core.dispatcher import Dispatcher
 
 from efface import (
     OLS,
@@ -36,7 +35,6 @@ WINDOWS = {"12 rows": 12, "40 rows": 40, "9 hours": "9h", "on request": None}
 # Every pair of an intercept, weights and standardised features.
 OPTIONS = [(False, False, False), (False, True, True), (True, False, True), (True, True, False)]
 SHARED = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CodeType)
-SHARED += (Dispatcher,)  # a compiled function
 
 
 def reachable(root):
