@@ -290,7 +290,7 @@ def test_forgotten_rows_do_not_influence_intervals(method, name, intercept):
     model.predict_interval(X[:1], 0.8, method)
     model.forget([5, 17])
     kept = np.delete(np.arange(60), [5, 17])
-    other = build(name, None, intercept).fit(X[kept], y[kept])
+    other = build(name, None, intercept).fit(X[kept], y[kept], ids=kept.tolist())
     for got, want in zip(
         model.predict_interval(X[:4], 0.8, method),
         other.predict_interval(X[:4], 0.8, method),
