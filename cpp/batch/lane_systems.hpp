@@ -54,7 +54,10 @@ class lane_systems {
       put(bounds_[i], lane, part.bounds[i] - centre[i]), put(bounds_[m_ + i], lane, part.bounds[d_ + i] - centre[i]);
       put(flat_[i], lane, constant(part, i) ? 1.0 : 0.0), put(centre_[i], lane, centre[i]);
     }
-    for (index i = d_; i < m_; ++i) put(matrix_[i][i], lane, one());
+    for (index i = d_; i < m_; ++i) {  // NaN of another range may lie here
+      for (index j = 0; j <= i; ++j) put(matrix_[i][j], lane, i == j ? one() : zero());
+      for (index r = 0; r < k_; ++r) put(target_[r][i], lane, zero());
+    }
     for (index r = 0; r < k_; ++r) {
       put(response_[r], lane, total(d_ + 1 + r, d_)), put(centre_[m_ + r], lane, centre[d_ + r]);
       put(response_square_[r], lane, total(d_ + 1 + r, d_ + 1 + r));
@@ -120,6 +123,9 @@ class lane_systems {
   static auto one() {
     if constexpr (precise) return dd(1.0); else return 1.0;
   }
+  static auto zero() {
+    if constexpr (precise) return dd(0.0); else return 0.0;
+  }
   static void put(lanes& to, int lane, double a) { reinterpret_cast<double*>(&to)[lane] = a; }
   static void put(dd_lanes& to, int lane, dd a) { put(to.high, lane, a.high), put(to.low, lane, a.low); }
 
@@ -143,6 +149,7 @@ class lane_systems {
       bounds_[m_ + i] = part.count > 0 ? part.bounds[d_ + i] - centre[i] : -inf;
     }
     for (index r = 0; r < k_; ++r) {
+      std::fill(target_[r] + d_, target_[r] + m_, lanes(0.0));  // NaN of another range may lie here
       response_[r] = total(d_ + 1 + r, d_), centre_[m_ + r] = centre[d_ + r];
       response_square_[r] = total(d_ + 1 + r, d_ + 1 + r), flat_response_[r] = 0.0;
     }
