@@ -109,11 +109,17 @@ class lane_systems {
     for (index j = 0; j < d_; ++j) constants += flat_[j][lane] != 0.0;
     return d_ - constants;
   }
-  /// The prediction of a row, measured from the centre: so large values keep their digits.
+  /// The prediction of a row, measured from the centre or from 0, where terms are smaller: so large
+  /// values keep their digits.
   double predict(int lane, index r, const double* x) const {
-    double sum = answers_[(r * (m_ + 2) + m_ + 1) * lanes::size + lane];
-    for (index j = 0; j < d_; ++j) sum = muladd(coef(lane, r, j), x[j] - centre_[j][lane], sum);
-    return sum;
+    double near = answers_[(r * (m_ + 2) + m_ + 1) * lanes::size + lane], plain = level(lane, r);
+    double size_near = std::abs(near), size_plain = std::abs(plain);
+    for (index j = 0; j < d_; ++j) {
+      const double theta = coef(lane, r, j), away = x[j] - centre_[j][lane];
+      near = muladd(theta, away, near), plain = muladd(theta, x[j], plain);
+      size_near += std::abs(theta * away), size_plain += std::abs(theta * x[j]);
+    }
+    return size_near <= size_plain ? near : plain;
   }
 
  private:
