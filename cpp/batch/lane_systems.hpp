@@ -54,7 +54,10 @@ class lane_systems {
       put(bounds_[i], lane, part.bounds[i] - centre[i]), put(bounds_[m_ + i], lane, part.bounds[d_ + i] - centre[i]);
       put(flat_[i], lane, constant(part, i) ? 1.0 : 0.0), put(centre_[i], lane, centre[i]);
     }
-    for (index i = d_; i < m_; ++i) put(matrix_[i][i], lane, one());
+    for (index i = d_; i < m_; ++i) {  // NaN of another range may lie here
+      for (index j = 0; j <= i; ++j) put(matrix_[i][j], lane, i == j ? one() : zero());
+      for (index r = 0; r < k_; ++r) put(target_[r][i], lane, zero());
+    }
     for (index r = 0; r < k_; ++r) {
       put(response_[r], lane, total(d_ + 1 + r, d_)), put(centre_[m_ + r], lane, centre[d_ + r]);
       put(response_square_[r], lane, total(d_ + 1 + r, d_ + 1 + r));
@@ -106,11 +109,17 @@ class lane_systems {
     for (index j = 0; j < d_; ++j) constants += flat_[j][lane] != 0.0;
     return d_ - constants;
   }
-  /// The prediction of a row, measured from the centre: so large values keep their digits.
+  /// The prediction of a row, measured from the centre or from 0, where terms are smaller: so large
+  /// values keep their digits.
   double predict(int lane, index r, const double* x) const {
-    double sum = answers_[(r * (m_ + 2) + m_ + 1) * lanes::size + lane];
-    for (index j = 0; j < d_; ++j) sum = muladd(coef(lane, r, j), x[j] - centre_[j][lane], sum);
-    return sum;
+    double near = answers_[(r * (m_ + 2) + m_ + 1) * lanes::size + lane], plain = level(lane, r);
+    double size_near = std::abs(near), size_plain = std::abs(plain);
+    for (index j = 0; j < d_; ++j) {
+      const double theta = coef(lane, r, j), away = x[j] - centre_[j][lane];
+      near = muladd(theta, away, near), plain = muladd(theta, x[j], plain);
+      size_near += std::abs(theta * away), size_plain += std::abs(theta * x[j]);
+    }
+    return size_near <= size_plain ? near : plain;
   }
 
  private:
@@ -119,6 +128,9 @@ class lane_systems {
   }
   static auto one() {
     if constexpr (precise) return dd(1.0); else return 1.0;
+  }
+  static auto zero() {
+    if constexpr (precise) return dd(0.0); else return 0.0;
   }
   static void put(lanes& to, int lane, double a) { reinterpret_cast<double*>(&to)[lane] = a; }
   static void put(dd_lanes& to, int lane, dd a) { put(to.high, lane, a.high), put(to.low, lane, a.low); }
@@ -143,6 +155,7 @@ class lane_systems {
       bounds_[m_ + i] = part.count > 0 ? part.bounds[d_ + i] - centre[i] : -inf;
     }
     for (index r = 0; r < k_; ++r) {
+      std::fill(target_[r] + d_, target_[r] + m_, lanes(0.0));  // NaN of another range may lie here
       response_[r] = total(d_ + 1 + r, d_), centre_[m_ + r] = centre[d_ + r];
       response_square_[r] = total(d_ + 1 + r, d_ + 1 + r), flat_response_[r] = 0.0;
     }

@@ -64,11 +64,11 @@ class single_ranges {
     else fit_sliding(lo, hi);
     write(i);
   }
-  /// The same from sums in double-double precision.
-  void fit_precisely(index i, const moments<dd>& m) {
+  /// The same from sums in double-double precision, or from rows where their centre is not `near`.
+  void fit_precisely(index i, const moments<dd>& m, bool near) {
     begin(i);
     const index lo = ranges_.lo[i], hi = ranges_.hi[i];
-    if (few(m.count, rows_.d, f_) || extreme(m))
+    if (!near || few(m.count, rows_.d, f_) || extreme(m))
       fit_rows(rows_, lo, hi, f_, solution_, work_);
     else fit(m, f_, solution_, work_.precise());
     write(i);
@@ -106,7 +106,9 @@ class single_ranges {
     if (m.count == 0 || few(m.count, rows_.d, f_) || extreme(m))
       return fit_rows(rows_, lo, hi, f_, solution_, work_);
     if (s_.sums.near() && fit(m, f_, solution_, work_.fast())) return;
-    fit(precise_sums().gather(rows_, lo, hi), f_, solution_, work_.precise());
+    const auto& precise = precise_sums().gather(rows_, lo, hi);
+    if (precise_sums().near()) fit(precise, f_, solution_, work_.precise());
+    else fit_rows(rows_, lo, hi, f_, solution_, work_);
   }
   void write(index i) {
     const index d = rows_.d, k = rows_.k;
@@ -210,8 +212,8 @@ class few_features {
         m.centred = s.f_.centred(), m.count = p.kept[lane].count;
         std::copy_n(p.centres[lane], s.d_ + s.rows_.k, m.centre);
         std::copy_n(p.kept[lane].bounds, 2 * (s.d_ + s.rows_.k), m.bounds);
-        set_moments(p.kept[lane].gram, m);
-        s.single_.fit_precisely(at[lane], m);
+        const bool near = set_moments(p.kept[lane].gram, m);
+        s.single_.fit_precisely(at[lane], m, near);
       }
       count = 0;
     }
