@@ -34,15 +34,31 @@ class lane_systems {
   using sums = sliding<V>;
 
   lane_systems(arena& a, Size d, index k, const model& f)
-      : d_(d), m_(pad(d)), k_(k), f_(f), matrix_{a.take<V>(m_ * (m_ + 1)), m_ + 1},
-        kept_{a.take<V>(several() ? m_ * (m_ + 1) : 0), m_ + 1}, target_{a.take<V>(k * m_), m_},
-        linear_(a.take<V>(m_)), mean_(a.take<V>(m_)), square_(a.take<V>(m_)), scale_(a.take<V>(m_)),
-        response_(a.take<V>(k)), response_square_(a.take<V>(k)), flat_(a.take<lanes>(m_)),
-        flat_response_(a.take<lanes>(k)), bounds_(a.take<lanes>(2 * m_)), centre_(a.take<lanes>(m_ + k)), lam_(a.take<lanes>(k)),
+      : d_(d),
+        m_(pad(d)),
+        k_(k),
+        f_(f),
+        matrix_{a.take<V>(m_ * (m_ + 1)), m_ + 1},
+        kept_{a.take<V>(several() ? m_ * (m_ + 1) : 0), m_ + 1},
+        target_{a.take<V>(k * m_), m_},
+        linear_(a.take<V>(m_)),
+        mean_(a.take<V>(m_)),
+        square_(a.take<V>(m_)),
+        scale_(a.take<V>(m_)),
+        response_(a.take<V>(k)),
+        response_square_(a.take<V>(k)),
+        flat_(a.take<lanes>(m_)),
+        flat_response_(a.take<lanes>(k)),
+        bounds_(a.take<lanes>(2 * m_)),
+        centre_(a.take<lanes>(m_ + k)),
+        lam_(a.take<lanes>(k)),
         own_{a.take<lanes>(precise ? 0 : (m_ + k + 1) * lane_ranges::most_own), lane_ranges::most_own},
-        shadow_{a.take<lanes>(precise ? m_ * (m_ + 1) : 0), m_ + 1}, scratch_(a.take<lanes>(2 * m_)),
-        answers_(a.take<double>(lanes::size * (k * (m_ + 2)))), sound_(a.take<lanes::mask>(k)),
-        weight_(a.take<V>(1)), unit_(a.take<lanes>(1)) {}
+        shadow_{a.take<lanes>(precise ? m_ * (m_ + 1) : 0), m_ + 1},
+        scratch_(a.take<lanes>(2 * m_)),
+        answers_(a.take<double>(lanes::size * (k * (m_ + 2)))),
+        sound_(a.take<lanes::mask>(k)),
+        weight_(a.take<V>(1)),
+        unit_(a.take<lanes>(1)) {}
 
   /// Write one range to a lane: it lies in `part`, around `centre`.
   void write(int lane, const typename sums::part& part, const double* centre, double unit) {
@@ -51,7 +67,8 @@ class lane_systems {
       for (index j = 0; j <= i; ++j) put(matrix_[i][j], lane, total(i, j));
       for (index r = 0; r < k_; ++r) put(target_[r][i], lane, total(d_ + 1 + r, i));
       put(linear_[i], lane, total(d_, i));
-      put(bounds_[i], lane, part.bounds[i] - centre[i]), put(bounds_[m_ + i], lane, part.bounds[d_ + i] - centre[i]);
+      put(bounds_[i], lane, part.bounds[i] - centre[i]),
+          put(bounds_[m_ + i], lane, part.bounds[d_ + i] - centre[i]);
       put(flat_[i], lane, constant(part, i) ? 1.0 : 0.0), put(centre_[i], lane, centre[i]);
     }
     for (index i = d_; i < m_; ++i) {  // NaN of another range may lie here
@@ -76,7 +93,9 @@ class lane_systems {
 
   /// Solve neighbouring ranges, whose core is summed in `part`.
   void solve(const lane_ranges& ranges, const typename sums::part& part, const double* centre,
-             const weighted_rows& rows) requires(!precise) {
+             const weighted_rows& rows)
+    requires(!precise)
+  {
     write_core(ranges, part, centre);
     const index places = write_own_rows(ranges, rows, centre);
     add_own_sums(places);
@@ -90,13 +109,17 @@ class lane_systems {
         if (i + Tile <= d_)
           t.each([&](int r, int c, V& a) { a = total(i + r, j + c); });
         else
-          t.each([&](int r, int c, V& a) { a = i + r < d_ ? total(i + r, j + c) : corner && r == c ? 1.0 : 0.0; });
+          t.each([&](int r, int c, V& a) {
+            a = i + r < d_ ? total(i + r, j + c) : corner && r == c ? 1.0 : 0.0;
+          });
         t.template add_products<1>({own_[i], own_.step}, {own_[j], own_.step}, count);
       });
     };
     constexpr index usual = lanes::size - 1;
-    if (places == usual) form(std::integral_constant<index, usual>{});
-    else form(places);
+    if (places == usual)
+      form(std::integral_constant<index, usual>{});
+    else
+      form(places);
     finish();
   }
 
@@ -124,13 +147,22 @@ class lane_systems {
 
  private:
   static constexpr auto pad(Size d) {
-    if constexpr (std::is_same_v<Size, index>) return padded<Tile>(d); else return d;
+    if constexpr (std::is_same_v<Size, index>)
+      return padded<Tile>(d);
+    else
+      return d;
   }
   static auto one() {
-    if constexpr (precise) return dd(1.0); else return 1.0;
+    if constexpr (precise)
+      return dd(1.0);
+    else
+      return 1.0;
   }
   static auto zero() {
-    if constexpr (precise) return dd(0.0); else return 0.0;
+    if constexpr (precise)
+      return dd(0.0);
+    else
+      return 0.0;
   }
   static void put(lanes& to, int lane, double a) { reinterpret_cast<double*>(&to)[lane] = a; }
   static void put(dd_lanes& to, int lane, dd a) { put(to.high, lane, a.high), put(to.low, lane, a.low); }
@@ -191,7 +223,8 @@ class lane_systems {
     for (index j = 0; j < d_; ++j) set(j, x[j] - centre[j], z[j] - centre[j]);
     for (index r = 0; r < k_; ++r) {
       const double c = centre[d_ + r];
-      set(m_ + r, rows.y[std::max<index>(added, 0) * k_ + r] - c, rows.y[std::max<index>(old, 0) * k_ + r] - c);
+      set(m_ + r, rows.y[std::max<index>(added, 0) * k_ + r] - c,
+          rows.y[std::max<index>(old, 0) * k_ + r] - c);
     }
     set(m_ + k_, 1.0, 1.0);
   }
@@ -259,7 +292,8 @@ class lane_systems {
     const auto write = [&]<bool Corner>(std::bool_constant<Corner>, index i, index j) {
       tile<V, Tile, Tile, Corner> t;
       start(t, i, j);
-      if constexpr (Corner) EFFACE_UNROLL for (int r = 0; r < Tile; ++r) square_[i + r] = t.at[r][r];
+      if constexpr (Corner) EFFACE_UNROLL
+        for (int r = 0; r < Tile; ++r) square_[i + r] = t.at[r][r];
       t.template add_products<-1>({&mean_[i], 1}, {&linear_[j], 1}, 1);
       t.store({matrix_[i] + j, matrix_.step});
     };

@@ -20,12 +20,23 @@ class many_features {
  public:
   /// For ranges of at most `longest` rows.
   many_features(arena& a, index d, index k, index longest, double alpha, bool intercept)
-      : d_(d), k_(k), length_(d <= 64 ? 16 : d <= 160 ? 24 : 48), most_(2 * (length_ - 1)), alpha_(alpha),
-        intercept_(intercept), sums_(a, d, k, longest, intercept, length_),
-        core_(a, d, k, most_, alpha, intercept), w_(core_.w), wide_(core_.wide),
+      : d_(d),
+        k_(k),
+        length_(d <= 64    ? 16
+                : d <= 160 ? 24
+                           : 48),
+        most_(2 * (length_ - 1)),
+        alpha_(alpha),
+        intercept_(intercept),
+        sums_(a, d, k, longest, intercept, length_),
+        core_(a, d, k, most_, alpha, intercept),
+        w_(core_.w),
+        wide_(core_.wide),
         diagonals_{a.take<double>(length_ * wide_), wide_},
-        weights_{a.take<double>(k * length_ * wide_), wide_}, theta_{a.take<double>(k * length_ * w_), w_},
-        margin_(a.take<double>(length_)), squares_(a.take<double>(2 * w_)) {
+        weights_{a.take<double>(k * length_ * wide_), wide_},
+        theta_{a.take<double>(k * length_ * w_), w_},
+        margin_(a.take<double>(length_)),
+        squares_(a.take<double>(2 * w_)) {
     const index m = padded<tile>(most_);
     small_ = {a.take<lanes>(m * (m + 1)), m + 1}, target_ = {a.take<lanes>(k * m), m};
     diagonal_ = a.take<lanes>(m), spare_ = a.take<lanes>(m);
@@ -33,8 +44,7 @@ class many_features {
 
   /// The ranges [lo, hi): neighbours whose ends do not move back share a core. Those that are not
   /// sound need more digits.
-  void run(const weighted_rows& rows, const index* lo, const index* hi, index count,
-           const block_fits& out) {
+  void run(const weighted_rows& rows, const index* lo, const index* hi, index count, const block_fits& out) {
     for (index i = 0, n; i < count; i += n) {
       n = block_at(lo + i, hi + i, count - i);
       const block_fits here{out.coef + i * k_ * d_, out.level + i * k_, out.sound + i, out.rank + i};
@@ -83,7 +93,8 @@ class many_features {
     std::copy_n(core_.inside(), w_, squares_);
     for (index i = 0; i < b.outside(); ++i) {
       add_row(1.0, core_.squares(i), squares_, w_);
-      for (index j = std::max<index>(0, i - length_ + 1); j <= i; ++j) diagonals_[i - j][j] = core_.schur()[i][j];
+      for (index j = std::max<index>(0, i - length_ + 1); j <= i; ++j)
+        diagonals_[i - j][j] = core_.schur()[i][j];
     }
     std::fill_n(weights_.data, k_ * length_ * wide_, 0.0);
     for (index j = 0; j < b.count; j += lanes::size) solve_eight(b, j);
@@ -101,7 +112,7 @@ class many_features {
       alike &= b.first(i) == b.first(j) + i - j && b.end(i) == b.end(j) + i - j;
     }
     const index m = padded<tile>(n);
-    alike && n <= length_ ? load_alike(b.first(j), n, m) : load_each(b, j, here, m);
+    alike&& n <= length_ ? load_alike(b.first(j), n, m) : load_each(b, j, here, m);
     const auto v = factorise<tile>(small_, m, diagonal_);
     lanes margin = clear;
     bool certain = true;

@@ -149,8 +149,9 @@ void each_penalty(const double* penalty, index k, Use use) {
 
 /// `rows` has the new row of range i at at[i]. The rank is -1 where a penalty hides it, unless
 /// `ranks` are asked for. NaN for a range without rows; rows without weight have no leverage.
-inline void measure_ranges(const row_ranges& ranges, const model& f, const double* penalty, const double* rows,
-                           const std::int64_t* at, bool ranks, gauge_columns out, std::int64_t* rank) {
+inline void measure_ranges(const row_ranges& ranges, const model& f, const double* penalty,
+                           const double* rows, const std::int64_t* at, bool ranks, gauge_columns out,
+                           std::int64_t* rank) {
   const index d = ranges.rows.d, k = ranges.rows.k;
   const double none = std::numeric_limits<double>::quiet_NaN();
   range_measures each(ranges, f);
@@ -168,7 +169,8 @@ inline void measure_ranges(const row_ranges& ranges, const model& f, const doubl
         rank[i] = lam == 0.0 ? m.rank() : -1;
         out.set_gauges(m, newest, i * k, r, end);
         if (out.terms[0])
-          out.set_terms(m.look_both(newest, oldest, ranges.rows.weight(ranges.lo[i])), i * k + r, i * k + end);
+          out.set_terms(m.look_both(newest, oldest, ranges.rows.weight(ranges.lo[i])), i * k + r,
+                        i * k + end);
       });
     });
     if (ranks && rank[i] < 0) each.measure(0.0, 0, 0, [&](auto& m) { rank[i] = m.rank(); });

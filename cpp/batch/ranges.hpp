@@ -45,8 +45,14 @@ struct range_fits {
 class single_ranges {
  public:
   single_ranges(const weighted_rows& rows, const range_list& ranges, const model& f, const range_fits& out)
-      : rows_(rows), ranges_(ranges), f_(f), out_(out), window_(ranges.longest()),
-        memory_(bytes_of([&](arena& a) { state(a, *this); })), s_(memory_, *this), work_(rows.d, rows.k) {}
+      : rows_(rows),
+        ranges_(ranges),
+        f_(f),
+        out_(out),
+        window_(ranges.longest()),
+        memory_(bytes_of([&](arena& a) { state(a, *this); })),
+        s_(memory_, *this),
+        work_(rows.d, rows.k) {}
 
   void run() {
     for (index i = 0; i < ranges_.count; ++i) fit_range(i);
@@ -60,8 +66,10 @@ class single_ranges {
     if (ranges_.empty(i)) return clear_range(i);
     begin(i);
     const index lo = ranges_.lo[i], hi = ranges_.hi[i];
-    if (few(hi - lo, rows_.d, f_)) fit_rows(rows_, lo, hi, f_, solution_, work_);
-    else fit_sliding(lo, hi);
+    if (few(hi - lo, rows_.d, f_))
+      fit_rows(rows_, lo, hi, f_, solution_, work_);
+    else
+      fit_sliding(lo, hi);
     write(i);
   }
   /// The same from sums in double-double precision, or from rows where their centre is not `near`.
@@ -70,15 +78,18 @@ class single_ranges {
     const index lo = ranges_.lo[i], hi = ranges_.hi[i];
     if (!near || few(m.count, rows_.d, f_) || extreme(m))
       fit_rows(rows_, lo, hi, f_, solution_, work_);
-    else fit(m, f_, solution_, work_.precise());
+    else
+      fit(m, f_, solution_, work_.precise());
     write(i);
   }
 
  private:
   struct state {
     state(arena& a, const single_ranges& s)
-        : sums(a, s.rows_.d, s.rows_.k, s.window_, s.f_.centred()), coef(a.take<double>(s.rows_.k * s.rows_.d)),
-          level(a.take<double>(s.rows_.k)), penalty(a.take<double>(s.rows_.k)) {}
+        : sums(a, s.rows_.d, s.rows_.k, s.window_, s.f_.centred()),
+          coef(a.take<double>(s.rows_.k * s.rows_.d)),
+          level(a.take<double>(s.rows_.k)),
+          penalty(a.take<double>(s.rows_.k)) {}
     sliding<lanes> sums;
     double *coef, *level, *penalty;
   };
@@ -107,8 +118,10 @@ class single_ranges {
       return fit_rows(rows_, lo, hi, f_, solution_, work_);
     if (s_.sums.near() && fit(m, f_, solution_, work_.fast())) return;
     const auto& precise = precise_sums().gather(rows_, lo, hi);
-    if (precise_sums().near()) fit(precise, f_, solution_, work_.precise());
-    else fit_rows(rows_, lo, hi, f_, solution_, work_);
+    if (precise_sums().near())
+      fit(precise, f_, solution_, work_.precise());
+    else
+      fit_rows(rows_, lo, hi, f_, solution_, work_);
   }
   void write(index i) {
     const index d = rows_.d, k = rows_.k;
@@ -139,9 +152,16 @@ class single_ranges {
 template <int Tile, class Size>
 class few_features {
  public:
-  few_features(const weighted_rows& rows, const range_list& ranges, const model& f, const range_fits& out, Size d)
-      : rows_(rows), ranges_(ranges), f_(f), out_(out), d_(d), window_(ranges.longest()),
-        memory_(bytes_of([&](arena& a) { state(a, *this); })), s_(memory_, *this),
+  few_features(const weighted_rows& rows, const range_list& ranges, const model& f, const range_fits& out,
+               Size d)
+      : rows_(rows),
+        ranges_(ranges),
+        f_(f),
+        out_(out),
+        d_(d),
+        window_(ranges.longest()),
+        memory_(bytes_of([&](arena& a) { state(a, *this); })),
+        s_(memory_, *this),
         single_(rows, ranges, f, out) {}
 
   void run() {
@@ -172,7 +192,8 @@ class few_features {
 
   struct state {
     state(arena& a, const few_features& s)
-        : sums(a, s.d_, s.rows_.k, s.window_, s.f_.centred(), lanes::size), systems(a, s.d_, s.rows_.k, s.f_) {}
+        : sums(a, s.d_, s.rows_.k, s.window_, s.f_.centred(), lanes::size),
+          systems(a, s.d_, s.rows_.k, s.f_) {}
     sliding<lanes> sums;
     lane_systems<lanes, Tile, Size> systems;
   };
@@ -180,7 +201,9 @@ class few_features {
   struct precise_state {
     struct parts {
       parts(arena& a, const few_features& s)
-          : sums(a, s.d_, s.rows_.k, s.window_, s.f_.centred()), systems(a, s.d_, s.rows_.k, s.f_), m(a, s.d_, s.rows_.k) {
+          : sums(a, s.d_, s.rows_.k, s.window_, s.f_.centred()),
+            systems(a, s.d_, s.rows_.k, s.f_),
+            m(a, s.d_, s.rows_.k) {
         for (int i = 0; i < lanes::size; ++i) {
           kept.emplace_back(a, s.d_, s.rows_.k);
           centres[i] = a.take<double>(s.d_ + s.rows_.k);
@@ -288,8 +311,8 @@ class few_features {
 namespace detail {
 /// Sizes up to 6 are known at compile time: a whole matrix is then one tile.
 template <int... D>
-bool solve_smallest(const weighted_rows& rows, const range_list& ranges, const model& f, const range_fits& out,
-                    std::integer_sequence<int, D...>) {
+bool solve_smallest(const weighted_rows& rows, const range_list& ranges, const model& f,
+                    const range_fits& out, std::integer_sequence<int, D...>) {
   const auto run = [&]<int N>(std::integral_constant<int, N>) {
     using size = std::integral_constant<index, N + 1>;
     return rows.d == N + 1 && (few_features<N + 1, size>(rows, ranges, f, out, size{}).run(), true);
@@ -300,12 +323,14 @@ bool solve_smallest(const weighted_rows& rows, const range_list& ranges, const m
 
 /// One fixed penalty for many features: neighbouring ranges share a factored core. Ranges that need more
 /// digits are solved one by one.
-inline void solve_fixed(const weighted_rows& rows, const range_list& ranges, const model& f, const range_fits& out) {
+inline void solve_fixed(const weighted_rows& rows, const range_list& ranges, const model& f,
+                        const range_fits& out) {
   constexpr index at_once = 192;
   const index d = rows.d, k = rows.k;
   const double alpha = std::get<fixed>(f.rule).alpha;
   const auto make = [&](arena& a) { return many_features(a, d, k, ranges.longest(), alpha, f.intercept); };
-  arena memory(bytes_of(make) + bytes_of([&](arena& a) { a.take<double>(at_once * k * d), a.take<bool>(at_once); }));
+  arena memory(bytes_of(make) +
+               bytes_of([&](arena& a) { a.take<double>(at_once * k * d), a.take<bool>(at_once); }));
   many_features many = make(memory);
   double* own = memory.take<double>(at_once * k * d);
   bool* sound = memory.take<bool>(at_once);
@@ -313,7 +338,8 @@ inline void solve_fixed(const weighted_rows& rows, const range_list& ranges, con
   for (index first = 0; first < ranges.count; first += at_once) {
     const index count = std::min(at_once, ranges.count - first);
     double* coef = out.coef ? out.coef + first * k * d : own;
-    many.run(rows, ranges.lo + first, ranges.hi + first, count, {coef, out.level + first * k, sound, out.rank + first});
+    many.run(rows, ranges.lo + first, ranges.hi + first, count,
+             {coef, out.level + first * k, sound, out.rank + first});
     for (index i = 0; i < count; ++i) {
       if (!sound[i]) {
         if (!single) single.emplace(rows, ranges, f, out);
@@ -330,12 +356,14 @@ inline void solve_fixed(const weighted_rows& rows, const range_list& ranges, con
   }
 }
 
-inline void solve_ranges(const weighted_rows& rows, const range_list& ranges, const model& f, const range_fits& out) {
+inline void solve_ranges(const weighted_rows& rows, const range_list& ranges, const model& f,
+                         const range_fits& out) {
   if (ranges.count == 0) return;
   const bool many = rows.d > most_few;
   if (many && std::holds_alternative<fixed>(f.rule) && f.power == 0.0 && !f.ratio && !ranges.unit)
     solve_fixed(rows, ranges, f, out);
-  else if (many || std::holds_alternative<selected>(f.rule)) single_ranges(rows, ranges, f, out).run();
+  else if (many || std::holds_alternative<selected>(f.rule))
+    single_ranges(rows, ranges, f, out).run();
   else if (!detail::solve_smallest(rows, ranges, f, out, std::make_integer_sequence<int, 6>{}))
     few_features<tile_size, index>(rows, ranges, f, out, rows.d).run();
 }

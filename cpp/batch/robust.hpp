@@ -24,9 +24,16 @@ struct robust_choice {
 class robust_range {
  public:
   robust_range(arena& a, index n, index d, index k)
-      : d_(d), w_((d + 8) / 8 * 8), half_{a.take<double>(w_ * w_), w_}, whole_{a.take<double>(w_ * w_), w_},
-        influence_{a.take<double>(n * w_), w_}, product_{a.take<double>(n * w_), w_}, root_(a.take<double>(n)),
-        rest_(a.take<double>(n)), residual_{a.take<double>(k * n), n}, total_(a.take<double>(w_)) {}
+      : d_(d),
+        w_((d + 8) / 8 * 8),
+        half_{a.take<double>(w_ * w_), w_},
+        whole_{a.take<double>(w_ * w_), w_},
+        influence_{a.take<double>(n * w_), w_},
+        product_{a.take<double>(n * w_), w_},
+        root_(a.take<double>(n)),
+        rest_(a.take<double>(n)),
+        residual_{a.take<double>(k * n), n},
+        total_(a.take<double>(w_)) {}
 
   /// What the rows [lo, hi) have in common for all responses.
   template <class Real>

@@ -13,7 +13,8 @@ namespace detail {
 inline constexpr int reach_of_squares = 240, reach_of_scales = 200, reach_of_roots = 100;
 
 inline bool far(double size) {
-  return size != 0.0 && !(size >= std::ldexp(1.0, -reach_of_squares) && size <= std::ldexp(1.0, reach_of_squares));
+  return size != 0.0 &&
+         !(size >= std::ldexp(1.0, -reach_of_squares) && size <= std::ldexp(1.0, reach_of_squares));
 }
 /// Half the range of a feature, or its largest value where the regression is not centred.
 template <class Real>
@@ -34,7 +35,8 @@ bool extreme(const moments<Real>& m) {
   for (index j = 0; j < m.d; ++j)
     if (detail::far(detail::half_range(m, j))) return true;
   for (index r = 0; r < m.k; ++r)
-    if (detail::far(std::max(std::abs(m.bounds[2 * m.d + r]), std::abs(m.bounds[2 * m.d + m.k + r])))) return true;
+    if (detail::far(std::max(std::abs(m.bounds[2 * m.d + r]), std::abs(m.bounds[2 * m.d + m.k + r]))))
+      return true;
   return false;
 }
 
@@ -42,8 +44,12 @@ bool extreme(const moments<Real>& m) {
 class extreme_fit {
  public:
   extreme_fit(const weighted_rows& rows, index lo, index hi, const model& f)
-      : d_(rows.d), k_(rows.k), n_(hi - lo), f_(f),
-        memory_(scratch_of<dd>(d_, k_) + bytes_of([&](arena& a) { parts(a, *this); })), p_(memory_, *this) {
+      : d_(rows.d),
+        k_(rows.k),
+        n_(hi - lo),
+        f_(f),
+        memory_(scratch_of<dd>(d_, k_) + bytes_of([&](arena& a) { parts(a, *this); })),
+        p_(memory_, *this) {
     moments<double> m(memory_, d_, k_);
     m.centred = f.centred();
     describe(rows, lo, hi, m);
@@ -72,16 +78,23 @@ class extreme_fit {
       for (index j = 0; j < d_; ++j)
         out.coef[r][j] = std::ldexp(out.coef[r][j], response_ - (halved ? top_ : p_.shift[j])) + p_.strong[j];
       out.level[r] = std::ldexp(out.level[r], response_);
-      if (const auto* rule = std::get_if<fixed>(&f_.rule)) out.penalty[r] = rule->alpha * f_.unit;
-      else out.penalty[r] = std::ldexp(out.penalty[r], halved ? top_ : 2 * back);
+      if (const auto* rule = std::get_if<fixed>(&f_.rule))
+        out.penalty[r] = rule->alpha * f_.unit;
+      else
+        out.penalty[r] = std::ldexp(out.penalty[r], halved ? top_ : 2 * back);
     }
   }
 
  private:
   struct parts {
     parts(arena& a, const extreme_fit& e)
-        : x(a.take<double>(e.n_ * e.d_)), put_by(a.take<double>(e.n_ * e.d_)), y(a.take<double>(e.n_ * e.k_)), w(a.take<double>(e.n_)),
-          ratio(a.take<double>(e.d_)), strong(a.take<double>(e.d_)), shift(a.take<int>(e.d_)) {
+        : x(a.take<double>(e.n_ * e.d_)),
+          put_by(a.take<double>(e.n_ * e.d_)),
+          y(a.take<double>(e.n_ * e.k_)),
+          w(a.take<double>(e.n_)),
+          ratio(a.take<double>(e.d_)),
+          strong(a.take<double>(e.d_)),
+          shift(a.take<int>(e.d_)) {
       moments<double> m(a, e.d_, e.k_);
     }
     double *x, *put_by, *y, *w, *ratio, *strong;
@@ -112,7 +125,8 @@ class extreme_fit {
     for (index j = 0; f.power == 0.0 && j < d_; ++j) {
       if (!(out.penalty[r] * p_.ratio[j] > too_strong)) continue;
       const int back = p_.shift[j] - (given ? 0 : 2 * top_);
-      p_.strong[j] = std::ldexp(pull(out, r, j) / (given ? given->alpha * f_.unit : out.penalty[r]), response_ + back);
+      p_.strong[j] =
+          std::ldexp(pull(out, r, j) / (given ? given->alpha * f_.unit : out.penalty[r]), response_ + back);
     }
   }
   double pull(const solution& out, index r, index j) const {

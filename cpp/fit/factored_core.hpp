@@ -15,12 +15,27 @@ class factored_core {
  public:
   /// `most`: how many rows can be outside.
   factored_core(arena& a, index features, index responses, index most, double alpha, bool intercept)
-      : d(features), k(responses), w((d + 7) / 8 * 8), wide((most + 7) / 8 * 8 + 8), most_(most), alpha_(alpha),
-        intercept_(intercept), factor_(a, w), probes_(a, w), rows_{a.take<double>((w + k + most) * w), w},
-        squares_{a.take<double>(most * w), w}, schur_{a.take<double>(most * wide), wide},
-        residual_{a.take<double>(k * wide), wide}, root_(a.take<double>(wide)), scale_(a.take<double>(w)),
-        centre_(a.take<double>(2 * (d + k))), offset_(centre_ + d + k), inside_(a.take<double>(w)),
-        core_theta_{a.take<double>(k * w), w}, scratch_(a.take<double>(w * wide)), constant_(a.take<bool>(d)),
+      : d(features),
+        k(responses),
+        w((d + 7) / 8 * 8),
+        wide((most + 7) / 8 * 8 + 8),
+        most_(most),
+        alpha_(alpha),
+        intercept_(intercept),
+        factor_(a, w),
+        probes_(a, w),
+        rows_{a.take<double>((w + k + most) * w), w},
+        squares_{a.take<double>(most * w), w},
+        schur_{a.take<double>(most * wide), wide},
+        residual_{a.take<double>(k * wide), wide},
+        root_(a.take<double>(wide)),
+        scale_(a.take<double>(w)),
+        centre_(a.take<double>(2 * (d + k))),
+        offset_(centre_ + d + k),
+        inside_(a.take<double>(w)),
+        core_theta_{a.take<double>(k * w), w},
+        scratch_(a.take<double>(w * wide)),
+        constant_(a.take<bool>(d)),
         odd_(a.take<bool>(most)) {}
   const index d, k, w, wide;
 
@@ -127,8 +142,10 @@ class factored_core {
     if (!intercept_) std::fill_n(centre_, 2 * (d + k), 0.0);
     for (index i = 0; i < w; ++i) {
       const bool none = i >= d || constant_[i], unit = i >= d || (constant_[i] && alpha_ == 0.0);
-      if (none) std::fill_n(rows_[i], i, 0.0);
-      else std::copy_n(m.gram[i], i, rows_[i]);
+      if (none)
+        std::fill_n(rows_[i], i, 0.0);
+      else
+        std::copy_n(m.gram[i], i, rows_[i]);
       for (index j = 0; constants_ > 0 && j < std::min(i, d); ++j)
         if (constant_[j]) rows_[i][j] = 0.0;
       rows_[i][i] = scale_[i] = unit ? 1.0 : none ? alpha_ : m.gram[i][i] + alpha_;

@@ -11,7 +11,7 @@ struct model {
   bool intercept = true;
   double power = 0.0;  // features are divided by sd^power: 0, 1/2 or 1
   penalty_rule rule = fixed{0.0};
-  double unit = 1.0;  // the weight that counts as one row, where weights fade
+  double unit = 1.0;              // the weight that counts as one row, where weights fade
   const double* ratio = nullptr;  // by what the penalty of each feature is multiplied
 
   bool centred() const { return intercept || power == 1.0; }
@@ -36,7 +36,8 @@ Real scale_of(Real variance, double power) {
 /// The penalties of a rule that needs no grid.
 template <class Real>
 void set_penalties(const model& f, const moments<Real>& m, const Real* scale, double* lam) {
-  if (const auto* rule = std::get_if<fixed>(&f.rule)) return void(std::fill_n(lam, m.k, rule->alpha * f.unit));
+  if (const auto* rule = std::get_if<fixed>(&f.rule))
+    return void(std::fill_n(lam, m.k, rule->alpha * f.unit));
   const auto& rule = std::get<lemma3>(f.rule);
   const double weight = value(m.weight);
   double extent = 0.0;
@@ -225,8 +226,10 @@ std::size_t scratch_of(index d, index k) {
       arena::scope s(a);
       make();
     };
-    if constexpr (precise) tried([&] { semidefinite solver(a, d + 1); });
-    else tried([&] { definite solver(a, d + 1, k); });
+    if constexpr (precise)
+      tried([&] { semidefinite solver(a, d + 1); });
+    else
+      tried([&] { definite solver(a, d + 1, k); });
     tried([&] {
       tridiagonal<Real> t(a, d + 1);
       penalty_grid<Real> grid(a, d + 1);

@@ -35,9 +35,15 @@ class measures {
 
  public:
   measures(arena& a, index d, index k)
-      : d_(d), step_((d + 7) / 8 * 8), solver_(a, d), a_{precise ? a.take<Real>(d * d) : nullptr, d},
-        scale_(a.take<Real>(d)), flat_(a.take<bool>(d)), theta_{a.take<Real>(k * step_), step_},
-        left_(a.take<Real>(k)), work_{a.take<Real>(5 * step_), step_} {}
+      : d_(d),
+        step_((d + 7) / 8 * 8),
+        solver_(a, d),
+        a_{precise ? a.take<Real>(d * d) : nullptr, d},
+        scale_(a.take<Real>(d)),
+        flat_(a.take<bool>(d)),
+        theta_{a.take<Real>(k * step_), step_},
+        left_(a.take<Real>(k)),
+        work_{a.take<Real>(5 * step_), step_} {}
 
   /// Factorise H. False where digits may be missing. The moments must outlive the measures.
   bool factorise(const moments<Real>& m, const model& f, double penalty) {
@@ -179,19 +185,25 @@ class measures {
     return m_->centred ? value(m_->weight) * mean(d_ + r) * mean(d_ + r) : 0.0;
   }
   Real* row_of(index i) {
-    if constexpr (precise) return a_[i];
-    else return solver_[i];
+    if constexpr (precise)
+      return a_[i];
+    else
+      return solver_[i];
   }
   /// Of a value from the mean of column j.
   Real distance(double x, index j) const {
     if (!m_->centred) return Real(x);
-    if constexpr (precise) return dd::sum(x, -m_->centre[j]) - m_->mean[j];
-    else return (x - m_->centre[j]) - m_->mean[j];
+    if constexpr (precise)
+      return dd::sum(x, -m_->centre[j]) - m_->mean[j];
+    else
+      return (x - m_->centre[j]) - m_->mean[j];
   }
   void place(const double* x, Real* out) const {
     for (index j = 0; j < d_; ++j) out[j] = distance(x[j], j) * scale_[j];
   }
-  const dd* half_of(index j) requires precise {
+  const dd* half_of(index j)
+    requires precise
+  {
     std::fill_n(work_[0], d_, Real(0.0)), work_[0][j] = Real(1.0);
     return solver_.halve(work_[0]);
   }

@@ -1,8 +1,8 @@
 // (A + lam) X = B with one right-hand side per response, for penalties that are given or selected.
 // A is the Gram matrix of the scaled features, or that of the rows (dual), where these are fewer.
 #pragma once
-#include "linalg/definite.hpp"
 #include "fit/penalty.hpp"
+#include "linalg/definite.hpp"
 
 namespace efface {
 
@@ -24,8 +24,13 @@ class normal_equations {
 
  public:
   normal_equations(arena& memory, index n, index responses)
-      : a{memory.take<Real>(n * n), n}, b{memory.take<Real>(responses * n), n},
-        square(memory.take<Real>(responses)), beyond(memory.take<double>(responses)), n_(n), k_(responses), memory_(memory) {}
+      : a{memory.take<Real>(n * n), n},
+        b{memory.take<Real>(responses * n), n},
+        square(memory.take<Real>(responses)),
+        beyond(memory.take<double>(responses)),
+        n_(n),
+        k_(responses),
+        memory_(memory) {}
   rows_of<Real> a, b;  // lower triangle; a row of b per response
   Real* square;        // y'y
   double* beyond;      // of which no row of the dual knows
@@ -35,16 +40,20 @@ class normal_equations {
   bool solve(const double* lam, double least, index& rank, const double* ratio = nullptr) {
     arena::scope s(memory_);
     auto solver_of = [&] {
-      if constexpr (precise) return semidefinite(memory_, n_);
-      else return definite(memory_, n_, k_);
+      if constexpr (precise)
+        return semidefinite(memory_, n_);
+      else
+        return definite(memory_, n_, k_);
     };
     solver solve = solver_of();
     for (index r = 0, end; r < k_; r = end) {  // responses with one penalty share a factor
       for (end = r + 1; end < k_ && lam[end] == lam[r];) ++end;
       if constexpr (precise) {
         for (index i = 0; i < n_; ++i) {
-          if (ratio && lam[r] * ratio[i] > too_strong) drop(i);
-          else a[i][i] += Real(ratio ? lam[r] * ratio[i] : lam[r]);
+          if (ratio && lam[r] * ratio[i] > too_strong)
+            drop(i);
+          else
+            a[i][i] += Real(ratio ? lam[r] * ratio[i] : lam[r]);
         }
         rank = solve.factorise({a.data, n_}, least);
         for (index q = r; q < end; ++q) solve.solve(b[q]);

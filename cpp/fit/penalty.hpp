@@ -2,8 +2,8 @@
 #pragma once
 #include <variant>
 
-#include "sums/moments.hpp"
 #include "linalg/tridiagonal.hpp"
+#include "sums/moments.hpp"
 
 namespace efface {
 

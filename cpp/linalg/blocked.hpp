@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "linalg/cholesky.hpp"
-#include "memory/arena.hpp"
 #include "linalg/dense.hpp"
+#include "memory/arena.hpp"
 
 namespace efface {
 
@@ -25,23 +25,23 @@ using const_view = block<const double>;
 
 namespace detail {
 template <int Sign, int R, int W>
-EFFACE_INLINE void add_product_tile(double* out, index step, const double* a, index apart,
-                                    const double* b, index ahead, index count) {
+EFFACE_INLINE void add_product_tile(double* out, index step, const double* a, index apart, const double* b,
+                                    index ahead, index count) {
   lanes sums[R][W];
-  EFFACE_UNROLL for (int r = 0; r < R; ++r)
-    EFFACE_UNROLL for (int c = 0; c < W; ++c)
-      sums[r][c] = Sign == 0 ? lanes(0.0) : lanes::load(out + r * step + 8 * c);
+  EFFACE_UNROLL for (int r = 0; r < R; ++r) EFFACE_UNROLL
+    for (int c = 0; c < W; ++c) sums[r][c] = Sign == 0 ? lanes(0.0) : lanes::load(out + r * step + 8 * c);
   for (index k = 0; k < count; ++k) {
     lanes right[W];
-    EFFACE_UNROLL for (int c = 0; c < W; ++c) right[c] = lanes::load(b + k * ahead + 8 * c);
+    EFFACE_UNROLL for (int c = 0; c < W; ++c)
+      right[c] = lanes::load(b + k * ahead + 8 * c);
     EFFACE_UNROLL for (int r = 0; r < R; ++r) {
       const lanes left = a[r * apart + k];
       EFFACE_UNROLL for (int c = 0; c < W; ++c)
         sums[r][c] = Sign < 0 ? mulsub(left, right[c], sums[r][c]) : muladd(left, right[c], sums[r][c]);
     }
   }
-  EFFACE_UNROLL for (int r = 0; r < R; ++r)
-    EFFACE_UNROLL for (int c = 0; c < W; ++c) sums[r][c].store(out + r * step + 8 * c);
+  EFFACE_UNROLL for (int r = 0; r < R; ++r) EFFACE_UNROLL
+    for (int c = 0; c < W; ++c) sums[r][c].store(out + r * step + 8 * c);
 }
 
 template <int Sign, int R>
@@ -92,7 +92,9 @@ inline void square(matrix_view out, const_view a, double* scratch) {
 class blocked_cholesky {
  public:
   blocked_cholesky(arena& a, index n)
-      : n_(n), transposed_(a.take<double>(n * n)), corners_(a.take<double>(2 * panel * (n + panel))),
+      : n_(n),
+        transposed_(a.take<double>(n * n)),
+        corners_(a.take<double>(2 * panel * (n + panel))),
         scratch_(a.take<double>(2 * panel * panel)) {}
 
   /// The lower triangle of `rows` has A in its first n rows, U below: rows <- U L'^-1. Returns

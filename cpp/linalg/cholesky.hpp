@@ -9,12 +9,12 @@
 
 namespace efface {
 
-inline constexpr double safe = 1e-4;   // the least share of a diagonal entry that a pivot may have
+inline constexpr double safe = 1e-4;  // the least share of a diagonal entry that a pivot may have
 template <class T>
 inline constexpr double safe_in = safe;
 template <class F>
 inline constexpr double safe_in<twofold<F>> = 1e-16;  // what stays are 16 digits either way
-inline constexpr double clear = 0.3;   // with more in every pivot, no far smaller margin is possible
+inline constexpr double clear = 0.3;  // with more in every pivot, no far smaller margin is possible
 
 /// Rows `step` numbers apart.
 template <class T>
@@ -41,8 +41,8 @@ struct tile {
   static constexpr int width(int r) { return Lower ? r + 1 : C; }
   template <class F>
   EFFACE_INLINE void each(F f) {
-    EFFACE_UNROLL for (int r = 0; r < R; ++r)
-      EFFACE_UNROLL for (int c = 0; c < C; ++c)
+    EFFACE_UNROLL for (int r = 0; r < R; ++r) EFFACE_UNROLL
+      for (int c = 0; c < C; ++c)
         if (c < width(r)) f(r, c, at[r][c]);
   }
   EFFACE_INLINE void load(rows_of<const T> a) {
@@ -56,7 +56,8 @@ struct tile {
   EFFACE_INLINE void add_products(rows_of<const T> a, rows_of<const T> b, index count) {
     for (index k = 0; k < count; ++k) {
       T right[C];
-      EFFACE_UNROLL for (int c = 0; c < C; ++c) right[c] = b[c][k];
+      EFFACE_UNROLL for (int c = 0; c < C; ++c)
+        right[c] = b[c][k];
       each([&](int r, int c, T& t) {
         t = Sign < 0 ? mulsub(a[r][k], right[c], t) : muladd(a[r][k], right[c], t);
       });
@@ -64,9 +65,10 @@ struct tile {
   }
   /// <- this L'^-1, for the lower triangle L of C x C numbers.
   EFFACE_INLINE void divide(rows_of<const T> l) {
-    EFFACE_UNROLL for (int c = 0; c < C; ++c)
-      EFFACE_UNROLL for (int r = 0; r < R; ++r) {
-        EFFACE_UNROLL for (int k = 0; k < c; ++k) at[r][c] = mulsub(at[r][k], l[c][k], at[r][c]);
+    EFFACE_UNROLL for (int c = 0; c < C; ++c) EFFACE_UNROLL
+      for (int r = 0; r < R; ++r) {
+        EFFACE_UNROLL for (int k = 0; k < c; ++k)
+          at[r][c] = mulsub(at[r][k], l[c][k], at[r][c]);
         at[r][c] *= l[c][c];
       }
   }
@@ -78,10 +80,10 @@ struct tile {
       v.sound &= good;
       v.certain &= pivot > T(clear) * scale[c];
       pivot = select(good, T(1.0) / sqrt(select(good, pivot, T(1.0))), T(0.0));
-      EFFACE_UNROLL for (int r = c + 1; r < R; ++r) at[r][c] *= pivot;
       EFFACE_UNROLL for (int r = c + 1; r < R; ++r)
-        EFFACE_UNROLL for (int k = c + 1; k <= r; ++k)
-          at[r][k] = mulsub(at[r][c], at[k][c], at[r][k]);
+        at[r][c] *= pivot;
+      EFFACE_UNROLL for (int r = c + 1; r < R; ++r) EFFACE_UNROLL
+        for (int k = c + 1; k <= r; ++k) at[r][k] = mulsub(at[r][c], at[k][c], at[r][k]);
     }
   }
 };
@@ -125,15 +127,19 @@ template <int Tile, class T, class Size>
 void substitute_back(rows_of<T> l, Size m, T* b) {
   for (index i = m - Tile; i >= 0; i -= Tile) {
     T t[Tile];
-    EFFACE_UNROLL for (int c = 0; c < Tile; ++c) t[c] = b[i + c];
+    EFFACE_UNROLL for (int c = 0; c < Tile; ++c)
+      t[c] = b[i + c];
     EFFACE_UNROLL for (int c = Tile - 1; c >= 0; --c) {
       t[c] *= l[i + c][i + c];
-      EFFACE_UNROLL for (int k = 0; k < c; ++k) t[k] = mulsub(t[c], l[i + c][i + k], t[k]);
+      EFFACE_UNROLL for (int k = 0; k < c; ++k)
+        t[k] = mulsub(t[c], l[i + c][i + k], t[k]);
     }
-    EFFACE_UNROLL for (int c = 0; c < Tile; ++c) b[i + c] = t[c];
+    EFFACE_UNROLL for (int c = 0; c < Tile; ++c)
+      b[i + c] = t[c];
     for (index j = 0; j < i; ++j) {
       T left = b[j];
-      EFFACE_UNROLL for (int c = Tile - 1; c >= 0; --c) left = mulsub(t[c], l[i + c][j], left);
+      EFFACE_UNROLL for (int c = Tile - 1; c >= 0; --c)
+        left = mulsub(t[c], l[i + c][j], left);
       b[j] = left;
     }
   }
@@ -157,6 +163,8 @@ T margin(rows_of<T> l, Size m, const T* scale, T* scratch) {
 }
 
 template <int Tile>
-constexpr index padded(index m) { return (m + Tile - 1) / Tile * Tile; }
+constexpr index padded(index m) {
+  return (m + Tile - 1) / Tile * Tile;
+}
 
 }  // namespace efface

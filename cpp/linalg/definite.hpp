@@ -16,11 +16,17 @@ inline std::uint64_t mix(std::uint64_t z) {  // SplitMix64
 class definite {
  public:
   definite(arena& a, index n, index k)
-      : n_(n), k_(k), w_((n + 7) / 8 * 8), rows_{a.take<double>((w_ + k + probes) * w_), w_},
-        scale_(a.take<double>(w_)), scratch_(a.take<double>(w_)), blocked_(a, n < small ? 0 : w_) {}
+      : n_(n),
+        k_(k),
+        w_((n + 7) / 8 * 8),
+        rows_{a.take<double>((w_ + k + probes) * w_), w_},
+        scale_(a.take<double>(w_)),
+        scratch_(a.take<double>(w_)),
+        blocked_(a, n < small ? 0 : w_) {}
 
-  /// Row r of b, n numbers, becomes the r-th solution, for at most the k rows it was made for. Returns the margin, the least 1 - R^2 of a
-  /// column regressed on the others, or an estimate that is rarely ten times too large.
+  /// Row r of b, n numbers, becomes the r-th solution, for at most the k rows it was made for. Returns the
+  /// margin, the least 1 - R^2 of a column regressed on the others, or an estimate that is rarely ten times
+  /// too large.
   double solve(rows_of<const double> a, double penalty, rows_of<double> b, index count) {
     k_ = count;
     for (index i = 0; i < w_; ++i) {
@@ -60,8 +66,7 @@ class definite {
     blocked_.divide(all.at(w_, 0, k_ + probes, w_), all.at(0, 0, w_, w_));
     double square = 0.0;
     for (index p = 0; p < probes; ++p)
-      for (index j = 0; j < w_; ++j)
-        square += scale_[j] * rows_[w_ + k_ + p][j] * rows_[w_ + k_ + p][j];
+      for (index j = 0; j < w_; ++j) square += scale_[j] * rows_[w_ + k_ + p][j] * rows_[w_ + k_ + p][j];
     return std::sqrt(probes / square);
   }
 

@@ -29,9 +29,7 @@ inline void add_row(double weight, const double* row, double* out, index n) {
 }
 
 EFFACE_INLINE lanes add_product(lanes sum, lanes a, lanes b) { return muladd(a, b, sum); }
-EFFACE_INLINE dd_lanes add_product(dd_lanes sum, lanes a, lanes b) {
-  return sum + dd_lanes::product(a, b);
-}
+EFFACE_INLINE dd_lanes add_product(dd_lanes sum, lanes a, lanes b) { return sum + dd_lanes::product(a, b); }
 
 /// Rows and columns in blocks of eight; V is lanes, or dd_lanes for sums of twice the precision.
 template <class V>
@@ -49,7 +47,8 @@ class block_matrix {
     return a;
   }
   dd precise(index i, index j) const
-    requires std::is_same_v<V, dd_lanes> {
+    requires std::is_same_v<V, dd_lanes>
+  {
     const V& block = (*this)[i][j / 8];
     return {number(&block.high, j % 8), number(&block.low, j % 8)};
   }
@@ -76,17 +75,17 @@ void add_gram(const double* rows, index count, block_matrix<V>& out) {
   const index step = 8 * out.blocks();
   auto add = [&]<int W>(std::integral_constant<int, W>, index i, index block) {
     V sums[height][W];
-    EFFACE_UNROLL for (int r = 0; r < height; ++r)
-      EFFACE_UNROLL for (int c = 0; c < W; ++c) sums[r][c] = out[i + r][block + c];
+    EFFACE_UNROLL for (int r = 0; r < height; ++r) EFFACE_UNROLL
+      for (int c = 0; c < W; ++c) sums[r][c] = out[i + r][block + c];
     for (const double* row = rows; row < rows + count * step; row += step) {
       lanes right[W];
-      EFFACE_UNROLL for (int c = 0; c < W; ++c) right[c] = lanes::load(row + 8 * (block + c));
-      EFFACE_UNROLL for (int r = 0; r < height; ++r)
-        EFFACE_UNROLL for (int c = 0; c < W; ++c)
-          sums[r][c] = add_product(sums[r][c], row[i + r], right[c]);
+      EFFACE_UNROLL for (int c = 0; c < W; ++c)
+        right[c] = lanes::load(row + 8 * (block + c));
+      EFFACE_UNROLL for (int r = 0; r < height; ++r) EFFACE_UNROLL
+        for (int c = 0; c < W; ++c) sums[r][c] = add_product(sums[r][c], row[i + r], right[c]);
     }
-    EFFACE_UNROLL for (int r = 0; r < height; ++r)
-      EFFACE_UNROLL for (int c = 0; c < W; ++c) out[i + r][block + c] = sums[r][c];
+    EFFACE_UNROLL for (int r = 0; r < height; ++r) EFFACE_UNROLL
+      for (int c = 0; c < W; ++c) out[i + r][block + c] = sums[r][c];
   };
   for (index i = 0; i < step; i += height)
     for (index block = 0, end = i / 8 + 1; block < end;) {

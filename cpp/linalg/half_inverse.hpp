@@ -8,7 +8,10 @@ namespace efface {
 class half_inverse {
  public:
   half_inverse(arena& a, index n)
-      : n_(n), w_((n + 7) / 8 * 8), rows_{a.take<double>(2 * w_ * w_), w_}, scale_(a.take<double>(w_)),
+      : n_(n),
+        w_((n + 7) / 8 * 8),
+        rows_{a.take<double>(2 * w_ * w_), w_},
+        scale_(a.take<double>(w_)),
         blocked_(a, w_) {}
   index width() const { return w_; }  // vectors have so many numbers, zeros from n on
 

@@ -28,7 +28,8 @@ inline counted up_to(const double* value, const double* weight, index n, double 
 /// n is a multiple of eight; places without a value hold infinity and weight 0.
 ///
 /// The value is enclosed by bisection, since counting needs no branches; the last few are sorted.
-inline double order_statistic(const double* value, const double* weight, index n, double target, arena& memory) {
+inline double order_statistic(const double* value, const double* weight, index n, double target,
+                              arena& memory) {
   constexpr int bisections = 60;
   constexpr double few = 16.0;
   arena::scope s(memory);
@@ -45,8 +46,10 @@ inline double order_statistic(const double* value, const double* weight, index n
   for (int k = 0; k < bisections && upto.values - below.values > few; ++k) {
     const double middle = low + 0.5 * (high - low);
     const detail::counted at = detail::up_to(value, weight, n, middle);
-    if (at.weight < target) low = middle, below = at;
-    else high = middle, upto = at;
+    if (at.weight < target)
+      low = middle, below = at;
+    else
+      high = middle, upto = at;
   }
   index count = 0;
   struct candidate {

@@ -3,8 +3,8 @@
 #pragma once
 #include <limits>
 
-#include "memory/arena.hpp"
 #include "linalg/cholesky.hpp"
+#include "memory/arena.hpp"
 
 namespace efface {
 
@@ -23,8 +23,13 @@ Real inner(const Real* a, const Real* b, index n) {
 class semidefinite {
  public:
   semidefinite(arena& a, index n)
-      : n_(n), l_{a.take<dd>(n * n), n}, u_{a.take<dd>(n * n), n}, diagonal_(a.take<dd>(n)),
-        step_(a.take<dd>(n)), scale_(a.take<double>(n)), order_(a.take<index>(n)),
+      : n_(n),
+        l_{a.take<dd>(n * n), n},
+        u_{a.take<dd>(n * n), n},
+        diagonal_(a.take<dd>(n)),
+        step_(a.take<dd>(n)),
+        scale_(a.take<double>(n)),
+        order_(a.take<index>(n)),
         placed_(a.take<bool>(n)) {}
   index rank() const { return rank_; }
 

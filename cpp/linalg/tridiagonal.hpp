@@ -9,7 +9,8 @@ namespace efface {
 inline double inner(const double* a, const double* b, index n) { return dot(a, b, n); }
 template <class Real>
 void add_multiple(Real weight, const Real* row, Real* out, index n) {
-  if constexpr (std::is_same_v<Real, double>) add_row(weight, row, out, n);
+  if constexpr (std::is_same_v<Real, double>)
+    add_row(weight, row, out, n);
   else
     for (index i = 0; i < n; ++i) out[i] = muladd(weight, row[i], out[i]);
 }
@@ -18,8 +19,12 @@ template <class Real>
 class tridiagonal {
  public:
   tridiagonal(arena& a, index n)
-      : n_(n), a_{a.take<Real>(n * padded<8>(n)), padded<8>(n)}, diagonal_(a.take<Real>(n)),
-        beside_(a.take<Real>(n)), factor_(a.take<Real>(n)), image_(a.take<Real>(n)),
+      : n_(n),
+        a_{a.take<Real>(n * padded<8>(n)), padded<8>(n)},
+        diagonal_(a.take<Real>(n)),
+        beside_(a.take<Real>(n)),
+        factor_(a.take<Real>(n)),
+        image_(a.take<Real>(n)),
         order_(a.take<index>(n)) {}
 
   index size() const { return n_; }
@@ -33,7 +38,8 @@ class tridiagonal {
       order_[at] = i;
     }
     for (index i = 0; i < n_; ++i)
-      for (index j = 0; j <= i; ++j) a_[i][j] = a[std::max(order_[i], order_[j])][std::min(order_[i], order_[j])];
+      for (index j = 0; j <= i; ++j)
+        a_[i][j] = a[std::max(order_[i], order_[j])][std::min(order_[i], order_[j])];
     double largest = 0.0;
     for (index i = 0; i < n_; ++i) largest = std::max(largest, value(a_[i][i]));
     nothing_ = largest * largest * (std::is_same_v<Real, double> ? 1e-40 : 1e-70);
@@ -80,9 +86,7 @@ class tridiagonal {
   }
 
  private:
-  void reflect(index i, Real* b) const {
-    add_multiple(-(factor_[i] * inner(a_[i], b, i)), a_[i], b, i);
-  }
+  void reflect(index i, Real* b) const { add_multiple(-(factor_[i] * inner(a_[i], b, i)), a_[i], b, i); }
   /// Row i becomes (0 .. 0, beside, diagonal); what reflects it stays in its place.
   void reflect_row(index i) {
     Real *v = a_[i], last = v[i - 1];
@@ -151,7 +155,8 @@ class penalty_grid {
         product[g] = product[g] * (value(pivot) / lams[g]);
       }
       if (i % 24 == 23 || i + 1 == n_)  // the product stays below 2^1000
-        for (int k = 0; k < exponents; ++k) log_det[k] += std::log(product[k / 8][k % 8]), product[k / 8].set(k % 8, 1.0);
+        for (int k = 0; k < exponents; ++k)
+          log_det[k] += std::log(product[k / 8][k % 8]), product[k / 8].set(k % 8, 1.0);
     }
     for (int g = 0; g < groups; ++g) value(total[g]).store(trace + 8 * g);
   }
@@ -183,8 +188,10 @@ class penalty_grid {
     V ratio[groups], bend[groups], inverse[groups], steep[groups];
   };
   static V broadcast(Real a) {
-    if constexpr (std::is_same_v<Real, double>) return V(a);
-    else return V(lanes(a.high), lanes(a.low));
+    if constexpr (std::is_same_v<Real, double>)
+      return V(a);
+    else
+      return V(lanes(a.high), lanes(a.low));
   }
   index n_;
   step* steps_;

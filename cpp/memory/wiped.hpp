@@ -13,9 +13,7 @@ struct wiping_allocator {
   wiping_allocator() = default;
   template <class U>
   wiping_allocator(const wiping_allocator<U>&) noexcept {}
-  T* allocate(std::size_t n) {
-    return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64}));
-  }
+  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64})); }
   void deallocate(T* at, std::size_t n) noexcept {
     wipe(at, n * sizeof(T));
     ::operator delete(at, std::align_val_t{64});

@@ -13,7 +13,9 @@ struct twofold {
   EFFACE_INLINE twofold() = default;
   EFFACE_INLINE twofold(F a) : high(a) {}  // NOLINT
   EFFACE_INLINE twofold(F a, F b) : high(a), low(b) {}
-  EFFACE_INLINE twofold(double a) requires(!std::is_same_v<F, double>) : high(a) {}  // NOLINT
+  EFFACE_INLINE twofold(double a)
+    requires(!std::is_same_v<F, double>)
+      : high(a) {}  // NOLINT
 
   /// a + b and its rounding error (Knuth).
   EFFACE_INLINE static twofold sum(F a, F b) {
@@ -72,6 +74,8 @@ using dd_lanes = twofold<lanes>;
 EFFACE_INLINE lanes value(lanes a) { return a; }
 EFFACE_INLINE double value(double a) { return a; }
 template <class F>
-EFFACE_INLINE F value(twofold<F> a) { return a.high + a.low; }
+EFFACE_INLINE F value(twofold<F> a) {
+  return a.high + a.low;
+}
 
 }  // namespace efface

@@ -14,7 +14,8 @@ namespace {
 nb::ndarray<nb::numpy, double> local_widths(const_matrix x, const_vector y, const_vector w,
                                             std::optional<const_vector> halvings, const_places first,
                                             const_places last, const_matrix rows, const_matrix coef,
-                                            const_vector intercept, const_vector factor, index most, double alpha) {
+                                            const_vector intercept, const_vector factor, index most,
+                                            double alpha) {
   const index d = index(x.shape(1));
   const std::size_t count = first.shape(0);
   auto out = new_array<double>({2, count});

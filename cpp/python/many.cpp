@@ -11,7 +11,12 @@ namespace {
 class live_core {
  public:
   live_core(index d, index k, index window, double alpha, bool intercept)
-      : d_(d), k_(k), places_(2 * window + 64), x_(places_ * d), y_(places_ * k), w_(places_),
+      : d_(d),
+        k_(k),
+        places_(2 * window + 64),
+        x_(places_ * d),
+        y_(places_ * k),
+        w_(places_),
         memory_(bytes_of([&](arena& a) { outside_rows(a, d, k, places_, alpha, intercept); })),
         core_(memory_, d, k, places_, alpha, intercept) {}
 
@@ -26,8 +31,8 @@ class live_core {
     core_.release(head_ += count);
   }
   nb::tuple solve() {
-    auto coef = new_array<double>({std::size_t(k_), std::size_t(d_)}), level = new_array<double>({std::size_t(k_)}),
-         penalty = new_array<double>({std::size_t(k_)});
+    auto coef = new_array<double>({std::size_t(k_), std::size_t(d_)}),
+         level = new_array<double>({std::size_t(k_)}), penalty = new_array<double>({std::size_t(k_)});
     solution out{{coef.data(), d_}, level.data(), penalty.data()};
     const bool sound = core_.solve({x_.data(), y_.data(), w_.data(), end_, d_, k_}, head_, end_, out);
     return nb::make_tuple(coef, level, sound);

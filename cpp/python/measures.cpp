@@ -62,7 +62,8 @@ nb::tuple infer(const_matrix x, const_matrix y, const_vector w, const_places lo,
   const row_ranges ranges = ranges_of(x, y, w, lo, hi);
   const std::size_t m = ranges.count, d = ranges.rows.d, k = ranges.rows.k;
   auto variance = new_array<double>({m, d}), base = new_array<double>({m});
-  auto unexplained = new_array<double>({m, k}), total = new_array<double>({m, k}), unknowns = new_array<double>({m});
+  auto unexplained = new_array<double>({m, k}), total = new_array<double>({m, k}),
+       unknowns = new_array<double>({m});
   {
     nb::gil_scoped_release unlocked;
     infer_ranges(ranges, {intercept, power, fixed{0.0}}, penalty,

@@ -10,8 +10,8 @@ namespace {
 
 /// Coefficients (m, k, d) or None, intercepts (m, k), penalties (m, k), ranks (m), -1 where a penalty
 /// hides it, and predictions (m, k) of rows[at], or None. `unit`: the weight that counts as one row.
-nb::tuple solve(const_matrix x, const_matrix y, std::optional<const_vector> w, const_places lo, const_places hi,
-                bool intercept, double power, int rule, double a, double b, double c,
+nb::tuple solve(const_matrix x, const_matrix y, std::optional<const_vector> w, const_places lo,
+                const_places hi, bool intercept, double power, int rule, double a, double b, double c,
                 std::optional<const_vector> unit, bool coef, std::optional<const_matrix> rows,
                 std::optional<const_places> at) {
   const index n = index(x.shape(0)), d = index(x.shape(1)), k = index(y.shape(1)), m = index(lo.shape(0));
@@ -23,10 +23,13 @@ nb::tuple solve(const_matrix x, const_matrix y, std::optional<const_vector> w, c
   auto rank = new_array<std::int64_t>({count});
   static_assert(sizeof(index) == sizeof(std::int64_t));
   const weighted_rows given{x.data(), y.data(), w ? w->data() : nullptr, n, d, k};
-  const range_list ranges{reinterpret_cast<const index*>(lo.data()), reinterpret_cast<const index*>(hi.data()), m,
-                          unit ? unit->data() : nullptr};
-  const range_fits out{coef ? theta.data() : nullptr, level.data(), penalty.data(),
-                       reinterpret_cast<index*>(rank.data()), predicts ? prediction.data() : nullptr,
+  const range_list ranges{reinterpret_cast<const index*>(lo.data()),
+                          reinterpret_cast<const index*>(hi.data()), m, unit ? unit->data() : nullptr};
+  const range_fits out{coef ? theta.data() : nullptr,
+                       level.data(),
+                       penalty.data(),
+                       reinterpret_cast<index*>(rank.data()),
+                       predicts ? prediction.data() : nullptr,
                        predicts ? rows->data() : nullptr,
                        predicts ? reinterpret_cast<const index*>(at->data()) : nullptr};
   const model f = model_of(intercept, power, rule, a, b, c);

@@ -43,8 +43,11 @@ class moments_of_arrays {
  public:
   moments_of_arrays(matrix x, places state, matrix suffixes, vector recent, vector centre, matrix moments)
       : arrays_{x, state, suffixes, recent, centre, moments},
-        of_{x.data(), reinterpret_cast<feature_moments::range*>(state.data()), suffixes.data(), recent.data(),
-            centre.data(), moments.data(), index(x.shape(0)), index(suffixes.shape(0)), index(x.shape(1))} {}
+        of_{x.data(),          reinterpret_cast<feature_moments::range*>(state.data()),
+            suffixes.data(),   recent.data(),
+            centre.data(),     moments.data(),
+            index(x.shape(0)), index(suffixes.shape(0)),
+            index(x.shape(1))} {}
   bool learn(const_vector row, index leaving) const { return of_.learn(row.data(), leaving); }
   void drop(index count) const { of_.drop(count); }
   int update() const { return int(of_.update()); }
@@ -54,14 +57,14 @@ class moments_of_arrays {
     if (code == feature_moments::done) of_.scale(row.data(), {with_mean, with_std}, scaled.data());
     return int(code);
   }
-  nb::tuple scale_rows(const_matrix rows, const_places before, const_places after, bool with_mean, bool with_std,
-                       bool joined, matrix scaled, index start, index decided) const {
+  nb::tuple scale_rows(const_matrix rows, const_places before, const_places after, bool with_mean,
+                       bool with_std, bool joined, matrix scaled, index start, index decided) const {
     auto code = feature_moments::done;
     index stop;
     {
       nb::gil_scoped_release unlocked;
-      stop = of_.scale_rows(rows.data(), index(rows.shape(0)), before.data(), after.data(), {with_mean, with_std},
-                            joined, scaled.data(), start, decided, code);
+      stop = of_.scale_rows(rows.data(), index(rows.shape(0)), before.data(), after.data(),
+                            {with_mean, with_std}, joined, scaled.data(), start, decided, code);
     }
     return nb::make_tuple(stop, int(code));
   }

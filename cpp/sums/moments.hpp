@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
-#include "memory/arena.hpp"
 #include "linalg/cholesky.hpp"
+#include "memory/arena.hpp"
 
 namespace efface {
 
@@ -23,8 +23,13 @@ struct weighted_rows {
 template <class Real>
 struct moments {
   moments(arena& a, index features, index responses)
-      : d(features), k(responses), centre(a.take<double>(d + k)), bounds(a.take<double>(2 * (d + k))),
-        mean(a.take<Real>(d + k)), scatter(a.take<Real>(k)), gram{a.take<Real>((d + k) * (d + k)), d + k} {}
+      : d(features),
+        k(responses),
+        centre(a.take<double>(d + k)),
+        bounds(a.take<double>(2 * (d + k))),
+        mean(a.take<Real>(d + k)),
+        scatter(a.take<Real>(k)),
+        gram{a.take<Real>((d + k) * (d + k)), d + k} {}
   index d, k, count = 0;  // rows with weight
   Real weight{0.0};
   bool centred = true, spread = true;  // do the scatters have their digits?
@@ -37,7 +42,8 @@ struct moments {
     if (!centred) return bounds[j] == 0.0 && bounds[d + j] == 0.0;
     const double rest = value(mean[j]), from = centre[j];
     const double reach = std::max(bounds[d + j] - from - rest, from - bounds[j] + rest);
-    return bounds[j] == bounds[d + j] || reach <= 16.0 * std::numeric_limits<double>::epsilon() * std::abs(from + rest);
+    return bounds[j] == bounds[d + j] ||
+           reach <= 16.0 * std::numeric_limits<double>::epsilon() * std::abs(from + rest);
   }
   bool constant_response(index r) const { return bounds[2 * d + r] == bounds[2 * d + k + r]; }
 
@@ -61,13 +67,16 @@ struct block_gram {
   void clear() const { wipe(data, 8 * blocks * blocks * sizeof(V)); }
   /// Numbers side by side, of a row of lanes.
   const double* numbers(index i) const
-    requires std::is_same_v<V, lanes> {
+    requires std::is_same_v<V, lanes>
+  {
     return reinterpret_cast<const double*>((*this)[i]);
   }
   auto operator()(index i, index j) const {
     const V& block = (*this)[i][j / 8];
-    if constexpr (std::is_same_v<V, lanes>) return block[j % 8];
-    else return dd(block.high[j % 8], block.low[j % 8]);
+    if constexpr (std::is_same_v<V, lanes>)
+      return block[j % 8];
+    else
+      return dd(block.high[j % 8], block.low[j % 8]);
   }
 };
 
@@ -79,7 +88,8 @@ class staged_rows {
   static constexpr index most = 32;
 
   staged_rows(arena& a, index width)
-      : step_((width + 7) / 8 * 8), high_(a.take<double>(2 * most * step_)),
+      : step_((width + 7) / 8 * 8),
+        high_(a.take<double>(2 * most * step_)),
         low_(precise ? a.take<double>(2 * most * step_) : nullptr) {}
 
   /// out += the rows [lo, hi)
@@ -127,14 +137,14 @@ class staged_rows {
     constexpr int height = register_width >= 4 ? 4 : 2;
     const auto tile = [&]<int W>(std::integral_constant<int, W>, index i, index block) {
       V sums[height][W];
-      EFFACE_UNROLL for (int r = 0; r < height; ++r)
-        EFFACE_UNROLL for (int c = 0; c < W; ++c) sums[r][c] = out[i + r][block + c];
-      for (index row = 0; row < count; ++row)
-        EFFACE_UNROLL for (int r = 0; r < height; ++r)
-          EFFACE_UNROLL for (int c = 0; c < W; ++c)
+      EFFACE_UNROLL for (int r = 0; r < height; ++r) EFFACE_UNROLL
+        for (int c = 0; c < W; ++c) sums[r][c] = out[i + r][block + c];
+      for (index row = 0; row < count; ++row) EFFACE_UNROLL
+        for (int r = 0; r < height; ++r) EFFACE_UNROLL
+          for (int c = 0; c < W; ++c)
             sums[r][c] = term(sums[r][c], 2 * row * step_ + i + r, (2 * row + 1) * step_ + 8 * (block + c));
-      EFFACE_UNROLL for (int r = 0; r < height; ++r)
-        EFFACE_UNROLL for (int c = 0; c < W; ++c) out[i + r][block + c] = sums[r][c];
+      EFFACE_UNROLL for (int r = 0; r < height; ++r) EFFACE_UNROLL
+        for (int c = 0; c < W; ++c) out[i + r][block + c] = sums[r][c];
     };
     for (index i = 0; i < step_; i += height) {
       index block = 0;
@@ -168,7 +178,8 @@ bool set_moments(block_gram<V> total, moments<Real>& m) {
       const Real other = j < d ? total(d, j) : total(j + 1, d), raw = total(place(i), place(j));
       m.gram[i][j] = m.centred ? raw - m.mean[i] * other : raw;
     }
-    near &= !m.centred || (i < d && m.constant(i)) || !(value(m.mean[i] * linear) > 32.0 * value(m.gram[i][i]));
+    near &=
+        !m.centred || (i < d && m.constant(i)) || !(value(m.mean[i] * linear) > 32.0 * value(m.gram[i][i]));
   }
   m.spread = true;
   for (index r = 0; r < m.k; ++r) {

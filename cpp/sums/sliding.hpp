@@ -48,7 +48,11 @@ class sliding {
 
   /// `unit`: by how many rows ranges move at least, or nearly always.
   sliding(arena& a, index d, index k, index window, bool centred, index unit = 1)
-      : staged_(a, d + k + 1), total_(a, d, k), recent_(a, d, k), unit_(unit), fan_(d < 256 ? 32 : 8),
+      : staged_(a, d + k + 1),
+        total_(a, d, k),
+        recent_(a, d, k),
+        unit_(unit),
+        fan_(d < 256 ? 32 : 8),
         m_(a, d, k) {
     index most = 2;
     for (index n = window; n > unit; n = step_for(n)) most += fan_ + 1;

@@ -116,7 +116,8 @@ class tree {
       for (const node& mine : levels_[k]) {
         if (mine.slot < 0) continue;
         const level_list& level = whole.levels_[std::min(k, whole.levels_.size() - 1)];
-        const auto other = std::find_if(level.begin(), level.end(), [&](const node& n) { return n.first == mine.first; });
+        const auto other =
+            std::find_if(level.begin(), level.end(), [&](const node& n) { return n.first == mine.first; });
         if (other == level.end() || other->slot < 0) return false;
         const double *a = store_.data() + mine.slot * width_, *b = whole.store_.data() + other->slot * width_;
         if (std::memcmp(a, b, std::size_t(width_) * sizeof(double)) != 0) return false;
@@ -155,7 +156,8 @@ class tree {
     v.tail[0] = m.weight, v.tail[1] = Real(double(m.count));
     if (v.mean == m.mean) return;
     const index p = d_ + k_;
-    std::copy_n(m.centre, p, v.centre), std::copy_n(m.bounds, 2 * p, v.bounds), std::copy_n(m.mean, p, v.mean);
+    std::copy_n(m.centre, p, v.centre), std::copy_n(m.bounds, 2 * p, v.bounds),
+        std::copy_n(m.mean, p, v.mean);
     std::copy_n(m.scatter, k_, v.scatter), std::copy_n(m.gram.data, p * p, v.gram.data);
   }
   index take_slot() {
@@ -196,7 +198,8 @@ class tree {
     if (k == 0) return sum_rows(rows, lo, hi, levels_[k][i], scratch);
     const std::size_t from = std::size_t(find(levels_[k - 1], lo) - levels_[k - 1].begin());
     std::size_t to = from;
-    for (; to < levels_[k - 1].size() && levels_[k - 1][to].first < hi; ++to) refreshed(rows, k - 1, to, scratch);
+    for (; to < levels_[k - 1].size() && levels_[k - 1][to].first < hi; ++to)
+      refreshed(rows, k - 1, to, scratch);
     return merge(k, from, to, levels_[k][i]);
   }
   moments<Real> sum_rows(const weighted_rows& rows, index lo, index hi, node& n, arena& scratch) {
@@ -259,8 +262,10 @@ class tree {
   }
   /// The mean of a child, from the centre of its parent.
   static Real away(const moments<Real>& child, const moments<Real>& m, index j) {
-    if constexpr (std::is_same_v<Real, double>) return (child.centre[j] - m.centre[j]) + child.mean[j];
-    else return dd::sum(child.centre[j], -m.centre[j]) + child.mean[j];
+    if constexpr (std::is_same_v<Real, double>)
+      return (child.centre[j] - m.centre[j]) + child.mean[j];
+    else
+      return dd::sum(child.centre[j], -m.centre[j]) + child.mean[j];
   }
 
   index d_, k_, width_, head_ = 0, end_ = -1;

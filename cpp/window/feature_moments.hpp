@@ -27,7 +27,7 @@ class feature_moments {
  public:
   enum code : std::int64_t { done, doubtful, full };
   static constexpr double section = 0.6180339887498949;  // of the gap between two doubles: up from here
-  static constexpr double no_mean = 0x1p-90;  // times deviation and rows: a mean below is 0
+  static constexpr double no_mean = 0x1p-90;             // times deviation and rows: a mean below is 0
   struct range {
     std::int64_t head, end, turn;
     std::int64_t seen;     // the rows before it are in the sums
@@ -38,7 +38,7 @@ class feature_moments {
     bool with_mean, with_std;
   };
 
-  double* x;         // (places, d)
+  double* x;  // (places, d)
   range* state;
   double* suffixes;  // (kept, 4 d): sums over [i, turn); kept = 1 unless rows leave
   double* recent;    // (4 d): sums over [turn, end)
@@ -78,7 +78,8 @@ class feature_moments {
     const index head = state->head;
     wipe(moments, 3 * d * sizeof(double));
     wipe(x + head * d, count * d * sizeof(double));
-    for (index i = head; i < std::min(head + count, kept); ++i) wipe(suffixes + i * 4 * d, 4 * d * sizeof(double));
+    for (index i = head; i < std::min(head + count, kept); ++i)
+      wipe(suffixes + i * 4 * d, 4 * d * sizeof(double));
     state->head = head + count, state->known = 0;
     if (state->head < state->turn) return;
     wipe(recent, 4 * d * sizeof(double));  // the row of the centre has left
@@ -172,20 +173,23 @@ class feature_moments {
   /// Mean and variance of feature j; `old` has the sums over [head, turn). False where rounding errors
   /// could decide.
   bool round_moments(const double* old, index j) const {
-    constexpr double rounding = 0x1p-100;  // relative error of a double-double sum, with bits to spare
+    constexpr double rounding = 0x1p-100;    // relative error of a double-double sum, with bits to spare
     constexpr double least_square = 1e-250;  // sums of squares below have lost digits
     const auto total = [&](index k) { return plus({recent[k], recent[d + k]}, {old[k], old[d + k]}); };
     const double n = double(state->end - state->head);
     const dd linear = total(j), square = total(2 * d + j), offset = over(linear, n);
     const dd product = dd::product(linear.high, offset.high);
-    const dd around = dd::sum(product.high, product.low + (linear.high * offset.low + linear.low * offset.high));
+    const dd around =
+        dd::sum(product.high, product.low + (linear.high * offset.low + linear.low * offset.high));
     const dd variance = over(plus(square, -around), n), mean = plus(offset, dd(centre[j]));
     double error = rounding * (std::abs(centre[j]) + std::sqrt(n * square.high));
     const double least = no_mean * n * std::sqrt(std::max(variance.high, 0.0));
     const bool none = std::abs(mean.high) + error < least;
     bool certain = none || round(mean, error, moments[j]);
-    if (none) moments[j] = 0.0;
-    else certain = certain && (std::abs(moments[j]) > least + error || square.high == 0.0);
+    if (none)
+      moments[j] = 0.0;
+    else
+      certain = certain && (std::abs(moments[j]) > least + error || square.high == 0.0);
     error = rounding * (1.0 + 8.0 / n) * square.high;
     certain &= round(variance, error, moments[d + j]);
     return certain && (square.high == 0.0 || square.high > least_square);

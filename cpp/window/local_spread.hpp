@@ -13,7 +13,8 @@ namespace efface {
 template <class F>
 EFFACE_INLINE F spread_of(F g) {
   F power = F(1.0) + g * F(1.0 / 256.0);
-  EFFACE_UNROLL for (int k = 0; k < 8; ++k) power = power * power;
+  EFFACE_UNROLL for (int k = 0; k < 8; ++k)
+    power = power * power;
   return power;
 }
 
@@ -25,7 +26,7 @@ struct live_columns {
 
 class local_spread {
   static constexpr int tile = tile_size;
-  static constexpr double largest_ratio = 4.0;  // mean errors: larger ones count as this in the regression
+  static constexpr double largest_ratio = 4.0;   // mean errors: larger ones count as this in the regression
   static constexpr double memory_share = 0.875;  // of the running mean: half of it is of the newest 5.2 rows
   static constexpr double most_drift = 1.5;      // of the slope of the scores towards the ends of the window
   static constexpr double outside = 0.005;       // share of the live rows beyond each bound of the spread
@@ -36,13 +37,27 @@ class local_spread {
  public:
   /// Rows of d features, of which at most `most` take part.
   local_spread(arena& memory, index d, index most)
-      : d_(d), p_(d + more), wide_(padded<tile>(p_)), size_(padded<8>(most)), memory_(memory),
-        columns_{memory.take<double>(wide_ * size_), size_}, error_(memory.take<double>(size_)),
-        weight_(memory.take<double>(size_)), age_(memory.take<double>(size_)),
-        target_(memory.take<double>(size_)), g_(memory.take<double>(size_)), score_(memory.take<double>(size_)),
-        place_(memory.take<index>(size_)), origin_(memory.take<double>(wide_)), slope_(memory.take<double>(wide_)),
-        scale_(memory.take<double>(wide_)), gram_{memory.take<double>(wide_ * wide_), wide_}, t_(memory, p_),
-        grid_(memory, p_), theta_(memory.take<double>(p_)), numbers_(memory.take<double>(4 * grid_width)) {}
+      : d_(d),
+        p_(d + more),
+        wide_(padded<tile>(p_)),
+        size_(padded<8>(most)),
+        memory_(memory),
+        columns_{memory.take<double>(wide_ * size_), size_},
+        error_(memory.take<double>(size_)),
+        weight_(memory.take<double>(size_)),
+        age_(memory.take<double>(size_)),
+        target_(memory.take<double>(size_)),
+        g_(memory.take<double>(size_)),
+        score_(memory.take<double>(size_)),
+        place_(memory.take<index>(size_)),
+        origin_(memory.take<double>(wide_)),
+        slope_(memory.take<double>(wide_)),
+        scale_(memory.take<double>(wide_)),
+        gram_{memory.take<double>(wide_ * wide_), wide_},
+        t_(memory, p_),
+        grid_(memory, p_),
+        theta_(memory.take<double>(p_)),
+        numbers_(memory.take<double>(4 * grid_width)) {}
   local_spread(const local_spread&) = delete;
   local_spread& operator=(const local_spread&) = delete;
   ~local_spread() { wipe(static_cast<void*>(this), sizeof *this); }
@@ -70,10 +85,10 @@ class local_spread {
     if (!(usual_ > 0.0)) return 0.0;
     double g = base_;
     for (index j = 0; j < p_; ++j) {
-      const double value = j < d_                       ? row[j]
-                           : j == d_ + level_column     ? std::sqrt(std::abs(prediction - middle_) / usual_)
-                           : j == d_ + running_column   ? std::sqrt(running_)
-                                                        : 0.0;
+      const double value = j < d_                     ? row[j]
+                           : j == d_ + level_column   ? std::sqrt(std::abs(prediction - middle_) / usual_)
+                           : j == d_ + running_column ? std::sqrt(running_)
+                                                      : 0.0;
       g = muladd(value - origin_[j], slope_[j], g);
     }
     return quantile_ * usual_ * growth_ * spread_of(std::min(std::max(g, low_), high_));
@@ -164,13 +179,15 @@ class local_spread {
     constexpr index step = 8 * tile;
     const auto some = [&]<int count>(std::integral_constant<int, count>, index i) {
       lanes sums[count];
-      EFFACE_UNROLL for (int k = 0; k < count; ++k) sums[k] = base;
+      EFFACE_UNROLL for (int k = 0; k < count; ++k)
+        sums[k] = base;
       for (index j = 0; j < columns; ++j) {
         const lanes factor = coef[j];
         EFFACE_UNROLL for (int k = 0; k < count; ++k)
           sums[k] = muladd(factor, lanes::load(columns_[j] + i + 8 * k), sums[k]);
       }
-      EFFACE_UNROLL for (int k = 0; k < count; ++k) sums[k].store(out + i + 8 * k);
+      EFFACE_UNROLL for (int k = 0; k < count; ++k)
+        sums[k].store(out + i + 8 * k);
     };
     index i = 0;
     for (; i + step <= size8(); i += step) some(std::integral_constant<int, tile>{}, i);
@@ -199,18 +216,20 @@ class local_spread {
   /// The products of some columns with some others.
   void multiply(index a, index b) {
     lanes sums[tile][tile], left[tile];
-    EFFACE_UNROLL for (int r = 0; r < tile; ++r)
-      EFFACE_UNROLL for (int c = 0; c < tile; ++c) sums[r][c] = 0.0;
+    EFFACE_UNROLL for (int r = 0; r < tile; ++r) EFFACE_UNROLL
+      for (int c = 0; c < tile; ++c) sums[r][c] = 0.0;
     for (index i = 0; i < size8(); i += 8) {
       const lanes weight = lanes::load(weight_ + i);
-      EFFACE_UNROLL for (int r = 0; r < tile; ++r) left[r] = weight * lanes::load(columns_[a + r] + i);
+      EFFACE_UNROLL for (int r = 0; r < tile; ++r)
+        left[r] = weight * lanes::load(columns_[a + r] + i);
       EFFACE_UNROLL for (int c = 0; c < tile; ++c) {
         const lanes right = lanes::load(columns_[b + c] + i);
-        EFFACE_UNROLL for (int r = 0; r < tile; ++r) sums[r][c] = muladd(left[r], right, sums[r][c]);
+        EFFACE_UNROLL for (int r = 0; r < tile; ++r)
+          sums[r][c] = muladd(left[r], right, sums[r][c]);
       }
     }
-    EFFACE_UNROLL for (int r = 0; r < tile; ++r)
-      EFFACE_UNROLL for (int c = 0; c < tile; ++c) gram_[a + r][b + c] = sum(sums[r][c]);
+    EFFACE_UNROLL for (int r = 0; r < tile; ++r) EFFACE_UNROLL
+      for (int c = 0; c < tile; ++c) gram_[a + r][b + c] = sum(sums[r][c]);
   }
 
   /// g <- the regression of the target on the columns; its degrees of freedom.
@@ -290,7 +309,8 @@ class local_spread {
     const index n = size8();
     const double product = dot(g_, target_, n), square = dot(g_, age_, n), scatter = dot(error_, target_, n);
     const double slope = product / square, doubt = scatter / total_ / square;
-    const double drift = slope > 0.0 ? std::min(slope * std::max(0.0, 1.0 - doubt / (slope * slope)), most_drift) : 0.0;
+    const double drift =
+        slope > 0.0 ? std::min(slope * std::max(0.0, 1.0 - doubt / (slope * slope)), most_drift) : 0.0;
     for (index i = 0; i < n_; ++i) score_[i] /= 1.0 + drift * age_[i];
     std::fill(score_ + n_, score_ + n, std::numeric_limits<double>::infinity());
     growth_ = 1.0 + drift * (1.0 - ends);

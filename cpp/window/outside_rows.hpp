@@ -15,11 +15,22 @@ class outside_rows {
  public:
   /// For at most `window` rows.
   outside_rows(arena& a, index d, index k, index window, double alpha, bool intercept)
-      : d_(d), k_(k), tail_(d <= 48 ? 12 : d <= 160 ? 24 : 48), most_(2 * tail_), alpha_(alpha),
-        intercept_(intercept), sums_(a, d, k, window, intercept, tail_),
-        core_(a, d, k, most_, alpha, intercept), w_(core_.w), small_{a.take<double>(most_ * (most_ + 1)), most_ + 1},
-        weights_{a.take<double>(k * most_), most_}, theta_{a.take<double>(k * w_), w_},
-        diagonal_(a.take<double>(most_)), scratch_(a.take<double>(std::max(w_, most_))) {}
+      : d_(d),
+        k_(k),
+        tail_(d <= 48    ? 12
+              : d <= 160 ? 24
+                         : 48),
+        most_(2 * tail_),
+        alpha_(alpha),
+        intercept_(intercept),
+        sums_(a, d, k, window, intercept, tail_),
+        core_(a, d, k, most_, alpha, intercept),
+        w_(core_.w),
+        small_{a.take<double>(most_ * (most_ + 1)), most_ + 1},
+        weights_{a.take<double>(k * most_), most_},
+        theta_{a.take<double>(k * w_), w_},
+        diagonal_(a.take<double>(most_)),
+        scratch_(a.take<double>(std::max(w_, most_))) {}
 
   /// The regression on the rows [head, end); false where digits may be missing.
   bool solve(const weighted_rows& rows, index head, index end, solution& out) {
@@ -84,7 +95,9 @@ class outside_rows {
       if (i < n && core_.odd(lo + i)) return false;
     }
     const auto v = factorise<tile>(small_, m, diagonal_);
-    double margin = v.certain ? efface::clear : v.sound ? efface::margin<tile>(small_, m, diagonal_, scratch_) : 0.0;
+    double margin = v.certain ? efface::clear
+                    : v.sound ? efface::margin<tile>(small_, m, diagonal_, scratch_)
+                              : 0.0;
     margin = std::min(margin, core_.margin());
     if (!(margin >= safe)) return false;
     for (index r = 0; r < k_; ++r) {

@@ -215,7 +215,8 @@ class window {
       found.push_back("precise sums");
     if (outside_ && !outside_->core.follows(rows, outside_->memory)) found.push_back("core");
     if (!same_tree(trees_, work_.fast())) found.push_back("tree");
-    if (!precise_trees_.empty() && !same_tree(precise_trees_, work_.precise())) found.push_back("precise tree");
+    if (!precise_trees_.empty() && !same_tree(precise_trees_, work_.precise()))
+      found.push_back("precise tree");
     return found;
   }
   /// Calls `look` with the address and the size in bytes of all memory that rows can be in.
@@ -251,7 +252,8 @@ class window {
     std::copy_n(from.own.data() + at, count, to.own.data() + into);
   }
   void wipe_rows(row_block& r, index at, index count) const {
-    wipe(r.x.data() + at * d_, count * d_ * sizeof(double)), wipe(r.y.data() + at * k_, count * k_ * sizeof(double));
+    wipe(r.x.data() + at * d_, count * d_ * sizeof(double)),
+        wipe(r.y.data() + at * k_, count * k_ * sizeof(double));
     wipe(r.w.data() + at, count * sizeof(double)), wipe(r.own.data() + at, count * sizeof(double));
   }
   void make_room(index more) {
@@ -297,7 +299,8 @@ class window {
   /// From a factored core and the rows outside it, for the model's own fixed penalty.
   bool solve_outside(const weighted_rows& rows, const model& f, solution& out) {
     const auto* rule = std::get_if<fixed>(&f.rule);
-    if (&f != &f_ || !rule || d_ <= widest_plain || f.power != 0.0 || f.ratio || f.unit != 1.0 || !steady()) return false;
+    if (&f != &f_ || !rule || d_ <= widest_plain || f.power != 0.0 || f.ratio || f.unit != 1.0 || !steady())
+      return false;
     if (!outside_)
       outside_ = std::make_unique<outside_store>(d_, k_, rows_->places(), rule->alpha, f.intercept);
     return outside_->core.solve(rows, head_, end_, out);

@@ -40,13 +40,15 @@ void compare(window& one, const std::deque<row>& live, index d, index k, const m
   const double* found = one.coef();
   double size = 1e-3;
   for (double each : expected) size = std::max(size, std::abs(each));
-  for (index i = 0; i < k * d; ++i) check(std::abs(found[i] - expected[i]) <= 1e-7 * size, "coefficients", long(seed));
+  for (index i = 0; i < k * d; ++i)
+    check(std::abs(found[i] - expected[i]) <= 1e-7 * size, "coefficients", long(seed));
   check(one.residues().empty(), "memory follows from the live rows", long(seed));
 }
 
 void run(std::uint64_t seed) {
   random_numbers random(seed);
-  const index d = random.below(4) == 0 ? 33 + random.below(20) : 1 + random.below(12), k = 1 + random.below(3);
+  const index d = random.below(4) == 0 ? 33 + random.below(20) : 1 + random.below(12),
+              k = 1 + random.below(3);
   const index most = 2 + random.below(4 * d + 40), steps = 4 * most + 60;
   const model f = some_model(random);
   window w(d, k, f);
@@ -76,7 +78,8 @@ int main(int count, char** words) {
   std::uint64_t seed = count > 2 ? std::strtoull(words[2], nullptr, 10) : 1;
   const auto start = std::chrono::steady_clock::now();
   std::uint64_t runs = 0;
-  for (; std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < seconds; ++seed, ++runs)
+  for (; std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < seconds;
+       ++seed, ++runs)
     efface::test::run(seed);
   std::printf("%llu sequences without a finding\n", static_cast<unsigned long long>(runs));
 }

@@ -46,7 +46,8 @@ void twofold_numbers_have_twice_the_digits() {
     const dd sum = dd::sum(a, b), product = dd::product(a, b);
     check((long double)sum.high + sum.low == (long double)a + b, "an exact sum", t);
     check((long double)product.high + product.low == (long double)a * b ||
-              std::abs(double((long double)product.high + product.low - (long double)a * b)) <= 1e-19 * std::abs(a * b),
+              std::abs(double((long double)product.high + product.low - (long double)a * b)) <=
+                  1e-19 * std::abs(a * b),
           "an exact product", t);
     const dd third = dd(a) / dd(3.0), back = third * dd(3.0);
     check(std::abs((back - dd(a)).high) <= 1e-30 * std::abs(a), "a third times three", t);
