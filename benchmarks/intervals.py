@@ -74,7 +74,7 @@ def run(settings: Settings) -> Report:
     if missing("replay", "OLS", "AutoRidge"):
         return report
     seed = SEED if settings.seed is None else settings.seed
-    rows = 1_000 if settings.quick else 16_000
+    rows = 1_000 if settings.quick else 8_000
     lines = []
     for stream in (*trial(seed, rows), *others(seed, rows), *real()):
         found = measure(stream)

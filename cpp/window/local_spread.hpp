@@ -75,9 +75,10 @@ class local_spread {
     double used = regress();
     set_ratios();
     used = regress();
-    set_scores(std::max(1.0 - used / total_, least_left));
+    set_scores(std::max(1.0 - used / alike_, least_left));
     set_drift();
-    quantile_ = order_statistic(score_, weight_, size8(), (total_ + 1.0) * (1.0 - alpha) - 1e-9, memory_);
+    const double share = (alike_ + 1.0) * (1.0 - alpha) / alike_;
+    quantile_ = order_statistic(score_, weight_, size8(), total_ * share - 1e-9, memory_);
   }
 
   /// Half the interval of a new row of leverage 0, by the quantile of `fit`.
@@ -116,6 +117,7 @@ class local_spread {
     }
     const double unit = total_ / weights;
     for (index i = 0; i < n_; ++i) weight_[i] *= unit;
+    alike_ = total_ * (total_ / dot(weight_, weight_, n_));
     for (index i = n_; i < size8(); ++i) weight_[i] = error_[i] = g_[i] = age_[i] = target_[i] = 0.0;
   }
 
@@ -321,7 +323,8 @@ class local_spread {
   }
 
   index d_, p_, wide_, size_, n_ = 0;
-  double total_ = 0.0, usual_ = 0.0, middle_ = 0.0, running_ = 0.0, unit_ = 0.0, base_ = 0.0;
+  double total_ = 0.0, alike_ = 0.0;  // weight of all rows; so many equal ones tell as much (Kish)
+  double usual_ = 0.0, middle_ = 0.0, running_ = 0.0, unit_ = 0.0, base_ = 0.0;
   double low_ = 0.0, high_ = 0.0, growth_ = 0.0, quantile_ = 0.0, largest_ = 0.0;
   double priors_of_ = 0.0;  // the weight of all rows that the priors are for
   arena& memory_;

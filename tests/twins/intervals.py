@@ -148,6 +148,7 @@ def local_half(X, y, weights, shares, coef, intercept, factor, x, alpha):
     """Half the interval for a leverage of 0, and the largest error; rows have faded to shares."""
     omega = shares * weights * shares.sum() / (shares * weights).sum()
     total, d = omega.sum(), X.shape[1]
+    alike = total**2 / (omega**2).sum()  # so many rows of equal weight tell as much (Kish)
     fitted, prediction = X @ coef + intercept, x @ coef + intercept
     error = np.abs(y - fitted) * factor
     usual, middle = np.average(error, weights=omega), np.average(y, weights=omega)
@@ -170,7 +171,7 @@ def local_half(X, y, weights, shares, coef, intercept, factor, x, alpha):
     g, at, used = smooth(target, new)
     cut = math.floor(0.005 * total)
     low, high = _order(g, omega, cut + 1), _order(g, omega, total - cut)
-    others = target - (target - g) / max(1 - used / total, 0.1)
+    others = target - (target - g) / max(1 - used / alike, 0.1)
     score = error / _spread(np.clip(others, low, high))
 
     ends = (1 - 2 * age) ** 2
@@ -183,7 +184,7 @@ def local_half(X, y, weights, shares, coef, intercept, factor, x, alpha):
     if slope > 0:
         doubt = np.average(ratio**2, weights=omega) / square / slope**2
         drift = min(slope * max(0.0, 1 - doubt), 1.5)
-    q = _order(score / (1 + drift * away), omega, (total + 1) * (1 - alpha))
+    q = _order(score / (1 + drift * away), omega, total * (alike + 1) / alike * (1 - alpha))
     spread = usual * _spread(np.clip(at, low, high)) * (1 + drift * (1 - middle_end))
     return q * spread, largest
 
