@@ -72,9 +72,9 @@ def conditioning(X: Matrix, weights: Vector, way: Way) -> tuple[float, float]:
     low, high = float(values[0]), float(values[-1])
     if low <= _KEPT * high:
         sigma = np.linalg.svd(rows, compute_uv=False)
-        low, high = float(sigma[-1]) ** 2, float(sigma[0]) ** 2
         if sigma[-1] <= sigma[0] * max(n, d) * _EPS:
             return 0.0, np.inf
+        return float(sigma[-1]) ** 2 / total_weight, float(sigma[0] / sigma[-1])
     return low / total_weight, (high / low) ** 0.5
 
 
