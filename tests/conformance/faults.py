@@ -24,7 +24,6 @@ class Fault(NamedTuple):
     kinds: tuple[str, ...]  # of disagreements
 
 
-CENTRES = Fault("found by this suite: a centre of sums is the mean of rows that left", ("centre",))
 INTERRUPTS = Fault("3: an interrupt leaves ids and rows misaligned", ("interrupt", "error"))
 DURATIONS = Fault("5: durations are misread", ("duration",))
 FOREIGN = Fault("6: foreign exceptions", ("foreign",))
