@@ -69,10 +69,13 @@ def test_a_replay_equals_the_solver_row_by_row(kind, intercept, weights, standar
         at = windows.hi[k]
         row = windows.X[at : at + 1], windows.y[at : at + 1], none, none
         right = own.replay(*row, EVERYTHING)
-        for name in ("prediction", "penalty", "intercept", "coef", "leverage_new", "frt"):
+        for name in ("prediction", "penalty", "intercept", "coef"):
             close(getattr(trace, name)[k], getattr(right, name)[0])
         assert trace.n_rows[k] == right.n_rows[0]
         assert trace.rank[k] == right.rank[0]
+        if right.gauges.n_rows[0] > 2 + intercept:
+            close(trace.leverage_new[k], right.leverage_new[0])
+            close(trace.frt[k], right.frt[0])
         for name in MEASURES if right.gauges.n_rows[0] > 2 + intercept else ():
             close(getattr(trace.gauges, name)[k], getattr(right.gauges, name)[0])
     assert np.flatnonzero(~np.isnan(trace.condition)).tolist() in ([20, 35], [35])
