@@ -24,19 +24,10 @@ class Fault(NamedTuple):
     kinds: tuple[str, ...]  # of disagreements
 
 
-WRONG = ("coefficients", "intercept", "prediction")
-RANK = Fault("1: dependent features get full rank and coefficients far off", ("rank", *WRONG))
-UNEVEN = Fault("2: fits beside giant rows or uneven weights are off", ("penalty", *WRONG))
-NEARLY = Fault("found by this suite: nearly dependent features, 1.1 to 400 times the limit", WRONG)
-FAR = Fault("found by this suite: AutoRidge far from 0 without an intercept", ("penalty", *WRONG))
-BITS = Fault("found by this suite: last bits of AutoRidge in a fleet", ("bits",))
 CENTRES = Fault("found by this suite: a centre of sums is the mean of rows that left", ("centre",))
 INTERRUPTS = Fault("3: an interrupt leaves ids and rows misaligned", ("interrupt", "error"))
 DURATIONS = Fault("5: durations are misread", ("duration",))
 FOREIGN = Fault("6: foreign exceptions", ("foreign",))
-EXTREMES = Fault(
-    "7: values near the ends of the range", ("rank", "penalty", "bits", "error", *WRONG)
-)
 
 
 def seeds(pinned: int) -> range:
