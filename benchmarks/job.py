@@ -166,12 +166,11 @@ def replay_file(path: Path, out: Path) -> None:
 
 
 def warm_up() -> None:
-    """Compile all that the job calls, the kernels of long streams included."""
+    """Compile all that the job calls."""
     from efface import AdaptiveRidge, replay
-    from efface.live.batches import LONG
 
     rng, model = np.random.default_rng(0), AdaptiveRidge(WINDOW)
-    for rows in (WINDOW, WINDOW, LONG):  # an empty model, a full one, a long stream
+    for rows in (WINDOW, WINDOW):  # an empty model, a full one
         X = rng.normal(size=(rows, FEATURES))
         replay(model, X, X.sum(axis=1) + rng.normal(size=rows), diagnostics=True, interval=0.95)
 

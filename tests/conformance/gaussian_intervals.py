@@ -28,7 +28,7 @@ Bounds = tuple[np.ndarray, np.ndarray]  # lower and upper, of rows by the window
 def by_event(setting: Setting, rows: list[Row]) -> Bounds:
     subject, found = ModelSubject(setting, rows[0].x.size), []
     for row in rows:
-        found.append(subject.model.predict_interval(row.x[np.newaxis], LEVEL)[1:])
+        found.append(subject.model.predict_interval(row.x[np.newaxis], LEVEL, "gaussian")[1:])
         subject.learn(row)
     lower, upper = np.array(found)[:, :, 0].T
     return lower, upper
@@ -38,7 +38,7 @@ def by_fleet(setting: Setting, rows: list[Row]) -> Bounds:
     subject, found = FleetSubject(setting, rows[0].x.size), []
     for row in rows:
         if "a" in subject.fleet:
-            interval = subject.fleet.predict_interval(["a"], row.x[np.newaxis], LEVEL)
+            interval = subject.fleet.predict_interval(["a"], row.x[np.newaxis], LEVEL, "gaussian")
             found.append((float(interval[1][0]), float(interval[2][0])))
         else:
             found.append((-np.inf, np.inf))
@@ -49,7 +49,7 @@ def by_fleet(setting: Setting, rows: list[Row]) -> Bounds:
 
 def by_replay(setting: Setting, rows: list[Row]) -> Bounds:
     X, y, options = setting.columns(rows)
-    found = efface.replay(setting.build(), X, y, interval=LEVEL, **options)
+    found = efface.replay(setting.build(), X, y, interval=LEVEL, method="gaussian", **options)
     return found.lower, found.upper
 
 
@@ -64,6 +64,7 @@ def by_rolling(setting: Setting, rows: list[Row]) -> Bounds:
         standardize=spec.standardize,
         sample_weight=weights,
         interval=LEVEL,
+        method="gaussian",
         min_rows=1,
     )
     return found.lower, found.upper

@@ -12,10 +12,8 @@ from conformance.subjects import SUBJECTS
 from conformance.sweeps import SWEEPS, check_sweep
 
 PINNED = {"events": 12, "fit": 40, "replay": 10, "rolling": 12, "fleet": 3, "river": 8, "store": 2}
-MORE = {"giant rows": 4, "giant rows, uneven weights": 4}  # times as many: few show fault 2
+MORE = {"giant rows": 4, "giant rows, uneven weights": 4}  # times as many seeds: few are hard
 LONG = 10  # times as many seeds in the long run: a million states
-
-
 CELLS = [
     pytest.param(path, design, id=f"{path}-{design}")
     for path in (*SUBJECTS, *SWEEPS)
