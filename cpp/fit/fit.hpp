@@ -234,6 +234,7 @@ std::size_t scratch_of(index d, index k) {
       tridiagonal<Real> t(a, d + 1);
       penalty_grid<Real> grid(a, d + 1);
       a.take<Real>(d + 1), a.take<Real>(d + 1);
+      a.take<double>(5 * penalty_grid<Real>::width), a.take<choice>(1);
     });
     tried([&] {
       block_gram<V> total(a, d + k + 1);

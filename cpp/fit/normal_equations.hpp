@@ -81,7 +81,10 @@ class normal_equations {
     const double base = trace / double(e.d);
     t.reduce({a.data, n_});
     grid.factorise(t, base);
-    double left[grid.width], residual[grid.width], noise[grid.width], free[grid.width], prior[exponents];
+    double* words = memory_.take<double>(5 * grid.width);  // not on the stack, which nobody overwrites
+    double *left = words, *residual = left + grid.width, *noise = residual + grid.width,
+           *free = noise + grid.width, *prior = free + grid.width;
+    choice& c = *memory_.take<choice>(1);
     set_prior(e, prior);
     for (int k = 0; k < exponents; ++k) free[k] = e.freedom - double(n_) + grid.lam[k] * grid.trace[k];
     bool sound = true;
@@ -98,7 +101,7 @@ class normal_equations {
         residual[k] = dual ? l * l * grid.length[k] + beyond[r] : left[k] - l * grid.length[k];
         if (flat) left[k] = residual[k] = 1.0;
       }
-      const choice c = weigh(e, grid.log_det, free, left, residual, prior);
+      c = weigh(e, grid.log_det, free, left, residual, prior);
       lam[r] = base * std::exp2(c.exponent);
       t.solve(Real(lam[r]), theta);
       if (precise || flat) {

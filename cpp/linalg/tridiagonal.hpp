@@ -127,9 +127,11 @@ class penalty_grid {
   using V = std::conditional_t<std::is_same_v<Real, double>, lanes, dd_lanes>;
   static constexpr int groups = 3, width = 8 * groups;
 
-  penalty_grid(arena& a, index n) : n_(n), steps_(a.take<step>(n)) {}
+  penalty_grid(arena& a, index n)
+      : lam(a.take<double>(width)), log_det(a.take<double>(width)), trace(a.take<double>(width)),
+        explained(a.take<double>(width)), length(a.take<double>(width)), n_(n), steps_(a.take<step>(n)) {}
 
-  double lam[width] = {}, log_det[width] = {}, trace[width] = {}, explained[width] = {}, length[width] = {};
+  double *lam, *log_det, *trace, *explained, *length;  // of `width` numbers each
 
   void factorise(const tridiagonal<Real>& t, double base) {
     V inverse[groups], slope[groups], total[groups];
