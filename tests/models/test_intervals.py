@@ -32,10 +32,10 @@ from efface.models.intervals import METHODS, Interval, student_quantiles
 RULES = {
     "OLS": (OLS, {}),
     "Ridge": (Ridge, {"alpha": 0.7}),
-    "AdaptiveRidge": (AdaptiveRidge, {"delta": 0.1, "noise": "response", "theta_max": 2.0}),
+    "AdaptiveRidge": (AdaptiveRidge, {"delta": 0.1, "theta_max": 2.0}),
     "SwitchingRidge": (
         SwitchingRidge,
-        {"delta": 0.05, "noise": "response", "theta_max": 1.0, "switch_at": 5.0},
+        {"delta": 0.05, "theta_max": 1.0, "switch_at": 5.0},
     ),
 }
 NAMES = [method.name for method in METHODS]
@@ -79,12 +79,14 @@ def test_leverages_and_intervals_of_full_rank_are_exact(name, intercept, weighte
     high = leverage(rows, new, intercept, part)
     half = -stdtrit(freedom, 0.05) * np.sqrt(exact.unexplained / freedom * (1 + high))
     model = OLS(fit_intercept=intercept).fit(rows, y[30:60], sample_weight=part)
-    found = model.predict_interval(new[np.newaxis], 0.9)
+    found = model.predict_interval(new[np.newaxis], 0.9, "gaussian")
     assert (found.upper - found.lower)[0] / 2 == pytest.approx(half, **near)
-    windows = rolling(X, y, 30, fit_intercept=intercept, interval=0.9, sample_weight=w)
+    windows = rolling(
+        X, y, 30, fit_intercept=intercept, interval=0.9, method="gaussian", sample_weight=w
+    )
     assert (windows.upper - windows.lower)[60] / 2 == pytest.approx(half, **near)
     stream = OLS(window=30, fit_intercept=intercept)
-    told = replay(stream, X, y, diagnostics=True, interval=0.9, sample_weight=w)
+    told = replay(stream, X, y, diagnostics=True, interval=0.9, method="gaussian", sample_weight=w)
     assert (told.upper - told.lower)[60] / 2 == pytest.approx(half, **near)
     assert told.leverage_new[60] == pytest.approx(high, **near)
     oldest = leverage(rows, rows[0], intercept, part) * (1.0 if part is None else part[0])
@@ -185,7 +187,9 @@ def test_replayed_gaussian_intervals_on_windows_of_any_rank(
     X = np.eye(d)[rng.integers(0, d, size=60)] if units else rng.normal(size=(60, d))
     y = X @ rng.normal(size=d) + rng.normal(size=60)
     w = weigh(60, seed) if weighed else np.ones(60)
-    result = replay(build(name, s, intercept), X, y, interval=0.9, sample_weight=w)
+    result = replay(
+        build(name, s, intercept), X, y, interval=0.9, method="gaussian", sample_weight=w
+    )
     for t in rng.integers(1, 60, size=6):
         lo = max(0, t - s)
         _, half = expected(X[lo:t], y[lo:t], name, intercept, X[t], 0.9, "gaussian", w[lo:t])
@@ -290,7 +294,7 @@ def test_forgotten_rows_do_not_influence_intervals(method, name, intercept):
     model.predict_interval(X[:1], 0.8, method)
     model.forget([5, 17])
     kept = np.delete(np.arange(60), [5, 17])
-    other = build(name, None, intercept).fit(X[kept], y[kept], ids=kept.tolist())
+    other = build(name, None, intercept).fit(X[kept], y[kept], ids=kept)
     for got, want in zip(
         model.predict_interval(X[:4], 0.8, method),
         other.predict_interval(X[:4], 0.8, method),
@@ -372,7 +376,7 @@ def test_small_residuals_keep_their_digits():
     X, _ = data(200, 4)
     noise = 1e-9 * np.random.default_rng(1).normal(size=200)
     y = X @ [1.0, 2.0, 3.0, 4.0] + 5.0 + noise
-    prediction, _, upper = OLS(window=100).fit(X, y).predict_interval(X[:1])
+    prediction, _, upper = OLS(window=100).fit(X, y).predict_interval(X[:1], method="gaussian")
     rows = np.column_stack([X[100:], np.ones(100)])
     scale = np.sqrt(np.linalg.lstsq(rows, noise[100:], rcond=None)[1][0] / 95)
     assert upper[0] - prediction[0] == pytest.approx(1.985 * scale, rel=0.1)

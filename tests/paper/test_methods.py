@@ -25,7 +25,7 @@ def test_a_line_has_its_model_without_an_intercept(line, model):
     assert type(found) is model
     assert found.fit_intercept is False
     if line.method in ("adaptive", "switching"):
-        assert (found.noise, found.theta_max, found.delta) == ("response", 1.0, 0.05)
+        assert (found.theta_max, found.delta) == (1.0, 0.05)
 
 
 def test_the_estimate_0_predicts_0_and_has_no_penalty():

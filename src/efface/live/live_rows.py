@@ -264,17 +264,6 @@ class LiveRows:
         owners, untils = self.marks.owner_of_each(ids), self.marks.until_of_each(ids)
         return Arrivals(X, y, ids, times, False, weights, owners, untils)
 
-    def scratch(self) -> Solver:
-        """A solver of the same kind without rows, for rows that never leave by themselves."""
-        solver: Solver = self._fresh()
-        return solver
-
-    def twin(self) -> Solver:
-        """A solver of the same kind with copies of the live rows."""
-        solver: Solver = self._fresh()
-        solver.extend(*self.values(), None if self.fading is None else self.fading.fades())
-        return solver
-
     def learn_single(self, new: Arrivals) -> None:
         """Learn a single row that ``runs`` hands out, at its place in time."""
         time = None if new.times is None else new.since[0]

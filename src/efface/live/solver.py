@@ -7,7 +7,7 @@ measures what the core does not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, final
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -221,17 +221,19 @@ class Solver:
 
     def copy(self) -> Solver:
         """A solver with copies of the rows, and with the solution if there is one."""
-        kind = {"standardize": self.standardizes, "fades": self.fades}
-        twin = Solver(self.width, self.penalty, intercept=self.intercepts, **kind)
-        twin.use_walls(self._walls)
-        X, y, weights = self.views()
+        make, given = self.__reduce__()
+        twin = make(*given)
+        twin.window.adopt(self.window)
+        return twin
+
+    def __reduce__(self) -> tuple[Callable[..., Solver], tuple[Any, ...]]:
+        """For pickle and copy: the live rows, and how they are regressed on."""
         fades = self.row_fades if self.fades else None
         if fades is not None and fades.size:
             fades[fades == 0.0] = self.unit
             fades[-1] = self.unit
-        twin.extend(X, y, weights, fades)
-        twin.window.adopt(self.window)
-        return twin
+        kind = self.width, self.penalty, self.intercepts, self.standardizes, self.fades
+        return _holding, (kind, *(part.copy() for part in self.views()), fades, self._walls)
 
     @property
     def nbytes(self) -> int:
@@ -242,6 +244,23 @@ class Solver:
     def working_store(self) -> int:
         """Bytes kept beside the live rows."""
         return self.nbytes - self.n_rows * (self.width + 3) * 8
+
+
+def _holding(
+    kind: tuple[int, Penalty, bool, bool, bool],
+    X: Matrix,
+    y: Vector,
+    weights: Vector,
+    fades: Vector | None,
+    walls: Walls | None,
+) -> Solver:
+    """A solver with these rows."""
+    width, penalty, intercept, standardize, fading = kind
+    given = {"intercept": intercept, "standardize": standardize, "fades": fading}
+    solver = Solver(width, penalty, **given)
+    solver.use_walls(walls)
+    solver.extend(X, y, weights, fades)
+    return solver
 
 
 def _plain(values: NDArray[np.float64]) -> NDArray[np.float64]:

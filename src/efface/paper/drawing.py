@@ -68,7 +68,7 @@ def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
     """Round numbers from ``low`` to ``high``, 1 among them, about evenly spaced in logarithms.
 
     >>> log_ticks(0.92, 1.4), log_ticks(0.9, 40.0)
-    ([1, 1.1, 1.2, 1.3], [1, 2, 5, 10, 20])
+    ([1, 1.1, 1.2, 1.3], [1, 2, 4, 10, 20])
     """
     inside = [tick for tick in _LOG_TICKS if low <= tick <= high]
     gap = (high / low) ** (1 / most)

@@ -53,7 +53,7 @@ def model_of(line: Line, window: Any, delta: float) -> Model:
         return AutoRidge(window, fit_intercept=False)
     if line.penalty is not None:
         return Ridge(window, alpha=line.penalty, fit_intercept=False)
-    plug_ins: dict[str, Any] = {"noise": "response", "theta_max": 1.0, "delta": delta}
+    plug_ins: dict[str, Any] = {"theta_max": 1.0, "delta": delta}
     plug_ins["fit_intercept"] = False
     if line.method == "switching":
         return SwitchingRidge(window, switch_at=2.0, **plug_ins)
