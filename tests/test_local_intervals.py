@@ -86,7 +86,7 @@ def test_forgotten_rows_change_no_bit(seed, standardize, auto):
     gone = [7, *rng.choice(np.arange(8, 80), size=5, replace=False).tolist()]
     model.forget(gone)
     kept = np.setdiff1d(np.arange(80), gone)
-    other = kind(**options).fit(X[kept], y[kept], sample_weight=weights[kept])
+    other = kind(**options).fit(X[kept], y[kept], ids=kept, sample_weight=weights[kept])
     one, two = (m.predict_interval(X[10:14], LEVEL, "local") for m in (model, other))
     assert all((a == b).all() for a, b in zip(one, two, strict=True))
 

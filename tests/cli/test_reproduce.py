@@ -45,7 +45,7 @@ def test_every_option_reaches_the_plan(place, monkeypatch):
     expected = reproduction.ReproductionPlan("fig3", 2, 90, readings, 7, ("fixed", "auto"))
     assert plan == expected
     assert out == "elsewhere"
-    assert workers == reproduction.workers_of(1, "loky", None)
+    assert workers == reproduction.workers_of(1)
 
 
 def test_an_interrupt_says_how_to_continue(place, monkeypatch, capsys):

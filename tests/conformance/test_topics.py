@@ -91,6 +91,7 @@ TOPICS = {
         for name, topic in TOPICS.items()
     ],
 )
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # cut off while one is opened
 def test_the_contract_holds(name, record_property):
     topic = TOPICS[name]
     tally = topic.check(seeds(topic.seeds))

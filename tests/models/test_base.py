@@ -546,18 +546,6 @@ def test_forgetting_no_row_and_expiring_none_discard_what_was_derived(
     assert continued_outputs(model) == continued_outputs(fresh)
 
 
-def test_forgetting_no_row_ends_a_long_replay(monkeypatch):
-    """Whether a replay is batched depends on the rows since the last rebuild."""
-    monkeypatch.setattr("efface.live.replays.LONG", 600)
-    X, y = data(800, 2)
-    model, fresh = OLS(window=30), OLS(window=30)
-    replay_rows(model, X[:400], y[:400])
-    model.forget([])
-    fresh.fit(X[370:400], y[370:400], ids=model.ids_)
-    found = [replay_rows(each, X[400:], y[400:]).prediction for each in (model, fresh)]
-    assert found[0].tobytes() == found[1].tobytes()
-
-
 @pytest.mark.parametrize("include", [False, True])
 def test_forgetting_no_row_leaves_a_scaler_as_it_is(include):
     X, _ = data(80, 3)

@@ -58,7 +58,7 @@ def fit_fading(
         fades = np.exp2(ages[first:stop] - ages[stop - 1])
         some = _weighted(rows.at(slice(first, stop)), fades)
         fits = fit(some, np.maximum(starts[first:stop] - first, 0), fades)
-        _scale_back(fits, 1.0 / fades)
+        _scale_back(fits, fades)
         parts.append([values[start - first :] for values in fits.arrays])
     if not parts:
         return fit(rows, starts, np.ones(0))
@@ -71,11 +71,12 @@ def _weighted(rows: RowArrays, fades: Vector) -> RowArrays:
     return rows._replace(weights=fades if rows.weights is None else fades * rows.weights)
 
 
-def _scale_back(fits: WindowFits, factor: Vector) -> None:
+def _scale_back(fits: WindowFits, fades: Vector) -> None:
     """Make the last row of each window one of full weight; coefficients do not change."""
     if fits.inference is None:
         return
     variance, base, unexplained, total = fits.inference
+    factor = 1.0 / fades
     variance /= factor[:, np.newaxis]
     base /= factor
     unexplained *= factor

@@ -6,6 +6,7 @@ scaling of the rows.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from efface.live.snapshot import Snapshot
 from efface.theory.geometry import Array
 
 _EXPONENTS = np.arange(-30.0, 11.0, 2.0)
+_EPS = float(np.finfo(np.float64).eps)
 
 
 def refit_model(live: Snapshot, penalty: float) -> Refit:
@@ -38,6 +40,7 @@ class _Weighed(NamedTuple):
     directions: Array
     penalties: Array
     log_weights: Array
+    doubts: Array  # by how much the last digits of the rows may change each log weight
 
     @staticmethod
     def of(rows: Array, y: Array, n: float, freedom: float) -> _Weighed:
@@ -63,7 +66,21 @@ class _Weighed(NamedTuple):
         with np.errstate(over="ignore"):
             penalties = np.ldexp(lam[:, 0], 2 * exponent)
             shrink = np.ldexp(sigma / (squares + lam), -exponent)
-        return _Weighed(shrink, y @ left, directions, penalties, prior - 0.5 * evidence)
+        doubts = _doubts(sigma, share, lam, penalised, freedom)
+        return _Weighed(shrink, y @ left, directions, penalties, prior - 0.5 * evidence, doubts)
+
+
+def _doubts(sigma: Array, share: Array, lam: Array, penalised: Array, freedom: float) -> Array:
+    """The first-order change of half the evidence as each row changes in its last digit.
+
+    Singular values change by eps sigma_max, and directions by eps sigma_max / sigma.
+    """
+    ridge, top = lam / (sigma**2 + lam), float(sigma.max(initial=0.0))
+    shrunk = 2.0 * top * sigma / (sigma**2 + lam)
+    turned = 2.0 * np.abs(share) * top / np.maximum(sigma, _EPS * top or 1.0)
+    moved = 2.0 * np.sqrt(penalised) + (ridge * (share**2 * shrunk + turned)).sum(axis=1)
+    change = freedom * moved / penalised + shrunk.sum(axis=1)
+    return np.asarray(0.5 * _EPS * change)
 
 
 class _Rows(NamedTuple):
@@ -109,9 +126,13 @@ def refit_selected(live: Snapshot) -> tuple[Refit, float]:
         return _constant(rows), 0.0
     found = rows.weigh()
     weights = np.exp(found.log_weights - found.log_weights.max())
-    exponent = float(weights @ _EXPONENTS / weights.sum())
+    weights /= weights.sum()
+    exponent = float(weights @ _EXPONENTS)
     penalty = float(found.penalties[0] * 2.0 ** (exponent - _EXPONENTS[0]))
-    return _at(rows, penalty), penalty
+    reached = _at(rows, penalty)
+    # The last digits of the rows also change the coefficients by way of the penalty.
+    moved = float(weights @ (np.abs(_EXPONENTS - exponent) * found.doubts))
+    return replace(reached, rounding=reached.rounding + math.log(2.0) * moved), penalty
 
 
 def _at(rows: _Rows, penalty: float) -> Refit:

@@ -139,6 +139,8 @@ def refuse_long(names: Names | None, subject: str) -> None:
 
 def _joined(head: NDArray[Any], names: Sequence[_Column]) -> list[bytes]:
     """The fixed part of each row, its names and zeros, by way of one array for all rows."""
+    if not head.size:
+        return []
     lengths = head.itemsize + head["lengths"].sum(axis=1, dtype=np.int64)
     blocks = -(-lengths // BLOCK)
     alike = blocks.max() - blocks.min() <= 1
