@@ -128,8 +128,13 @@ class penalty_grid {
   static constexpr int groups = 3, width = 8 * groups;
 
   penalty_grid(arena& a, index n)
-      : lam(a.take<double>(width)), log_det(a.take<double>(width)), trace(a.take<double>(width)),
-        explained(a.take<double>(width)), length(a.take<double>(width)), n_(n), steps_(a.take<step>(n)) {}
+      : lam(a.take<double>(width)),
+        log_det(a.take<double>(width)),
+        trace(a.take<double>(width)),
+        explained(a.take<double>(width)),
+        length(a.take<double>(width)),
+        n_(n),
+        steps_(a.take<step>(n)) {}
 
   double *lam, *log_det, *trace, *explained, *length;  // of `width` numbers each
 
