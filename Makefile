@@ -96,7 +96,8 @@ sanitize: .venv/test.stamp compiler ## run a part of the conformance suite under
 		-DEFFACE_OUT="$(CURDIR)/build/sanitized/efface/core" --log-level=WARNING
 	@$(BIN)/cmake --build build/core-sanitize --parallel $(JOBS)
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$$(g++ -print-file-name=libasan.so):$$(g++ -print-file-name=libubsan.so) \
-		EFFACE_MODULES=build/sanitized/efface/core $(BIN)/pytest -n $(JOBS) tests/conformance -k "$(LEVEL_TESTS)"
+		EFFACE_MODULES=build/sanitized/efface/core $(BIN)/pytest -n $(JOBS) tests/conformance \
+		-k "($(LEVEL_TESTS)) and not store"
 
 test-spark: java core .venv-spark/spark.stamp ## run the tests of efface.spark, in .venv-spark
 	.venv-spark/bin/pytest src/efface/spark tests/spark

@@ -29,6 +29,13 @@ DURATIONS = Fault("5: durations are misread", ("duration",))
 FOREIGN = Fault("6: foreign exceptions", ("foreign",))
 
 
+UNFUSED = Fault(
+    "found by this suite: AutoRidge beside giant rows, on CPUs without fused products",
+    ("coefficients", "intercept", "prediction", "penalty"),
+)
+OLDEST = os.environ.get("EFFACE_LEVEL") == "v2"  # no fused products
+
+
 def seeds(pinned: int) -> range:
     """The seeds of a run: the first ``pinned`` ones, or those that were asked for."""
     return range(*map(int, SEEDS.split(":"))) if SEEDS else range(pinned)
